@@ -1,0 +1,1 @@
+"""Which class gets which codeword."""

@@ -1,0 +1,1 @@
+"""Which codewords exist."""

@@ -1,0 +1,1 @@
+"""Data: embedded sets and readers."""

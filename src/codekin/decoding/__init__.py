@@ -1,0 +1,1 @@
+"""From margins back to classes."""

@@ -1,0 +1,1 @@
+"""Figures: a function that computes the numbers and one that draws them."""

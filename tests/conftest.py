@@ -1,0 +1,23 @@
+"""What all tests share: where the optional real data sets are."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture
+def shared_data() -> Callable[[str], Path]:
+    """A function from the name of an optional data set to its folder; skips the test where it is absent."""
+    home = Path(os.environ.get("CODEKIN_SHARED_DATA", ROOT.parent / "shared" / "data"))
+
+    def find(name: str) -> Path:
+        folder = home / name
+        if not folder.exists():
+            pytest.skip(f"needs the data set {name}: set CODEKIN_SHARED_DATA to the folder that holds it")
+        return folder
+
+    return find
