@@ -1,1 +1,28 @@
 """From margins back to classes."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from codekin.coding import FloatArray, IntArray, Margins
+from codekin.decoding.losses import LOSSES, Loss, get_loss
+from codekin.decoding.minimum_loss import MinimumLossDecoder
+
+__all__ = ["LOSSES", "Decoder", "Loss", "MinimumLossDecoder", "get_loss"]
+
+
+class Decoder(Protocol):
+    """Turns margins, one per bit, into classes. Equal losses go to the lowest class index."""
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes there are."""
+
+    def decode(self, margins: Margins) -> IntArray:
+        """The class with the smallest loss for each sample."""
+
+    def top_k(self, margins: Margins, k: int) -> tuple[IntArray, FloatArray]:
+        """The k classes with the smallest losses, and those losses, smallest first."""
+
+    def class_losses(self, margins: Margins) -> FloatArray:
+        """The loss of every class."""

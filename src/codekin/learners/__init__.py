@@ -1,1 +1,39 @@
 """Who learns the bits."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from codekin.coding import CodingMatrix, FloatArray, IntArray, Margins
+from codekin.learners.calibration import CalibratedBits, calibrate_bits
+from codekin.learners.independent import EstimatorBits, IndependentBits
+
+__all__ = ["BitLearner", "CalibratedBits", "EstimatorBits", "FittedBits", "IndependentBits", "calibrate_bits"]
+
+
+class FittedBits(Protocol):
+    """Predictors of all bits of a code."""
+
+    @property
+    def n_bits(self) -> int:
+        """How many bits there are."""
+
+    def margins(self, X: Any) -> Margins:
+        """One column per bit, positive where the predictor says +1; (n_samples, n_bits)."""
+
+
+class BitLearner(Protocol):
+    """Holds hyper-parameters only; fitting returns a new object."""
+
+    def fit_bits(
+        self,
+        X: Any,
+        class_index: IntArray,
+        coding_matrix: CodingMatrix,
+        *,
+        sample_weight: FloatArray | None = None,
+        rng: np.random.Generator,
+    ) -> FittedBits:
+        """Learn every column of the coding matrix; samples whose bit is zero are left out of that bit."""

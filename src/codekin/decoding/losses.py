@@ -1,0 +1,156 @@
+"""Losses of one argument, ``z = bit * margin``: what it costs that a margin points to the wrong side of its bit.
+
+Decoding under any such loss ``L`` needs only two arrays, since for a bit in {-1, +1}
+
+    L(bit * f) = h(f) - bit * g(f),   h = (L(f) + L(-f)) / 2,   g = (L(-f) - L(f)) / 2.
+
+A built-in loss knows ``g`` in closed form; for any other callable it is computed from two calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from codekin.coding import Margins
+
+EXPONENT_LIMIT = 20.0
+"""Margins beyond this are clipped before the exponential, which would otherwise drown all other bits."""
+
+
+STABLE_UNITS = 64
+"""How many units in the last place a stable loss may lose in single precision (exp turns an error of eps * f into
+one of ``f`` units, and ``f`` is at most 20)."""
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A named loss with the closed form of its odd part.
+
+    Parameters
+    ----------
+    name : str
+        The name in the table of losses.
+    formula : str
+        The formula, for people.
+    function : callable
+        Takes an array of ``z = bit * margin``, returns the losses.
+    agreement : callable
+        Takes margins ``f``, returns ``g = (L(-f) - L(f)) / 2``: positive where a margin speaks for +1.
+    is_stable : bool, default=False
+        Whether ``g`` computed in single precision is off by at most ``STABLE_UNITS * eps * (1 + |g|)``, and ``h``
+        likewise. True of the built-in losses, unknown of any other callable.
+    """
+
+    name: str
+    formula: str
+    function: Callable[[Margins], Margins]
+    agreement: Callable[[Margins], Margins]
+    is_stable: bool = False
+
+    def __call__(self, z: Margins) -> Margins:
+        """The loss of every ``z``."""
+        return self.function(z)
+
+    def __repr__(self) -> str:
+        """The name and the formula."""
+        return f"<Loss {self.name}: {self.formula}>"
+
+
+def _hinge(z: Margins) -> Margins:
+    return np.maximum(0, 1 - z)
+
+
+def _hinge_agreement(f: Margins) -> Margins:
+    # (max(0, 1 + f) - max(0, 1 - f)) / 2 is f inside [-1, 1] and has slope 1/2 outside.
+    return (f + np.clip(f, -1, 1)) / 2
+
+
+def _squared_hinge(z: Margins) -> Margins:
+    return np.square(np.maximum(0, 1 - z))
+
+
+def _squared_hinge_agreement(f: Margins) -> Margins:
+    # 2 f inside [-1, 1]; outside, (1 + |f|)^2 / 2 with the sign of f, written as a sum of terms of that sign.
+    beyond = f - np.clip(f, -1, 1)
+    return 2 * f + beyond * np.abs(beyond) / 2
+
+
+def _exponential(z: Margins) -> Margins:
+    return np.exp(-np.clip(z, -EXPONENT_LIMIT, EXPONENT_LIMIT))
+
+
+def _exponential_agreement(f: Margins) -> Margins:
+    growth = np.exp(np.clip(f, -EXPONENT_LIMIT, EXPONENT_LIMIT))
+    return (growth - 1 / growth) / 2  # a quarter of the cost of np.sinh
+
+
+def _logistic(z: Margins) -> Margins:
+    # log(1 + exp(-z)) without overflow
+    return np.maximum(0, -z) + np.log1p(np.exp(-np.abs(z)))
+
+
+def _squared(z: Margins) -> Margins:
+    return np.square(1 - z)
+
+
+def _linear(z: Margins) -> Margins:
+    return (1 - z) / 2
+
+
+def _hamming(z: Margins) -> Margins:
+    return (1 - np.sign(z)) / 2
+
+
+LOSSES: dict[str, Loss] = {
+    loss.name: loss
+    for loss in (
+        Loss("hinge", "max(0, 1 - z)", _hinge, _hinge_agreement, is_stable=True),
+        Loss("squared_hinge", "max(0, 1 - z)^2", _squared_hinge, _squared_hinge_agreement, is_stable=True),
+        Loss("exponential", "exp(-z)", _exponential, _exponential_agreement, is_stable=True),
+        # log(1 + e^f) - log(1 + e^-f) = f: logistic decoding is exactly linear.
+        Loss("logistic", "log(1 + exp(-z))", _logistic, lambda f: f / 2, is_stable=True),
+        Loss("squared", "(1 - z)^2", _squared, lambda f: 2 * f, is_stable=True),
+        Loss("linear", "(1 - z) / 2", _linear, lambda f: f / 2, is_stable=True),
+        Loss("hamming", "(1 - sign z) / 2", _hamming, lambda f: np.sign(f) / 2, is_stable=True),
+    )
+}
+"""Name -> loss; any callable of one array may stand in for an entry."""
+
+LossLike = str | Callable[[Margins], Margins]
+
+
+def get_loss(loss: LossLike) -> Loss:
+    """The loss of this name, or a callable as a loss.
+
+    Parameters
+    ----------
+    loss : str or callable
+        A name from ``LOSSES``, or a function of one array ``z = bit * margin``.
+
+    Returns
+    -------
+    Loss
+
+    Examples
+    --------
+    >>> get_loss("hinge")
+    <Loss hinge: max(0, 1 - z)>
+    >>> get_loss(lambda z: np.maximum(0, -z)).name
+    '<lambda>'
+    """
+    if isinstance(loss, Loss):
+        return loss
+    if isinstance(loss, str):
+        if loss not in LOSSES:
+            raise ValueError(
+                f"The 'loss' parameter must be one of {sorted(LOSSES)} or a callable. Got {loss!r} instead."
+            )
+        return LOSSES[loss]
+    if not callable(loss):
+        raise TypeError(f"The 'loss' parameter must be a name or a callable. Got {loss!r} instead.")
+    given = loss
+    name = getattr(loss, "__name__", type(loss).__name__)
+    return Loss(name, f"{name}(z)", given, lambda f: (given(-f) - given(f)) / 2)

@@ -1,0 +1,224 @@
+"""Turning margins into log-odds: Platt's two numbers per bit, and one temperature for all of them.
+
+Margins of held-out samples are fitted by ``P(bit = +1) = 1 / (1 + exp(-(a f + b)))`` bit by bit (Platt 1999). Bits of
+an error-correcting code repeat one another, so a product over bits counts the same evidence several times and is too
+sure of itself; one temperature, chosen by the likelihood of the held-out classes, takes that back. The result is a
+slope and an intercept per bit, and decoding under the logistic loss stays what it was.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import expit, logsumexp
+
+from codekin.coding import CodingMatrix, FloatArray, IntArray, Margins
+
+Calibration = Literal["cv", "holdout"]
+N_FOLDS = 5
+HOLDOUT_SHARE = 0.2
+
+
+@dataclass(frozen=True, eq=False)
+class CalibratedBits:
+    """Bits whose margins are log-odds: ``slope * margin + intercept``.
+
+    Parameters
+    ----------
+    bits : FittedBits
+        What makes the margins.
+    slopes, intercepts : array of shape (n_bits,)
+        The calibration.
+    """
+
+    bits: Any
+    slopes: FloatArray = field(repr=False)
+    intercepts: FloatArray = field(repr=False)
+
+    @property
+    def n_bits(self) -> int:
+        """How many bits there are."""
+        return len(self.slopes)
+
+    def margins(self, X: Any) -> Margins:
+        """Log-odds of +1, one column per bit.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_bits)
+        """
+        return np.asarray(self.bits.margins(X) * self.slopes + self.intercepts)
+
+
+def calibrate_bits(
+    learner: Any,
+    X: Any,
+    class_index: IntArray,
+    coding_matrix: CodingMatrix,
+    *,
+    method: Calibration,
+    sample_weight: FloatArray | None = None,
+    rng: np.random.Generator,
+) -> CalibratedBits:
+    """Learn the bits and their calibration on samples that they have not seen.
+
+    Parameters
+    ----------
+    learner : BitLearner
+        Learns the bits.
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+    class_index : array of shape (n_samples,)
+    coding_matrix : array of shape (n_classes, n_bits)
+    method : {"cv", "holdout"}
+        "cv" learns five further sets of bits, each without a fifth of the samples, and the final ones on all
+        samples; "holdout" learns once, on four fifths, and keeps one fifth for the calibration.
+    sample_weight : array of shape (n_samples,), optional
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    CalibratedBits
+    """
+    from sklearn.utils import _safe_indexing
+
+    fold_of_sample = _stratified_folds(class_index, N_FOLDS, rng)
+    weights = np.ones(len(class_index)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+
+    def learn_without(fold: int) -> tuple[Any, IntArray]:
+        kept, held = np.flatnonzero(fold_of_sample != fold), np.flatnonzero(fold_of_sample == fold)
+        bits = learner.fit_bits(
+            _safe_indexing(X, kept),
+            class_index[kept],
+            coding_matrix,
+            sample_weight=None if sample_weight is None else weights[kept],
+            rng=rng,
+        )
+        return bits, held
+
+    if method == "holdout":
+        bits, seen = learn_without(0)
+        margins = bits.margins(_safe_indexing(X, seen))
+    else:
+        seen = np.arange(len(class_index))
+        margins = np.zeros((len(class_index), coding_matrix.shape[1]))
+        for fold in range(N_FOLDS):
+            part, held = learn_without(fold)
+            if len(held):
+                margins[held] = part.margins(_safe_indexing(X, held))
+        bits = learner.fit_bits(X, class_index, coding_matrix, sample_weight=sample_weight, rng=rng)
+    slopes, intercepts = platt_scaling(margins, coding_matrix[class_index[seen]], weights[seen])
+    temperature = fit_temperature(margins * slopes + intercepts, class_index[seen], coding_matrix, weights[seen])
+    return CalibratedBits(bits, slopes / temperature, intercepts / temperature)
+
+
+def platt_scaling(margins: Margins, signs: CodingMatrix, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Slopes and intercepts that make each column of margins log-odds of its bit.
+
+    Newton's method on all columns at once, with Platt's smoothed targets ``(n+ + 1) / (n+ + 2)`` and
+    ``1 / (n- + 2)``, which keep separable bits finite. A slope is never negative: a bit that predicts worse than
+    chance on held-out samples says nothing.
+
+    Parameters
+    ----------
+    margins : array of shape (n_samples, n_bits)
+    signs : array of shape (n_samples, n_bits)
+        The true bits; samples with a zero do not count for that bit.
+    weights : array of shape (n_samples,)
+
+    Returns
+    -------
+    slopes, intercepts : ndarray of shape (n_bits,)
+    """
+    f = np.asarray(margins, dtype=np.float64)
+    scale = np.maximum(np.sqrt((f**2).mean(axis=0)), 1e-12)
+    f = f / scale
+    counted = weights[:, None] * (signs != 0)
+    n_positive = (counted * (signs > 0)).sum(axis=0)
+    n_negative = (counted * (signs < 0)).sum(axis=0)
+    target = np.where(signs > 0, (n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2))
+    slope = np.zeros(f.shape[1])
+    intercept = np.log((n_positive + 1) / (n_negative + 1))
+
+    def loss(a: FloatArray, b: FloatArray) -> FloatArray:
+        z = f * a + b
+        return np.asarray((counted * (np.logaddexp(0, z) - target * z)).sum(axis=0), dtype=np.float64)
+
+    current = loss(slope, intercept)
+    for _ in range(100):
+        p = expit(f * slope + intercept)
+        residual = counted * (p - target)
+        curvature = counted * p * (1 - p)
+        gradient_a, gradient_b = (residual * f).sum(axis=0), residual.sum(axis=0)
+        h_aa = (curvature * f**2).sum(axis=0) + 1e-9
+        h_ab, h_bb = (curvature * f).sum(axis=0), curvature.sum(axis=0) + 1e-9
+        determinant = np.maximum(h_aa * h_bb - h_ab**2, 1e-18)
+        step_a = (h_bb * gradient_a - h_ab * gradient_b) / determinant
+        step_b = (h_aa * gradient_b - h_ab * gradient_a) / determinant
+        size = np.ones_like(slope)
+        for _ in range(30):
+            candidate = loss(slope - size * step_a, intercept - size * step_b)
+            worse = candidate > current + 1e-12 * np.abs(current)
+            if not worse.any():
+                break
+            size = np.where(worse, size / 2, size)
+        size = np.where(candidate <= current, size, 0.0)
+        slope, intercept = slope - size * step_a, intercept - size * step_b
+        previous, current = current, np.minimum(candidate, current)
+        if (previous - current <= 1e-10 * np.maximum(np.abs(previous), 1)).all():
+            break
+    hopeless = slope <= 0
+    slope = np.where(hopeless, 0.0, slope)
+    intercept = np.where(hopeless, np.log((n_positive + 1) / (n_negative + 1)), intercept)
+    return slope / scale, intercept
+
+
+def fit_temperature(
+    log_odds: Margins, class_index: IntArray, coding_matrix: CodingMatrix, weights: FloatArray
+) -> float:
+    """The temperature that makes the held-out classes most likely under the softmax of minus the logistic loss.
+
+    Parameters
+    ----------
+    log_odds : array of shape (n_samples, n_bits)
+    class_index : array of shape (n_samples,)
+    coding_matrix : array of shape (n_classes, n_bits)
+    weights : array of shape (n_samples,)
+
+    Returns
+    -------
+    float
+        At least 1/20 and at most 20.
+    """
+    used = np.abs(coding_matrix).astype(np.float64)
+    is_ternary = bool((used == 0).any())
+    agreement = log_odds @ coding_matrix.T.astype(np.float64) / 2
+
+    def negative_log_likelihood(log_temperature: float) -> float:
+        temperature = np.exp(log_temperature)
+        scores = agreement / temperature
+        if is_ternary:
+            z = np.abs(log_odds) / temperature
+            scores = scores - (z / 2 + np.log1p(np.exp(-z))) @ used.T - np.log(2) * (1 - used).sum(axis=1)
+        chosen = scores[np.arange(len(class_index)), class_index]
+        return float((weights * (logsumexp(scores, axis=1) - chosen)).sum())
+
+    best = minimize_scalar(negative_log_likelihood, bounds=(-np.log(20), np.log(20)), method="bounded")
+    return float(np.exp(best.x))
+
+
+def _stratified_folds(class_index: IntArray, n_folds: int, rng: np.random.Generator) -> IntArray:
+    """A fold for each sample; the samples of a class are dealt out evenly, starting at a random fold."""
+    fold_of_sample = np.empty(len(class_index), dtype=np.intp)
+    order = rng.permutation(len(class_index))
+    for members in np.split(
+        order[np.argsort(class_index[order], kind="stable")], np.cumsum(np.bincount(class_index))[:-1]
+    ):
+        fold_of_sample[members] = (np.arange(len(members)) + rng.integers(n_folds)) % n_folds
+    return fold_of_sample

@@ -1,0 +1,288 @@
+"""One scikit-learn estimator per bit, fitted independently and in parallel.
+
+The predictors of linear estimators are stacked, so that the margins of all bits are one matrix product.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.linear_model._base import LinearClassifierMixin
+
+from codekin.coding import CodingMatrix, FloatArray, IntArray, Margins
+
+LOG_ODDS_LIMIT = 20.0
+"""Probabilities of 0 and 1 become log-odds of this size: certain, but not infinitely so."""
+CONSTANT_MARGIN = 1.0
+"""The margin of a bit that has one sign in all training samples: decided, at the edge of the hinge."""
+
+
+@dataclass(frozen=True, eq=False)
+class BitTask:
+    """Tells scikit-learn's callbacks that the fit of one bit begins and ends.
+
+    Parameters
+    ----------
+    context : sklearn.callback.CallbackContext
+        The context of this bit.
+    owner : estimator
+        The meta-estimator in whose name the callbacks are called.
+    """
+
+    context: Any
+    owner: Any
+
+    @contextmanager
+    def around(self, estimator: Any) -> Iterator[None]:
+        """Call the hooks around the fit of ``estimator``, and hand them on to it if it can take them."""
+        takes_callbacks = hasattr(estimator, "set_callbacks")
+        with self.context.propagate_callback_context(estimator) if takes_callbacks else nullcontext():
+            self.context.call_on_fit_task_begin(estimator=self.owner)
+            yield
+        self.context.call_on_fit_task_end(estimator=self.owner)
+
+
+@dataclass(frozen=True)
+class ConstantBit:
+    """The predictor of a bit that was always +1, or always -1, in the training samples."""
+
+    sign: int
+
+    def margins(self, n_samples: int) -> FloatArray:
+        """The same margin for every sample."""
+        return np.full(n_samples, self.sign * CONSTANT_MARGIN)
+
+
+@dataclass(frozen=True, eq=False)
+class EstimatorBits:
+    """Fitted estimators, one per bit.
+
+    Parameters
+    ----------
+    predictors : sequence
+        Fitted binary classifiers with classes -1 and +1, or ``ConstantBit``.
+    """
+
+    predictors: Sequence[Any] = field(repr=False)
+
+    @property
+    def n_bits(self) -> int:
+        """How many bits there are."""
+        return len(self.predictors)
+
+    @cached_property
+    def _linear(self) -> tuple[NDArray[Any], NDArray[Any]] | None:
+        """Stacked weights (n_features, n_bits) and intercepts, when every predictor is linear and nothing but."""
+        rows, intercepts = [], []
+        n_features = next((p.coef_.shape[1] for p in self.predictors if _is_plain_linear(p)), None)
+        for predictor in self.predictors:
+            if isinstance(predictor, ConstantBit) and n_features is not None:
+                rows.append(np.zeros(n_features))
+                intercepts.append(predictor.sign * CONSTANT_MARGIN)
+            elif _is_plain_linear(predictor):
+                coefficients = predictor.coef_
+                dense = coefficients.toarray() if hasattr(coefficients, "toarray") else np.asarray(coefficients)
+                rows.append(dense[0])
+                intercepts.append(float(np.ravel(predictor.intercept_)[0]))
+            else:
+                return None
+        return np.asarray(rows).T, np.asarray(intercepts)
+
+    def margins(self, X: Any) -> Margins:
+        """One column per bit, positive where the predictor says +1.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_bits)
+        """
+        if self._linear is not None and hasattr(X, "dtype"):
+            weights, intercepts = self._linear
+            return np.asarray(X @ weights + intercepts)
+        n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
+        return np.column_stack([_bit_margins(predictor, X, n_samples) for predictor in self.predictors])
+
+
+@dataclass(frozen=True, eq=False)
+class IndependentBits:
+    """Learns every bit by a clone of one scikit-learn classifier.
+
+    Parameters
+    ----------
+    estimator : classifier
+        Has ``fit`` and either ``decision_function`` or ``predict_proba``; it is cloned, never fitted itself. Random
+        states of it that are None are set from the generator, so that a seed determines the result.
+    n_jobs : int, optional
+        How many bits are learned at once, through joblib.
+    fit_params : mapping, optional
+        Further arguments of the estimator's ``fit``. Those with one entry per sample follow the samples of a bit.
+    tasks : deque of BitTask, optional
+        One is taken from the left for every bit that is fitted, for callbacks such as a progress bar.
+    """
+
+    estimator: Any
+    n_jobs: int | None = None
+    fit_params: Mapping[str, Any] | None = None
+    tasks: deque[BitTask] | None = None
+
+    def fit_bits(
+        self,
+        X: Any,
+        class_index: IntArray,
+        coding_matrix: CodingMatrix,
+        *,
+        sample_weight: FloatArray | None = None,
+        rng: np.random.Generator,
+    ) -> EstimatorBits:
+        """Learn every column of the coding matrix.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        class_index : array of shape (n_samples,)
+            The class of each sample, as a row of the coding matrix.
+        coding_matrix : array of shape (n_classes, n_bits)
+        sample_weight : array of shape (n_samples,), optional
+        rng : numpy.random.Generator
+
+        Returns
+        -------
+        EstimatorBits
+        """
+        params = dict(self.fit_params or {})
+        if sample_weight is not None:
+            params["sample_weight"] = sample_weight
+        seeds = _draw_seeds(coding_matrix.shape[1], rng)
+        jobs = [
+            delayed(_fit_bit)(
+                seeded(self.estimator, int(seed)),
+                X,
+                coding_matrix[class_index, j],
+                params,
+                self.tasks.popleft() if self.tasks else None,
+            )
+            for j, seed in enumerate(seeds)
+        ]
+        return EstimatorBits(list(Parallel(n_jobs=self.n_jobs)(jobs)))
+
+    def partial_fit_bits(
+        self,
+        bits: EstimatorBits | None,
+        X: Any,
+        class_index: IntArray,
+        coding_matrix: CodingMatrix,
+        *,
+        sample_weight: FloatArray | None = None,
+        rng: np.random.Generator,
+    ) -> EstimatorBits:
+        """Continue to learn from further samples; the given bits are left as they are.
+
+        Parameters
+        ----------
+        bits : EstimatorBits or None
+            What an earlier call returned; None to begin.
+        X, class_index, coding_matrix, sample_weight, rng
+            As in ``fit_bits``.
+
+        Returns
+        -------
+        EstimatorBits
+        """
+        from copy import deepcopy
+
+        seeds = _draw_seeds(coding_matrix.shape[1], rng)
+        begun = [seeded(self.estimator, int(seed)) for seed in seeds] if bits is None else deepcopy(bits.predictors)
+        predictors = Parallel(n_jobs=self.n_jobs)(
+            delayed(_partial_fit_bit)(predictor, X, coding_matrix[class_index, j], sample_weight)
+            for j, predictor in enumerate(begun)
+        )
+        return EstimatorBits(list(predictors))
+
+
+def _draw_seeds(n_bits: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    return rng.integers(np.iinfo(np.int32).max, size=n_bits)
+
+
+def seeded(estimator: Any, seed: int) -> Any:
+    """A clone of the estimator whose random states, where they are None, come from the seed."""
+    copy = clone(estimator)
+    stream = np.random.default_rng(seed)
+    to_set = {
+        key: int(stream.integers(np.iinfo(np.int32).max))
+        for key, value in sorted(copy.get_params(deep=True).items())
+        if (key == "random_state" or key.endswith("__random_state")) and value is None
+    }
+    return copy.set_params(**to_set) if to_set else copy
+
+
+def _fit_bit(estimator: Any, X: Any, signs: CodingMatrix, params: Mapping[str, Any], task: BitTask | None) -> Any:
+    used = np.flatnonzero(signs)
+    if len(used) < len(signs):
+        X = _rows(X, used)
+        params = {
+            key: _rows(value, used) if _is_per_sample(value, len(signs)) else value for key, value in params.items()
+        }
+        signs = signs[used]
+    weights = params.get("sample_weight")
+    present = np.unique(signs if weights is None else signs[np.asarray(weights) > 0])
+    with nullcontext() if task is None else task.around(estimator):
+        if len(present) == 2:
+            return estimator.fit(X, signs.astype(np.int64), **params)
+        return ConstantBit(int(present[0]) if len(present) else 1)
+
+
+def _partial_fit_bit(predictor: Any, X: Any, signs: CodingMatrix, weights: FloatArray | None) -> Any:
+    used = np.flatnonzero(signs)
+    if len(used) == 0:
+        return predictor
+    params = {} if weights is None else {"sample_weight": weights[used]}
+    return predictor.partial_fit(_rows(X, used), signs[used].astype(np.int64), classes=np.array([-1, 1]), **params)
+
+
+def _bit_margins(predictor: Any, X: Any, n_samples: int) -> FloatArray:
+    if isinstance(predictor, ConstantBit):
+        return predictor.margins(n_samples)
+    if not hasattr(predictor, "classes_"):
+        # partial_fit has not shown this bit a sample of either side.
+        return np.zeros(n_samples)
+    if hasattr(predictor, "decision_function"):
+        return np.asarray(predictor.decision_function(X), dtype=np.float64).reshape(n_samples)
+    probability = predictor.predict_proba(X)[:, 1]
+    with np.errstate(divide="ignore"):
+        log_odds = np.log(probability) - np.log1p(-probability)
+    return np.asarray(np.clip(log_odds, -LOG_ODDS_LIMIT, LOG_ODDS_LIMIT))
+
+
+def _is_plain_linear(predictor: Any) -> bool:
+    """Whether the margin is X @ coef_.T + intercept_ and nothing else."""
+    return (
+        isinstance(predictor, LinearClassifierMixin)
+        and getattr(type(predictor), "decision_function", None) is LinearClassifierMixin.decision_function
+        and hasattr(predictor, "coef_")
+    )
+
+
+def _rows(values: Any, index: IntArray) -> Any:
+    from sklearn.utils import _safe_indexing
+
+    return _safe_indexing(values, index)
+
+
+def _is_per_sample(value: Any, n_samples: int) -> bool:
+    return (
+        (hasattr(value, "__len__") or hasattr(value, "shape"))
+        and not isinstance(value, str | bytes | dict)
+        and ((value.shape[0] if hasattr(value, "shape") and value.shape else len(value)) == n_samples)
+    )
