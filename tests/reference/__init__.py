@@ -1,0 +1,1 @@
+"""Readable twins of the kernels: slow, obvious, and trusted."""
