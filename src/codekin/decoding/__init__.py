@@ -7,8 +7,9 @@ from typing import Protocol
 from codekin.coding import FloatArray, IntArray, Margins
 from codekin.decoding.losses import LOSSES, Loss, get_loss
 from codekin.decoding.minimum_loss import MinimumLossDecoder
+from codekin.decoding.shortest_path import ShortestPathDecoder
 
-__all__ = ["LOSSES", "Decoder", "Loss", "MinimumLossDecoder", "get_loss"]
+__all__ = ["LOSSES", "Decoder", "Loss", "MinimumLossDecoder", "ShortestPathDecoder", "get_loss"]
 
 
 class Decoder(Protocol):

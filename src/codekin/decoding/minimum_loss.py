@@ -130,7 +130,7 @@ class MinimumLossDecoder:
         -------
         ndarray of shape (n_samples,)
         """
-        margins = _as_margins(margins, self.coding_matrix.shape[1])
+        margins = as_margins(margins, self.coding_matrix.shape[1])
         if margins.size * self.n_classes < COMPILE_FROM:
             return self._decode_plainly(margins)
         if self._loss.name == "hamming" and not self.is_weighted:
@@ -228,7 +228,7 @@ class MinimumLossDecoder:
         check_k(k, self.n_classes)
         from codekin.kernels.ranking import keep_smallest
 
-        margins = _as_margins(margins, self.coding_matrix.shape[1])
+        margins = as_margins(margins, self.coding_matrix.shape[1])
         best_costs = np.full((len(margins), k), np.inf)
         best_classes = np.zeros((len(margins), k), dtype=np.int64)
         for samples, first, costs in self._costs(margins):
@@ -246,7 +246,7 @@ class MinimumLossDecoder:
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        margins = _as_margins(margins, self.coding_matrix.shape[1])
+        margins = as_margins(margins, self.coding_matrix.shape[1])
         losses = np.empty((len(margins), self.n_classes))
         for samples, first, costs in self._costs(margins):
             losses[samples, first : first + costs.shape[1]] = costs
@@ -262,7 +262,8 @@ def check_k(k: int, n_classes: int) -> None:
         )
 
 
-def _as_margins(margins: Margins, n_bits: int) -> Margins:
+def as_margins(margins: Margins, n_bits: int) -> Margins:
+    """The margins as a float array with one column per bit; raises where they are not."""
     array = np.asarray(margins)
     if array.dtype not in (np.float32, np.float64):
         array = array.astype(np.float64)

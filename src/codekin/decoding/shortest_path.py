@@ -1,0 +1,265 @@
+"""Decoding on a trellis: the class with the smallest loss is the shortest path, in time O(n_bits) for any loss.
+
+A codeword has +1 on the edges of its path and -1 elsewhere, so that for margins ``f``
+
+    sum_j L(M_yj f_j) = sum_j L(-f_j) + sum_{edges e on the path of y} [L(f_e) - L(-f_e)].
+
+The first sum is the same for all classes; the second is the length of a path when edge ``e`` has length
+``L(f_e) - L(-f_e)``. Lengths are computed here, in NumPy, whatever the loss; the kernels only add them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from codekin.coding import Assignment, FloatArray, IntArray, Margins, Trellis
+from codekin.decoding.losses import STABLE_UNITS, Loss, LossLike, get_loss
+from codekin.decoding.minimum_loss import as_margins, check_k
+from codekin.threads import run_blocks
+
+BLOCK_BYTES = 2**18
+"""What the edge lengths of one block of samples may take: half a core's second-level cache."""
+SINGLE_PRECISION_FROM = 10**6
+"""From this many margins on, deciding the clear cases in single precision is worth its start-up time."""
+
+
+@dataclass(frozen=True, eq=False)
+class ShortestPathDecoder:
+    """Finds the classes with the smallest decoding loss among the paths of a trellis.
+
+    Gives what :class:`MinimumLossDecoder` gives on the trellis's coding matrix, without that matrix. Among equal
+    losses the lowest *path* wins: the lowest class, when class ``k`` has path ``k``.
+
+    Parameters
+    ----------
+    trellis : Trellis
+        The graph, ``codebook.trellis``.
+    loss : str or callable, default="exponential"
+        A name from ``LOSSES`` or a function of ``z = bit * margin``.
+    assignment : Assignment, optional
+        Which class has which path; by default class ``k`` has path ``k``. Every path belongs to a class.
+    n_threads : int, optional
+        How many threads to use; by default, as many as there are processors. The result does not depend on it.
+
+    Examples
+    --------
+    >>> from codekin.codebooks import trellis_codebook
+    >>> codebook = trellis_codebook(100_000, width=5)
+    >>> decoder = ShortestPathDecoder(codebook.trellis)
+    >>> margins = codebook.codewords([0, 31_415, 99_999]) * 0.9
+    >>> decoder.decode(margins)
+    array([    0, 31415, 99999])
+    """
+
+    trellis: Trellis
+    loss: LossLike = "exponential"
+    assignment: Assignment | None = None
+    n_threads: int | None = None
+    _loss: Loss = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Look the loss up and check that paths and classes are equally many."""
+        object.__setattr__(self, "_loss", get_loss(self.loss))
+        if self.assignment is not None and self.assignment.n_classes != self.trellis.n_paths:
+            raise ValueError(
+                f"Each of the {self.trellis.n_paths} paths of the trellis must belong to a class. Got an assignment of "
+                f"{self.assignment.n_classes} classes; make a trellis with as many codewords as there are classes."
+            )
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes there are."""
+        return self.trellis.n_paths
+
+    @cached_property
+    def _class_of_path(self) -> IntArray | None:
+        return None if self.assignment is None else self.assignment.class_of_codeword(self.n_classes)
+
+    def _classes(self, paths: NDArray[Any]) -> IntArray:
+        return paths.astype(np.intp) if self._class_of_path is None else self._class_of_path[paths]
+
+    @property
+    def _max_path_edges(self) -> int:
+        return len(self.trellis.digits) + 1
+
+    def _block(self, itemsize: int) -> int:
+        """How many samples a block has."""
+        return int(max(BLOCK_BYTES // (itemsize * self.trellis.n_edges) // 16 * 16, 16))
+
+    def _lengths(self, f: Margins) -> Margins:
+        """L(f) - L(-f) for every margin."""
+        return np.ascontiguousarray(-2 * self._loss.agreement(f), dtype=f.dtype)
+
+    def decode(self, margins: Margins) -> IntArray:
+        """The class with the smallest loss for each sample; the lowest path among equals.
+
+        Parameters
+        ----------
+        margins : array of shape (n_samples, n_bits)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        margins = as_margins(margins, self.trellis.n_edges)
+        fits_single = self.n_classes <= np.iinfo(np.int32).max and self._loss.is_stable
+        if margins.size < SINGLE_PRECISION_FROM or not fits_single:
+            return self._classes(self._shortest_paths(margins, np.float64, np.int64)[0])
+        paths, leads = self._shortest_paths(margins, np.float32, np.int32)
+        # Single precision decides only where the best path leads by more than rounding can account for; the others,
+        # few unless there are true ties, are decoded again.
+        doubtful = np.flatnonzero(~(leads > 0))
+        paths[doubtful] = self._shortest_paths(margins[doubtful], np.float64, np.int64)[0]
+        return self._classes(paths)
+
+    def _shortest_paths(self, margins: Margins, precision: Any, rank_type: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The shortest path of each sample, and by how much it leads the next one beyond the rounding error."""
+        from codekin.kernels.paths import cheapest_paths
+
+        trellis = self.trellis
+        offsets = trellis.edge_offsets.astype(rank_type)
+        paths = np.empty(len(margins), dtype=rank_type)
+        leads = np.empty(len(margins), dtype=precision)
+
+        def fill(start: int, stop: int) -> None:
+            f = np.empty((trellis.n_edges, stop - start), dtype=precision)
+            np.copyto(f, margins[start:stop].T, casting="same_kind")
+            lengths = self._lengths(f)
+            totals = np.empty(stop - start, dtype=precision)
+            cheapest_paths(
+                lengths, trellis.width, trellis.digits, offsets, paths[start:stop], totals, leads[start:stop]
+            )
+            leads[start:stop] -= self._rounding_error(lengths)
+
+        run_blocks(fill, len(margins), block=self._block(np.dtype(precision).itemsize), n_threads=self.n_threads)
+        return paths, leads
+
+    def _rounding_error(self, lengths: Margins) -> Margins:
+        """How far the difference of two path lengths can be off, (n_samples,).
+
+        Each of the at most n edges of a path is off by ``STABLE_UNITS * eps * (1 + |length|)``, and each of the
+        additions by ``eps`` times a partial sum, which is at most n times the longest edge.
+        """
+        n = self._max_path_edges
+        longest = np.maximum(lengths.max(axis=0), -lengths.min(axis=0))
+        unit = 2 * n * np.finfo(lengths.dtype).eps
+        return np.asarray(unit * (2 * STABLE_UNITS * (1 + longest) + n * longest), dtype=lengths.dtype)
+
+    def top_k(self, margins: Margins, k: int) -> tuple[IntArray, FloatArray]:
+        """The k classes with the smallest losses, smallest first; the lower path first among equals.
+
+        Parameters
+        ----------
+        margins : array of shape (n_samples, n_bits)
+        k : int
+            At least 1 and at most the number of classes.
+
+        Returns
+        -------
+        classes : ndarray of shape (n_samples, k)
+        losses : ndarray of shape (n_samples, k)
+        """
+        from codekin.kernels.paths import k_cheapest_paths
+
+        check_k(k, self.n_classes)
+        trellis = self.trellis
+        margins = as_margins(margins, trellis.n_edges)
+        paths = np.empty((len(margins), k), dtype=np.int64)
+        losses = np.empty((len(margins), k))
+
+        def fill(start: int, stop: int) -> None:
+            f = np.ascontiguousarray(margins[start:stop], dtype=np.float64)
+            lengths, offsets = self._lengths(f), trellis.edge_offsets
+            k_cheapest_paths(lengths, trellis.width, trellis.digits, offsets, paths[start:stop], losses[start:stop])
+            losses[start:stop] += self._loss(-f).sum(axis=1, keepdims=True)
+
+        run_blocks(fill, len(margins), block=self._block(8), n_threads=self.n_threads)
+        return self._classes(paths), losses
+
+    def class_losses(self, margins: Margins, classes: ArrayLike | None = None) -> FloatArray:
+        """The losses of the classes that are asked for.
+
+        Parameters
+        ----------
+        margins : array of shape (n_samples, n_bits)
+        classes : array-like of shape (n,) or (n_samples, n), optional
+            The same classes for all samples, or each sample's own; by default, all classes.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n)
+        """
+        margins = as_margins(margins, self.trellis.n_edges).astype(np.float64, copy=False)
+        lengths = self.path_scores(self._lengths(margins), np.arange(self.n_classes) if classes is None else classes)
+        return lengths + np.asarray(self._loss(-margins).sum(axis=1, keepdims=True), dtype=np.float64)
+
+    def path_scores(self, edge_scores: Margins, classes: ArrayLike) -> FloatArray:
+        """The sum of the scores on the path of each class that is asked for.
+
+        Parameters
+        ----------
+        edge_scores : array of shape (n_samples, n_bits)
+            A score for every edge: margins, or any function of them.
+        classes : array-like of shape (n,) or (n_samples, n)
+            The same classes for all samples, or each sample's own.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n)
+        """
+        edge_scores = as_margins(edge_scores, self.trellis.n_edges)
+        asked = np.asarray(classes, dtype=np.intp)
+        if asked.ndim not in (1, 2) or (asked.ndim == 2 and len(asked) != len(edge_scores)):
+            raise ValueError(
+                f"The 'classes' parameter must have shape (n,) or ({len(edge_scores)}, n), one row per sample. "
+                f"Got shape {asked.shape}."
+            )
+        own = asked if self.assignment is None else self.assignment.codeword_of_class[asked]
+        edges = self.trellis.unrank(own.ravel()).reshape(*own.shape, -1)
+        # A path that takes a shortcut is filled up with -1: the last column, here an edge that costs nothing.
+        padded = np.column_stack([edge_scores, np.zeros(len(edge_scores))])
+        sums = np.zeros((len(edge_scores), own.shape[-1]))
+        # From the last edge to the first, as the kernels add: the same numbers to the last bit.
+        for step in range(edges.shape[-1] - 1, -1, -1):
+            column = edges[..., step]
+            sums += padded[:, column] if column.ndim == 1 else np.take_along_axis(padded, column, axis=1)
+        return sums
+
+    def log_partition(self, edge_scores: Margins) -> FloatArray:
+        """The logarithm of the sum of ``exp(path score)`` over all classes, in time O(n_bits).
+
+        It makes probabilities of any few classes exact: ``exp(path_scores(s, classes) - log_partition(s)[:, None])``.
+
+        Parameters
+        ----------
+        edge_scores : array of shape (n_samples, n_bits)
+            A score for every edge: margins, divided by a temperature if there is one.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+
+        Examples
+        --------
+        >>> from codekin.codebooks import trellis_codebook
+        >>> decoder = ShortestPathDecoder(trellis_codebook(1_000).trellis)
+        >>> float(np.exp(decoder.log_partition(np.zeros((1, 42)))[0]).round(6))
+        1000.0
+        """
+        from codekin.kernels.paths import log_sum_over_paths
+
+        trellis = self.trellis
+        edge_scores = as_margins(edge_scores, trellis.n_edges)
+        log_sums = np.empty(len(edge_scores))
+
+        def fill(start: int, stop: int) -> None:
+            scores = np.ascontiguousarray(edge_scores[start:stop], dtype=np.float64)
+            log_sum_over_paths(scores, trellis.width, trellis.digits, log_sums[start:stop])
+
+        run_blocks(fill, len(edge_scores), block=self._block(8), n_threads=self.n_threads)
+        return log_sums

@@ -1,0 +1,222 @@
+"""Cheapest paths of a trellis, and the sum over all its paths, in time linear in its edges.
+
+All of them walk from the sink to the source and so add the costs of a path from its last edge to its first. Walking in
+this direction a vertex meets its successors in the order of the path ranks, the sink last: keeping the first of equals
+keeps the lowest rank. The graph is given by ``width`` and by ``digits``, the base-``width`` digits of the number of
+paths; the order of the edges is that of ``codekin.codebooks.TrellisGraph``.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def cheapest_paths(costs, width, digits, offsets, ranks, totals, leads):
+    """Find the cheapest path of each sample.
+
+    Parameters
+    ----------
+    costs : array of shape (n_edges, n_samples)
+        The samples lie beside each other so that the inner loops run over them.
+    width : int
+    digits : array of shape (n_slices + 1,)
+    offsets : array of shape (n_edges,)
+        What an edge adds to the rank of a path; its type is that of the ranks.
+    ranks, totals, leads : arrays of shape (n_samples,)
+        Receive the rank and the cost of the cheapest path, and how much more the second cheapest costs.
+    """
+    n_edges, n_samples = costs.shape
+    n_slices = len(digits) - 1
+    top = digits[n_slices]
+    first_end = width + (n_slices - 1) * width * width
+    first_final = first_end + width * top
+    first_shortcut = n_edges
+
+    # From each vertex of a slice to the sink: the cost of the best path, that of the second best, the best one's rank.
+    best, second = np.empty((2, width, n_samples), costs.dtype)
+    rank = np.empty((width, n_samples), offsets.dtype)
+    before_best, before_second = np.empty((2, width, n_samples), costs.dtype)
+    before_rank = np.empty((width, n_samples), offsets.dtype)
+
+    for v in range(width):
+        best[v], second[v], rank[v] = np.inf, np.inf, 0
+        for t in range(top):
+            for s in range(n_samples):
+                cost = costs[first_final + t, s] + costs[first_end + t * width + v, s]
+                is_better = cost < best[v, s]
+                second[v, s] = min(second[v, s], max(best[v, s], cost))
+                best[v, s] = cost if is_better else best[v, s]
+                rank[v, s] = t if is_better else rank[v, s]
+
+    for i in range(n_slices - 1, -1, -1):
+        first_shortcut -= digits[i]
+        for v in range(digits[i]):
+            offset = offsets[first_shortcut + v]
+            for s in range(n_samples):
+                cost = costs[first_shortcut + v, s]
+                is_better = cost < best[v, s]
+                second[v, s] = min(second[v, s], max(best[v, s], cost))
+                best[v, s] = cost if is_better else best[v, s]
+                rank[v, s] = offset if is_better else rank[v, s]
+        n_before = width if i > 0 else 1
+        first_edge = width + (i - 1) * width * width if i > 0 else 0
+        for v in range(width):
+            offset = offsets[first_edge + v]
+            for s in range(n_samples):
+                rank[v, s] += offset
+        for u in range(n_before):
+            edge = first_edge + u * width
+            for s in range(n_samples):
+                before_best[u, s] = best[0, s] + costs[edge, s]
+                before_second[u, s] = second[0, s] + costs[edge, s]
+                before_rank[u, s] = rank[0, s]
+            for v in range(1, width):
+                for s in range(n_samples):
+                    cost = best[v, s] + costs[edge + v, s]
+                    is_better = cost < before_best[u, s]
+                    runner_up = min(max(before_best[u, s], cost), second[v, s] + costs[edge + v, s])
+                    before_second[u, s] = min(before_second[u, s], runner_up)
+                    before_best[u, s] = cost if is_better else before_best[u, s]
+                    before_rank[u, s] = rank[v, s] if is_better else before_rank[u, s]
+        best, before_best = before_best, best
+        second, before_second = before_second, second
+        rank, before_rank = before_rank, rank
+
+    for s in range(n_samples):
+        ranks[s] = rank[0, s]
+        totals[s] = best[0, s]
+        leads[s] = second[0, s] - best[0, s]
+
+
+@njit(cache=True, nogil=True)
+def k_cheapest_paths(costs, width, digits, offsets, ranks, totals):
+    """Find the k cheapest paths of each sample, cheapest first, by keeping the k best of every vertex.
+
+    Parameters
+    ----------
+    costs : array of shape (n_samples, n_edges)
+    width : int
+    digits : array of shape (n_slices + 1,)
+    offsets : array of shape (n_edges,)
+        What an edge adds to the rank of a path.
+    ranks, totals : arrays of shape (n_samples, k)
+        Receive the ranks and the costs; k is at most the number of paths.
+    """
+    n_samples, n_edges = costs.shape
+    k = ranks.shape[1]
+    n_slices = len(digits) - 1
+    top = digits[n_slices]
+    first_end = width + (n_slices - 1) * width * width
+    first_final = first_end + width * top
+
+    best, before_best = np.empty((2, width, k))
+    rank, before_rank = np.empty((2, width, k), np.int64)
+    count, before_count = np.zeros((2, width), np.int64)
+
+    for s in range(n_samples):
+        row = costs[s]
+        for v in range(width):
+            count[v] = 0
+            for t in range(top):
+                cost = row[first_final + t] + row[first_end + t * width + v]
+                count[v] = _insert(best[v], rank[v], count[v], cost, t)
+        first_shortcut = n_edges
+        for i in range(n_slices - 1, -1, -1):
+            first_shortcut -= digits[i]
+            for v in range(digits[i]):
+                edge = first_shortcut + v
+                count[v] = _insert(best[v], rank[v], count[v], row[edge], offsets[edge])
+            n_before = width if i > 0 else 1
+            for u in range(n_before):
+                first_edge = width + (i - 1) * width * width + u * width if i > 0 else 0
+                n_kept = 0
+                for v in range(width):
+                    edge = first_edge + v
+                    for p in range(count[v]):
+                        cost = best[v, p] + row[edge]
+                        if n_kept == k and cost >= before_best[u, k - 1]:
+                            break  # The list is sorted: the rest of it costs no less.
+                        n_kept = _insert(before_best[u], before_rank[u], n_kept, cost, rank[v, p] + offsets[edge])
+                before_count[u] = n_kept
+            best, before_best = before_best, best
+            rank, before_rank = before_rank, rank
+            count, before_count = before_count, count
+        ranks[s] = rank[0]
+        totals[s] = best[0]
+
+
+@njit(cache=True, nogil=True)
+def _insert(costs, ranks, n_kept, cost, rank):
+    """Insert into a list sorted by cost, after its equals, and return its new length; the list holds len(costs)."""
+    if n_kept == len(costs):
+        if cost >= costs[n_kept - 1]:
+            return n_kept
+        n_kept -= 1
+    position = n_kept
+    while position > 0 and costs[position - 1] > cost:
+        costs[position] = costs[position - 1]
+        ranks[position] = ranks[position - 1]
+        position -= 1
+    costs[position] = cost
+    ranks[position] = rank
+    return n_kept + 1
+
+
+@njit(cache=True, nogil=True)
+def log_sum_over_paths(scores, width, digits, log_sums):
+    """Compute log sum_paths exp(sum of the scores on the path), by the forward algorithm run from the sink.
+
+    In the log domain throughout, so that no range of scores overflows or drowns a path that matters.
+
+    Parameters
+    ----------
+    scores : array of shape (n_samples, n_edges)
+        Finite.
+    width : int
+    digits : array of shape (n_slices + 1,)
+    log_sums : array of shape (n_samples,)
+        Receives the result.
+    """
+    n_samples, n_edges = scores.shape
+    n_slices = len(digits) - 1
+    top = digits[n_slices]
+    first_end = width + (n_slices - 1) * width * width
+    first_final = first_end + width * top
+    onward, before = np.empty((2, width))
+    # Room for the terms of one vertex: as many as it has successors.
+    terms = np.empty(max(width, top))
+
+    for s in range(n_samples):
+        row = scores[s]
+        first_shortcut = n_edges
+        for v in range(width):
+            for t in range(top):
+                terms[t] = row[first_final + t] + row[first_end + t * width + v]
+            onward[v] = _log_sum_exp(terms[:top])
+        for i in range(n_slices - 1, -1, -1):
+            first_shortcut -= digits[i]
+            for v in range(digits[i]):
+                terms[0] = onward[v]
+                terms[1] = row[first_shortcut + v]
+                onward[v] = _log_sum_exp(terms[:2])
+            n_before = width if i > 0 else 1
+            for u in range(n_before):
+                first_edge = width + (i - 1) * width * width + u * width if i > 0 else 0
+                for v in range(width):
+                    terms[v] = onward[v] + row[first_edge + v]
+                before[u] = _log_sum_exp(terms[:width])
+            onward, before = before, onward
+        log_sums[s] = onward[0]
+
+
+@njit(cache=True, nogil=True)
+def _log_sum_exp(terms):
+    largest = terms.max()
+    total = 0.0
+    for term in terms:
+        total += math.exp(term - largest)
+    return largest + math.log(total)

@@ -1,0 +1,87 @@
+"""The path kernels against trying every path."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.reference import paths as reference
+
+from codekin.codebooks import TrellisGraph
+from codekin.kernels.paths import cheapest_paths, k_cheapest_paths, log_sum_over_paths
+
+graphs = st.integers(2, 120).flatmap(lambda k: st.builds(TrellisGraph, st.just(k), st.integers(2, min(k, 12))))
+seeds = st.integers(0, 2**32 - 1)
+
+
+def cheapest(costs, graph, dtype=np.float64, rank_dtype=np.int64):
+    ranks = np.empty(len(costs), rank_dtype)
+    totals, leads = np.empty((2, len(costs)), dtype)
+    offsets = graph.edge_offsets.astype(rank_dtype)
+    columns = np.ascontiguousarray(costs.T.astype(dtype))
+    cheapest_paths(columns, graph.width, graph.digits, offsets, ranks, totals, leads)
+    return ranks, totals, leads
+
+
+def k_cheapest(costs, graph, k):
+    ranks, totals = np.empty((len(costs), k), np.int64), np.empty((len(costs), k))
+    k_cheapest_paths(costs, graph.width, graph.digits, graph.edge_offsets, ranks, totals)
+    return ranks, totals
+
+
+@given(graphs, seeds)
+@settings(max_examples=40, deadline=None)
+def test_the_cheapest_path_costs_as_little_as_the_best_of_all_and_leads_by_as_much(graph, seed):
+    costs = np.random.default_rng(seed).normal(size=(5, graph.n_edges))
+    ranks, totals, leads = cheapest(costs, graph)
+    expected_ranks, expected_totals = reference.k_cheapest(costs, graph.n_paths, graph.width, 2)
+    np.testing.assert_array_equal(ranks, expected_ranks[:, 0])
+    np.testing.assert_array_equal(totals, expected_totals[:, 0])
+    np.testing.assert_array_equal(leads, np.diff(expected_totals)[:, 0])
+
+
+@given(graphs, seeds)
+@settings(max_examples=40, deadline=None)
+@pytest.mark.parametrize(("dtype", "rank_dtype"), [(np.float64, np.int64), (np.float32, np.int32)])
+def test_among_equal_paths_the_lowest_rank_wins(dtype, rank_dtype, graph, seed):
+    costs = np.random.default_rng(seed).integers(-1, 2, size=(8, graph.n_edges)).astype(float)
+    costs[0] = 0
+    ranks, totals, leads = cheapest(costs, graph, dtype, rank_dtype)
+    expected_ranks, expected_totals = reference.k_cheapest(costs, graph.n_paths, graph.width, 2)
+    np.testing.assert_array_equal(ranks, expected_ranks[:, 0])
+    np.testing.assert_array_equal(totals, expected_totals[:, 0])
+    np.testing.assert_array_equal(leads, np.diff(expected_totals)[:, 0])
+
+
+@given(graphs, seeds, st.integers(1, 12), st.booleans())
+@settings(max_examples=40, deadline=None)
+def test_the_k_cheapest_paths_are_the_k_best_of_all_in_order(graph, seed, k, has_ties):
+    rng = np.random.default_rng(seed)
+    shape = (4, graph.n_edges)
+    costs = rng.integers(-1, 2, size=shape).astype(float) if has_ties else rng.normal(size=shape)
+    k = min(k, graph.n_paths)
+    ranks, totals = k_cheapest(costs, graph, k)
+    expected_ranks, expected_totals = reference.k_cheapest(costs, graph.n_paths, graph.width, k)
+    np.testing.assert_array_equal(ranks, expected_ranks)
+    np.testing.assert_array_equal(totals, expected_totals)
+
+
+def test_all_paths_are_found_when_all_are_asked_for():
+    graph = TrellisGraph(77, 3)
+    ranks, _ = k_cheapest(np.zeros((2, graph.n_edges)), graph, 77)
+    np.testing.assert_array_equal(ranks, [np.arange(77)] * 2)
+
+
+@given(graphs, seeds, st.sampled_from([0.1, 3.0, 500.0]))
+@settings(max_examples=40, deadline=None)
+def test_the_sum_over_paths_is_the_sum_over_every_path(graph, seed, scale):
+    scores = scale * np.random.default_rng(seed).normal(size=(4, graph.n_edges))
+    log_sums = np.empty(4)
+    log_sum_over_paths(scores, graph.width, graph.digits, log_sums)
+    np.testing.assert_allclose(log_sums, reference.log_sum(scores, graph.n_paths, graph.width), rtol=1e-12)
+
+
+def test_the_sum_over_paths_of_nothing_counts_the_paths():
+    graph = TrellisGraph(102_673, 5)
+    log_sums = np.empty(1)
+    log_sum_over_paths(np.zeros((1, graph.n_edges)), graph.width, graph.digits, log_sums)
+    np.testing.assert_allclose(np.exp(log_sums), 102_673)
