@@ -9,11 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from codekin.class_trees.checks import check_tree, cycle_sentence, first_outside, node_numbers
+from codekin.class_trees.sources import (
+    tree_from_edges,
+    tree_from_linkage,
+    tree_from_names,
+    tree_from_nested,
+    tree_from_networkx,
+)
 from codekin.coding import FloatArray, IntArray
 
 
@@ -52,18 +60,18 @@ class ClassTree:
         edge_length: ArrayLike | None = None,
         labels: Sequence[Hashable] | None = None,
     ) -> None:
-        self.parent = _node_numbers(parent, "parent")
-        self.node_of_class = _node_numbers(node_of_class, "node_of_class")
+        self.parent = node_numbers(parent, "parent")
+        self.node_of_class = node_numbers(node_of_class, "node_of_class")
         n_nodes = len(self.parent)
         self.edge_length = np.ones(n_nodes) if edge_length is None else np.array(edge_length, dtype=np.float64)
         self.labels = None if labels is None else tuple(labels)
-        _check_tree(self.parent, self.node_of_class, self.edge_length, self.labels)
+        check_tree(self.parent, self.node_of_class, self.edge_length, self.labels)
         self.edge_length[self.parent == -1] = 0.0
         for array in (self.parent, self.node_of_class, self.edge_length):
             array.flags.writeable = False
         if len(self._walk.preorder) < n_nodes:
             astray = np.setdiff1d(np.arange(n_nodes), self._walk.preorder)
-            raise ValueError(_cycle_sentence(self.parent, int(astray[0]), self.labels))
+            raise ValueError(cycle_sentence(self.parent, int(astray[0]), self.labels))
 
     # ----- making trees ---------------------------------------------------------------------------------------------
 
@@ -96,20 +104,7 @@ class ClassTree:
         >>> ClassTree.from_edges(edges, classes=["ship", "dog"]).path_length(0, 1)
         array(3.)
         """
-        parents, children, lengths = _edge_columns(edges)
-        child_set = set(children)
-        if len(child_set) < len(children):
-            raise ValueError(_two_parents_sentence(parents, children))
-        roots = [name for name in dict.fromkeys(parents) if name not in child_set]
-        new_root = [None] if len(roots) != 1 else []
-        labels = [*new_root, *roots, *children]
-        node_of_name = {name: node for node, name in enumerate(labels) if node >= len(new_root)}
-        roots_parent = [-1, *[0] * len(roots)] if new_root else [-1]
-        parent = [*roots_parent, *[node_of_name[name] for name in parents]]
-        if not roots:
-            raise ValueError(_cycle_sentence(np.array(parent), 1, tuple(labels)))
-        edge_length = np.concatenate([np.ones(len(roots_parent)), lengths])
-        return cls._labelled(parent, labels, classes, edge_length)
+        return cls(*tree_from_edges(edges, classes))
 
     @classmethod
     def from_nested(
@@ -136,16 +131,7 @@ class ClassTree:
         >>> tree.labels
         (None, None, 'vehicle', 'cat', 'dog', 'bus', 'car')
         """
-        parent, labels, contents = [-1], [cast(Hashable, None)], [cast(Any, nested)]
-        # A list that grows while it is read: nodes by level, and no limit to how deep they are nested.
-        for node, content in enumerate(contents):
-            for name, inside in _nested_children(content):
-                parent.append(node)
-                labels.append(name)
-                contents.append(inside)
-        if len(parent) == 1:
-            raise ValueError(f"A nested tree is a mapping or a list with something in it. Got {nested!r}.")
-        return cls._labelled(parent, labels, classes)
+        return cls(*tree_from_nested(nested, classes))
 
     @classmethod
     def from_names(cls, names: Sequence[str], *, separator: str = ".") -> ClassTree:
@@ -169,26 +155,7 @@ class ClassTree:
         >>> tree.labels
         (None, 'animal', 'animal/cat', 'animal/dog', 'ship')
         """
-        if not separator:
-            raise ValueError("The 'separator' parameter must not be empty. Got ''.")
-        node_of_path: dict[tuple[str, ...], int] = {(): 0}
-        parent, labels = [-1], [cast(Hashable, None)]
-        node_of_class: list[int] = []
-        for name in names:
-            node, path = 0, cast(tuple[str, ...], ())
-            for part in filter(None, str(name).split(separator)):
-                path = (*path, part)
-                if path not in node_of_path:
-                    node_of_path[path] = len(parent)
-                    parent.append(node)
-                    labels.append(separator.join(path))
-                node = node_of_path[path]
-            if node == 0:
-                raise ValueError(
-                    f"The names of classes must not be empty. Got {name!r} for class {len(node_of_class)}."
-                )
-            node_of_class.append(node)
-        return cls(parent, node_of_class, labels=labels)
+        return cls(*tree_from_names(names, separator))
 
     @classmethod
     def from_networkx(
@@ -217,21 +184,7 @@ class ClassTree:
         ClassTree
             With the nodes of the graph as labels.
         """
-        pairs = graph.edges
-        if not graph.is_directed():
-            if root is None:
-                raise ValueError("Which node of an undirected graph is on top cannot be told. Give it as 'root'.")
-            if graph.number_of_edges() != graph.number_of_nodes() - 1:
-                raise ValueError(
-                    f"A tree with {graph.number_of_nodes()} nodes has {graph.number_of_nodes() - 1} edges. "
-                    f"Got {graph.number_of_edges()}."
-                )
-            import networkx  # optional, so not above
-
-            pairs = networkx.bfs_edges(graph, root)
-        if length is None:
-            return cls.from_edges(pairs, classes=classes)
-        return cls.from_edges(((u, v, graph.edges[u, v][length]) for u, v in pairs), classes=classes)
+        return cls(*tree_from_networkx(graph, classes, root, length))
 
     @classmethod
     def from_linkage(
@@ -259,69 +212,7 @@ class ClassTree:
         >>> tree.path_length([0, 0], [2, 1])
         array([1., 5.])
         """
-        rows = np.asarray(linkage, dtype=np.float64)
-        if rows.ndim != 2 or rows.shape[1] != 4 or not len(rows):
-            raise ValueError(f"A linkage matrix has four columns and at least one row. Got shape {rows.shape}.")
-        n_classes, n_nodes = len(rows) + 1, 2 * len(rows) + 1
-        joined = rows[:, :2].astype(np.intp)
-        if not np.array_equal(np.sort(joined, axis=None), np.arange(n_nodes - 1)):
-            raise ValueError("Each cluster of a linkage matrix is joined exactly once. Got one that is not.")
-        # From the root down, each pair of siblings takes the next two numbers, and so keeps its order.
-        node_of_cluster = np.zeros(n_nodes, dtype=np.intp)
-        node_of_cluster[joined[::-1].ravel()] = np.arange(1, n_nodes)
-        height = np.concatenate([np.zeros(n_classes), rows[:, 2]])
-        above = n_classes + np.repeat(np.arange(len(rows)), 2)
-        parent = np.full(n_nodes, -1, dtype=np.intp)
-        parent[node_of_cluster[joined.ravel()]] = node_of_cluster[above]
-        edge_length = np.ones(n_nodes)
-        if not unit_edges:
-            rises = (height[above] - height[joined.ravel()]) / 2
-            if rises.min() < 0:
-                raise ValueError(
-                    "A linkage whose heights decrease (centroid and median linkage do that) gives no path lengths. "
-                    "Use unit_edges=True, or another linkage."
-                )
-            edge_length[node_of_cluster[joined.ravel()]] = rises
-        names: list[Hashable] | None = None
-        if labels is not None:
-            if len(labels) != n_classes:
-                raise ValueError(f"There is one label per class, {n_classes}. Got {len(labels)} labels.")
-            names = [None] * n_nodes
-            for k, name in enumerate(labels):
-                names[node_of_cluster[k]] = name
-        return cls(parent, node_of_cluster[:n_classes], edge_length, names)
-
-    @classmethod
-    def _labelled(
-        cls,
-        parent: Sequence[int],
-        labels: Sequence[Hashable],
-        classes: Sequence[Hashable] | None,
-        edge_length: FloatArray | None = None,
-    ) -> ClassTree:
-        """Look the classes up among the labels: leaves first, inner nodes after them."""
-        numbers = np.asarray(parent, dtype=np.intp)
-        is_inner = np.zeros(len(numbers), dtype=bool)
-        is_inner[numbers[numbers >= 0]] = True
-        node_of_leaf, repeated_leaves = _index(labels, np.flatnonzero(~is_inner))
-        if classes is None:
-            if repeated_leaves:
-                raise ValueError(f"Each leaf needs a name of its own. Got {_listed(repeated_leaves)} more than once.")
-            try:
-                classes = sorted(cast(Iterable[Any], node_of_leaf))
-            except TypeError:
-                raise ValueError("The names of the leaves cannot be sorted. Give their order as 'classes'.") from None
-        node_of_inner, repeated_inner = _index(labels, np.flatnonzero(is_inner))
-        node_of_name = node_of_inner | node_of_leaf
-        ambiguous = repeated_leaves | (repeated_inner - node_of_leaf.keys())
-        names = list(classes)
-        missing = [name for name in names if name not in node_of_name]
-        if missing:
-            raise ValueError(f"Every class must be a node of the tree. Not found: {_listed(missing)}.")
-        unclear = [name for name in names if name in ambiguous]
-        if unclear:
-            raise ValueError(f"Every class must be one node of the tree. Found more than once: {_listed(unclear)}.")
-        return cls(numbers, [node_of_name[name] for name in names], edge_length, labels)
+        return cls(*tree_from_linkage(linkage, labels, unit_edges))
 
     # ----- what a tree knows ----------------------------------------------------------------------------------------
 
@@ -438,7 +329,7 @@ class ClassTree:
         """
         kept_classes = np.asarray(classes, dtype=np.intp)
         if kept_classes.size and (kept_classes.min() < 0 or kept_classes.max() >= self.n_classes):
-            wrong = _outside(kept_classes, 0, self.n_classes)
+            wrong = first_outside(kept_classes, 0, self.n_classes)
             raise ValueError(f"Classes are numbered 0 to {self.n_classes - 1}. Got {wrong}.")
         rank_is_kept = np.zeros(self.n_classes + 1, dtype=np.intp)
         rank_is_kept[self._rank_of_class[kept_classes] + 1] = 1
@@ -567,132 +458,3 @@ def _walk_through(parent: IntArray, edge_length: FloatArray) -> _Walk:
     for array in walk:
         array.flags.writeable = False
     return walk
-
-
-def _check_tree(
-    parent: IntArray, node_of_class: IntArray, edge_length: FloatArray, labels: tuple[Hashable, ...] | None
-) -> None:
-    n_nodes = len(parent)
-    n_roots = int((parent == -1).sum())
-    if n_roots != 1:
-        raise ValueError(f"A class tree has one root, the node whose parent is -1. Got {n_roots}.")
-    if parent.min() < -1 or parent.max() >= n_nodes:
-        wrong = _outside(parent, -1, n_nodes)
-        raise ValueError(f"Parents must be nodes, numbered 0 to {n_nodes - 1}. Got {wrong}.")
-    if not len(node_of_class):
-        raise ValueError("A class tree needs at least one class. Got an empty node_of_class.")
-    if node_of_class.min() < 0 or node_of_class.max() >= n_nodes:
-        wrong = _outside(node_of_class, 0, n_nodes)
-        raise ValueError(f"Classes sit on nodes, numbered 0 to {n_nodes - 1}. Got {wrong} in node_of_class.")
-    n_classes_on = np.bincount(node_of_class, minlength=n_nodes)
-    if n_classes_on.max() > 1:
-        node = int(n_classes_on.argmax())
-        first, second = np.flatnonzero(node_of_class == node)[:2]
-        name = f"node {node}" if labels is None else repr(labels[node])
-        raise ValueError(f"No two classes may share a node. Classes {first} and {second} both sit on {name}.")
-    if edge_length.shape != (n_nodes,):
-        raise ValueError(f"There is one edge length per node, {n_nodes}. Got shape {edge_length.shape} instead.")
-    is_wrong = ~(np.isfinite(edge_length) & (edge_length >= 0)) & (parent >= 0)
-    if is_wrong.any():
-        node = int(is_wrong.argmax())
-        name = f"node {node}" if labels is None else repr(labels[node])
-        raise ValueError(f"Edge lengths must be finite and not negative. Got {edge_length[node]} above {name}.")
-    if labels is not None and len(labels) != n_nodes:
-        raise ValueError(f"There is one label per node, {n_nodes}. Got {len(labels)} labels.")
-
-
-def _node_numbers(values: ArrayLike, name: str) -> IntArray:
-    given = np.asarray(values)
-    if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
-        raise ValueError(
-            f"{name} must be a one-dimensional array of integers. "
-            f"Got an array of shape {given.shape} and type {given.dtype} instead."
-        )
-    return given.astype(np.intp)
-
-
-def _outside(values: IntArray, low: int, high: int) -> int:
-    return int(values[(values < low) | (values >= high)][0])
-
-
-def _edge_columns(edges: Iterable[Sequence[Any]] | ArrayLike) -> tuple[list[Any], list[Any], FloatArray]:
-    rows = edges.tolist() if isinstance(edges, np.ndarray) else list(cast(Iterable[Sequence[Any]], edges))
-    if not rows:
-        raise ValueError("A class tree needs at least one edge. Got none.")
-    sizes = {len(row) for row in rows}
-    if sizes not in ({2}, {3}):
-        wrong = next((row for row in rows if len(row) not in (2, 3)), rows[0])
-        raise ValueError(
-            f"Edges must be pairs (parent, child) or triples (parent, child, length), all alike. Got {wrong!r}."
-        )
-    parents = [row[0] for row in rows]
-    children = [row[1] for row in rows]
-    return (
-        parents,
-        children,
-        np.array([row[2] for row in rows], dtype=np.float64) if sizes == {3} else np.ones(len(rows)),
-    )
-
-
-def _two_parents_sentence(parents: list[Any], children: list[Any]) -> str:
-    parent_of: dict[Any, Any] = {}
-    for parent, child in zip(parents, children, strict=True):
-        if child in parent_of:
-            if parent_of[child] == parent:
-                return f"Each edge may be given once. Got {parent!r} -> {child!r} twice."
-            return f"A node of a tree has one parent. {child!r} has two, {parent_of[child]!r} and {parent!r}."
-        parent_of[child] = parent
-    raise AssertionError("no child occurs twice")
-
-
-def _cycle_sentence(parent: IntArray, astray: int, labels: tuple[Hashable, ...] | None) -> str:
-    """``astray`` cannot be reached from the root, so the way up from it runs into a cycle."""
-    path: list[int] = []
-    node, seen = astray, set[int]()
-    while node not in seen:
-        seen.add(node)
-        path.append(node)
-        node = int(parent[node])
-    cycle = path[path.index(node) :]
-    names = [repr(labels[v]) if labels is not None else str(v) for v in cycle]
-    shown = names if len(names) <= 5 else [*names[:4], "..."]
-    return f"A tree has no cycles. Going up from {names[0]} leads back to it: {' -> '.join([*shown, names[0]])}."
-
-
-def _nested_children(content: Any) -> Iterator[tuple[Hashable, Any]]:
-    """The name and the content of each child."""
-    if content is None:
-        return
-    if isinstance(content, Mapping):
-        yield from content.items()
-    elif isinstance(content, (list, tuple)):
-        for item in content:
-            if isinstance(item, Mapping):
-                yield from item.items()
-            elif isinstance(item, (list, tuple)):
-                yield None, item
-            else:
-                yield item, None
-    else:
-        yield content, None
-
-
-def _index(labels: Sequence[Hashable], nodes: IntArray) -> tuple[dict[Hashable, int], set[Hashable]]:
-    """The node of each name among ``nodes``, and the names that more than one of them has."""
-    node_of_name: dict[Hashable, int] = {}
-    repeated: set[Hashable] = set()
-    for node in nodes.tolist():
-        name = labels[node]
-        if name is None:
-            continue
-        if name in node_of_name:
-            repeated.add(name)
-        node_of_name[name] = node
-    return node_of_name, repeated
-
-
-def _listed(names: Iterable[Hashable], n_shown: int = 3) -> str:
-    """The first few names, and how many more there are."""
-    all_names = [repr(name) for name in names]
-    shown = ", ".join(all_names[:n_shown])
-    return shown if len(all_names) <= n_shown else f"{shown} and {len(all_names) - n_shown} more"

@@ -7,13 +7,14 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-import codekin.distances as distances_module
 from codekin.class_trees import ClassTree
 from codekin.coding import codeword_distances
 from codekin.distances import (
     ClassDistances,
     DenseDistances,
     EmbeddingDistances,
+    PartialDistances,
+    ProductDistances,
     TreeDistances,
     as_class_distances,
 )
@@ -57,6 +58,17 @@ def representation(kind: str, rng: np.random.Generator, n_classes: int) -> tuple
     if kind in ("tree", "weighted tree"):
         tree = random_tree(rng, n_classes, weighted=kind == "weighted tree")
         return TreeDistances(tree), dense_path_lengths(tree)
+    if kind == "product":
+        factors = rng.normal(size=(n_classes, 4))
+        return ProductDistances(factors), -factors @ factors.T * (1 - np.eye(n_classes))
+    if kind == "partial":
+        known, known_matrix = representation("squared", rng, n_classes)
+        n_known = len(known_matrix)
+        classes = rng.permutation(n_known + 3)[:n_known]
+        mean = known_matrix.sum() / (n_known * (n_known - 1)) if n_known > 1 else 1.0
+        matrix = mean * (1 - np.eye(n_known + 3))
+        matrix[np.ix_(classes, classes)] = known_matrix
+        return PartialDistances(known, classes, n_classes=n_known + 3), matrix
     vectors = rng.normal(size=(n_classes, 5)) + 100
     squared = "squared" in kind
     if "sparse" in kind:
@@ -66,14 +78,26 @@ def representation(kind: str, rng: np.random.Generator, n_classes: int) -> tuple
     return EmbeddingDistances(given_vectors, squared=squared), cdist(vectors, vectors) ** (2 if squared else 1)
 
 
-KINDS = ["dense", "signed", "tree", "weighted tree", "embedding", "squared", "sparse", "sparse squared"]
+KINDS = [
+    "dense",
+    "signed",
+    "tree",
+    "weighted tree",
+    "embedding",
+    "squared",
+    "sparse",
+    "sparse squared",
+    "product",
+    "partial",
+]
 
 
 @pytest.fixture(params=["in one piece", "in blocks"])
 def _block_size(request, monkeypatch):
     if request.param == "in blocks":
-        monkeypatch.setattr(distances_module, "MAX_DENSE_CLASSES", 0)
-        monkeypatch.setattr(distances_module, "_BLOCK_ENTRIES", 9)
+        monkeypatch.setattr("codekin.distances.embedding.MAX_DENSE_CLASSES", 0)
+        monkeypatch.setattr("codekin.distances.embedding._BLOCK_ENTRIES", 9)
+        monkeypatch.setattr("codekin.distances.tree._BLOCK_ENTRIES", 9)
 
 
 @pytest.mark.usefixtures("_block_size")
@@ -166,10 +190,27 @@ def test_vectors_are_checked():
         EmbeddingDistances([[1.0], [np.inf]])
 
 
-def test_a_coding_matrix_must_fit():
+def test_factors_and_known_classes_are_checked():
+    with pytest.raises(ValueError, match="one row per class"):
+        ProductDistances([1.0])
+    with pytest.raises(ValueError, match="finite"):
+        ProductDistances([[np.nan]])
+    known = DenseDistances([[0, 1], [1, 0]])
+    with pytest.raises(ValueError, match="between 2 classes"):
+        PartialDistances(known, [0, 1, 2], n_classes=4)
+    with pytest.raises(ValueError, match="different numbers from 0 to 3"):
+        PartialDistances(known, [0, 4], n_classes=4)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_coding_matrix_needs_one_row_per_class(kind):
+    distances, matrix = representation(kind, np.random.default_rng(0), 6)
+    with pytest.raises(ValueError, match=f"one row per class, {len(matrix)}"):
+        distances.inner_product(np.ones((len(matrix) + 1, 2)))
+
+
+def test_a_coding_matrix_holds_bits():
     distances = DenseDistances([[0, 1], [1, 0]])
-    with pytest.raises(ValueError, match="one row per class, 2"):
-        distances.inner_product(np.ones((3, 2)))
     with pytest.raises(ValueError, match="-1, 0 or"):
         distances.inner_product([[0.5, 1], [1, 1]])
 
