@@ -301,12 +301,35 @@ class Assignment:
 
     @classmethod
     def identity(cls, n_classes: int, method: str = "identity") -> Assignment:
-        """Class ``k`` gets codeword ``k``."""
+        """Class ``k`` gets codeword ``k``.
+
+        Parameters
+        ----------
+        n_classes : int
+        method : str, default="identity"
+            How it was found, for people.
+
+        Returns
+        -------
+        Assignment
+        """
         return cls(np.arange(n_classes, dtype=np.intp), method=method)
 
 
 def codeword_distances(a: CodingMatrix, b: CodingMatrix, *, zero_pair: float = 0.0) -> FloatArray:
-    """Distances between the rows of ``a`` and those of ``b``: see :meth:`Codebook.row_distances`."""
+    """Distances between the rows of ``a`` and those of ``b``: see :meth:`Codebook.row_distances`.
+
+    Parameters
+    ----------
+    a : array of shape (n, n_bits)
+    b : array of shape (m, n_bits)
+    zero_pair : float, default=0.0
+        What a bit that is zero in both codewords adds.
+
+    Returns
+    -------
+    ndarray of shape (n, m)
+    """
     a_float, b_float = a.astype(np.float32), b.astype(np.float32)
     a_used, b_used = np.abs(a_float), np.abs(b_float)
     # Exact in float32: sums of fewer than 2**24 terms of size one. With u = |M|, for entries in {-1, 0, 1}

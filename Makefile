@@ -1,0 +1,84 @@
+# The two commands of the README are `make demo` and `make test`. Everything runs in .venv, which is made when needed.
+PYTHON ?= python3
+VENV ?= .venv
+JOBS ?= 2
+OUT ?= out
+
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format types contracts check coverage docs bench wheel smoke api clean
+
+help:  ## show this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## */make \1\t/' | expand -t 18
+
+demo: $(VENV)/.installed  ## compare random and informed assignments on two data sets; leaves pictures and a page
+	$(BIN)/codekin demo --output $(OUT)/demo
+
+test: $(VENV)/.installed-dev  ## run all tests, in random order
+	$(BIN)/python -m pytest -n $(JOBS)
+
+lint: $(VENV)/.installed-dev  ## check style and formatting
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(VENV)/.installed-dev  ## mend style and formatting where a tool can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+types: $(VENV)/.installed-dev  ## check the types
+	$(BIN)/mypy
+
+contracts: $(VENV)/.installed-dev  ## check that no layer imports one above it
+	$(BIN)/lint-imports
+
+check: lint types contracts test  ## all of the four above
+
+# Compiled code hides its lines from the measurement, so the kernels' tests run a second time as plain Python.
+coverage: $(VENV)/.installed-dev  ## which lines the tests reach, kernels included
+	rm -f .coverage .coverage.*
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/kernels -n $(JOBS) --cov --cov-report=
+	$(BIN)/python -m pytest -n $(JOBS) --cov --cov-append --cov-report=term-missing:skip-covered --cov-report=html:$(OUT)/coverage
+
+docs: $(VENV)/.installed-docs  ## build the documentation; a broken link or name is an error
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs $(OUT)/docs
+	@echo "$(OUT)/docs/index.html"
+
+bench: $(VENV)/.installed-dev  ## run every benchmark, both sides of each claim in one run
+	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+wheel: $(VENV)/.installed-dev  ## build the wheel into dist/
+	rm -rf build dist
+	$(BIN)/python -m pip --disable-pip-version-check wheel --quiet --no-deps --wheel-dir dist .
+	@ls dist/*.whl
+
+smoke: wheel  ## install the wheel alone into a new environment and use it there
+	rm -rf $(VENV)-smoke
+	$(PYTHON) -m venv $(VENV)-smoke
+	$(VENV)-smoke/bin/python -m pip --disable-pip-version-check install --quiet dist/*.whl
+	cd $(VENV)-smoke && bin/python $(CURDIR)/.ci/smoke.py
+	rm -rf $(VENV)-smoke
+
+api: $(VENV)/.installed-dev  ## write down the public API after a change that was meant
+	$(BIN)/python -m tests.test_contracts.public_api
+
+clean:  ## remove everything that make made
+	rm -rf $(VENV) $(VENV)-smoke build dist $(OUT) .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+
+# A stamp is newer than pyproject.toml while the environment has what pyproject.toml asks for.
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "codekin needs Python 3.11 or later; $(PYTHON) is `$(PYTHON) --version`. Try: make PYTHON=python3.12 ..."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: pyproject.toml | $(BIN)/python
+	$(PIP) --editable '.[plots]'
+	@touch $@
+
+$(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
+	$(PIP) --editable '.[dev]'
+	@touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-docs: pyproject.toml | $(BIN)/python
+	$(PIP) --editable '.[docs]'
+	@touch $@

@@ -1,0 +1,166 @@
+"""What a report page consists of: values that know nothing of HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """Running text. What stands between backquotes is shown as code.
+
+    Parameters
+    ----------
+    text : str
+        The text, without markup other than backquotes.
+    """
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command that a reader can copy.
+
+    Parameters
+    ----------
+    text : str
+        One line or several.
+    """
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure that was saved before.
+
+    Parameters
+    ----------
+    path : Path
+        An SVG, PNG or JPEG file; its content goes into the page.
+    description : str
+        What it shows, for those who cannot see it.
+    caption : str, default=""
+        What to look for, below the figure. Backquotes mark code.
+    """
+
+    path: Path
+    description: str
+    caption: str = ""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Figures side by side where there is room, below each other on a phone.
+
+    Parameters
+    ----------
+    pictures : sequence of Picture
+        In reading order.
+    """
+
+    pictures: Sequence[Picture]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell of a table that shows something else than it sorts by.
+
+    Parameters
+    ----------
+    text : str
+        What is shown.
+    value : float or str, optional
+        What it sorts by; the text by default.
+    is_strong : bool, default=False
+        Whether to print it bold, such as the best of its row.
+    """
+
+    text: str
+    value: float | str | None = None
+    is_strong: bool = False
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a table.
+
+    Parameters
+    ----------
+    title : str
+        Its heading, with the unit where there is one.
+    format : str, default=""
+        How numbers are shown, as in ``format(value, ".1f")``.
+    """
+
+    title: str
+    format: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows that a reader can sort by any column.
+
+    Parameters
+    ----------
+    columns : sequence of Column
+        From left to right. The first one names the row.
+    rows : sequence of sequences of Cell, str, int, float or None
+        One entry per column; None is an empty cell, and sorts last.
+    caption : str, default=""
+        What the table says, above it. Backquotes mark code.
+    """
+
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Cell | str | float | None]]
+    caption: str = ""
+
+    def __post_init__(self) -> None:
+        """Check that every row has a cell for every column."""
+        for number, row in enumerate(self.rows):
+            if len(row) != len(self.columns):
+                raise ValueError(f"Row {number} of the table has {len(row)} cells for {len(self.columns)} columns.")
+
+
+Block = Paragraph | Command | Figures | Table
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading and what stands below it.
+
+    Parameters
+    ----------
+    title : str
+        The heading.
+    blocks : sequence of Paragraph, Command, Figures or Table
+        In reading order.
+    """
+
+    title: str
+    blocks: Sequence[Block]
+
+
+@dataclass(frozen=True)
+class Page:
+    """A report.
+
+    Parameters
+    ----------
+    title : str
+        The heading of the page and of its browser tab.
+    lead : str
+        The one paragraph that a hurried reader reads. Backquotes mark code.
+    sections : sequence of Section
+        In reading order.
+    footer : str, default=""
+        Versions, seeds, times: what is needed to repeat it.
+    """
+
+    title: str
+    lead: str
+    sections: Sequence[Section]
+    footer: str = ""

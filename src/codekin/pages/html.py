@@ -1,0 +1,177 @@
+"""From the content of a page to one HTML file that needs no other file and no network."""
+
+from __future__ import annotations
+
+import base64
+import html
+import math
+import re
+from importlib import resources
+from pathlib import Path
+
+from codekin.files import whole_file
+from codekin.pages.content import Block, Cell, Column, Command, Figures, Page, Paragraph, Picture, Section, Table
+
+MEDIA_TYPES = {".svg": "image/svg+xml", ".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg"}
+
+TEMPLATE = """\
+<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<link rel="icon" href="data:,">
+<style>
+{style}</style>
+</head>
+<body>
+<header>
+<h1>{title}</h1>
+<p class="lead">{lead}</p>
+</header>
+<main>
+{contents}{sections}
+</main>
+<footer>{footer}</footer>
+<script>
+{script}</script>
+</body>
+</html>
+"""
+
+
+def write_page(page: Page, path: str | Path) -> Path:
+    """Write a page as one file, which appears whole or not at all.
+
+    Parameters
+    ----------
+    page : Page
+        What to write.
+    path : path-like
+        The file; its folder is made if it is missing.
+
+    Returns
+    -------
+    Path
+        The file.
+    """
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    text = page_html(page)
+    with whole_file(target) as stream:
+        stream.write(text.encode("utf-8"))
+    return target
+
+
+def page_html(page: Page) -> str:
+    """The whole page as text, with its style, its script and its figures in it.
+
+    Parameters
+    ----------
+    page : Page
+        What to show.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> page = Page("Yeast", "Where do proteins go?", [Section("Data", [Paragraph("From `yeast.data`.")])])
+    >>> "<p>From <code>yeast.data</code>.</p>" in page_html(page)
+    True
+    """
+    return TEMPLATE.format(
+        title=html.escape(page.title),
+        lead=_inline(page.lead),
+        style=_asset("page.css"),
+        script=_asset("page.js"),
+        contents=_contents(page),
+        sections="\n".join(_section(section, number) for number, section in enumerate(page.sections)),
+        footer=_inline(page.footer),
+    )
+
+
+def _asset(name: str) -> str:
+    return resources.files("codekin.pages").joinpath(name).read_text(encoding="utf-8")
+
+
+def _contents(page: Page) -> str:
+    # Two headings are found without a list of them.
+    if len(page.sections) < 3:
+        return ""
+    links = "".join(
+        f'<li><a href="#section-{number}">{html.escape(section.title)}</a></li>'
+        for number, section in enumerate(page.sections)
+    )
+    return f'<nav aria-label="Contents"><ol>{links}</ol></nav>\n'
+
+
+def _section(section: Section, number: int) -> str:
+    blocks = "\n".join(_block(block) for block in section.blocks)
+    return f'<section id="section-{number}">\n<h2>{html.escape(section.title)}</h2>\n{blocks}\n</section>'
+
+
+def _block(block: Block) -> str:
+    match block:
+        case Paragraph(text):
+            return f"<p>{_inline(text)}</p>"
+        case Command(text):
+            return f"<pre><code>{html.escape(text)}</code></pre>"
+        case Figures(pictures):
+            return '<div class="figures">\n' + "\n".join(_picture(picture) for picture in pictures) + "\n</div>"
+        case Table():
+            return _table(block)
+
+
+def _picture(picture: Picture) -> str:
+    path = Path(picture.path)
+    media_type = MEDIA_TYPES.get(path.suffix.lower())
+    if media_type is None:
+        raise ValueError(f"A picture of a page must be one of {', '.join(MEDIA_TYPES)}. Got {path.name!r} instead.")
+    data = base64.b64encode(path.read_bytes()).decode("ascii")
+    caption = f"\n<figcaption>{_inline(picture.caption)}</figcaption>" if picture.caption else ""
+    image = f'<img src="data:{media_type};base64,{data}" alt="{html.escape(picture.description, quote=True)}">'
+    return f"<figure>\n{image}{caption}\n</figure>"
+
+
+def _table(table: Table) -> str:
+    heading = "".join(
+        f'<th scope="col"><button type="button">{html.escape(column.title)}</button></th>' for column in table.columns
+    )
+    rows = "\n".join(
+        "<tr>" + "".join(_cell(cell, column) for cell, column in zip(row, table.columns, strict=True)) + "</tr>"
+        for row in table.rows
+    )
+    caption = f"<caption>{_inline(table.caption)}</caption>\n" if table.caption else ""
+    return (
+        '<div class="scroll">\n<table class="sortable">\n'
+        f"{caption}<thead><tr>{heading}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>\n</div>"
+    )
+
+
+def _cell(content: Cell | str | float | None, column: Column) -> str:
+    cell = _as_cell(content, column)
+    is_number = isinstance(cell.value, int | float)
+    attributes = ' class="number"' if is_number else ""
+    if cell.value is not None:
+        # An undefined number cannot be ordered; like an empty cell it sorts last.
+        is_undefined = isinstance(cell.value, float) and math.isnan(cell.value)
+        attributes += f' data-sort="{"" if is_undefined else html.escape(str(cell.value), quote=True)}"'
+    text = _inline(cell.text)
+    return f"<td{attributes}>{f'<strong>{text}</strong>' if cell.is_strong else text}</td>"
+
+
+def _as_cell(content: Cell | str | float | None, column: Column) -> Cell:
+    if isinstance(content, Cell):
+        return content
+    if content is None:
+        return Cell("", "")
+    if isinstance(content, str):
+        return Cell(content)
+    return Cell(format(content, column.format), content)
+
+
+def _inline(text: str) -> str:
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))

@@ -1,0 +1,171 @@
+"""How every figure of codekin looks: one palette, one font, sizes that stay readable on a phone.
+
+A figure is a value: functions here and in this folder return a ``matplotlib.figure.Figure`` that belongs to nobody
+else, so that drawing neither needs a screen nor leaves anything open. One column of a page is `COLUMN_WIDTH` inches
+wide; a figure of that width shown on a phone still has letters of readable size.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from codekin.files import whole_file
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.colors import ListedColormap
+    from matplotlib.figure import Figure
+
+COLUMN_WIDTH = 5.2
+"""Inches; what one column of a page holds."""
+
+PALETTE = {
+    "black": "#1b1b1b",
+    "blue": "#0072b2",
+    "orange": "#d55e00",
+    "green": "#009e73",
+    "purple": "#cc79a7",
+    "sky": "#56b4e9",
+    "yellow": "#e69f00",
+    "grey": "#8a8a8a",
+}
+"""The colours of Okabe and Ito, told apart with any kind of colour vision."""
+
+POLICY_COLOURS = {
+    "random": PALETTE["grey"],
+    "preserving": PALETTE["blue"],
+    "breaking": PALETTE["orange"],
+}
+"""An assignment policy has the same colour in every figure."""
+
+POLICY_MARKERS = {"random": "o", "preserving": "D", "breaking": "s"}
+"""And the same marker, for those who print in grey."""
+
+INK = "#333333"
+RULE = "#d9d9d9"
+
+RC: dict[Any, Any] = {
+    "font.family": "DejaVu Sans",  # comes with matplotlib: the same letters on every machine
+    "font.size": 10,
+    "axes.titlesize": 10.5,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.labelsize": 10,
+    "xtick.labelsize": 9,
+    "ytick.labelsize": 9,
+    "legend.fontsize": 9,
+    "legend.frameon": False,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "axes.edgecolor": INK,
+    "axes.linewidth": 0.8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "grid.color": RULE,
+    "grid.linewidth": 0.7,
+    "lines.linewidth": 1.6,
+    "lines.markersize": 6,
+    "figure.facecolor": "white",
+    "figure.dpi": 100,
+    "savefig.dpi": 200,
+    "savefig.facecolor": "white",
+    "svg.fonttype": "path",  # a page looks the same where the font is missing
+    "svg.hashsalt": "codekin",  # the same numbers give the same file
+}
+
+
+@contextmanager
+def figure_style() -> Iterator[None]:
+    """Within this block, matplotlib draws as codekin does; afterwards as before.
+
+    Yields
+    ------
+    None
+    """
+    import matplotlib as mpl
+
+    with mpl.rc_context(RC):
+        yield
+
+
+def new_figure(height: float, *, width: float = COLUMN_WIDTH) -> Figure:
+    """An empty figure whose parts find their own places.
+
+    Parameters
+    ----------
+    height : float
+        In inches.
+    width : float, default=COLUMN_WIDTH
+        In inches.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    from matplotlib.figure import Figure
+
+    with figure_style():
+        return Figure(figsize=(width, height), layout="constrained")
+
+
+def save_figure(figure: Figure, path: str | Path, formats: Sequence[str] = ("png", "svg")) -> list[Path]:
+    """Write a figure, once per format; each file appears whole or not at all.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+        What to write.
+    path : path-like
+        Where to, without the suffix. The folder is made if it is missing.
+    formats : sequence of str, default=("png", "svg")
+        What matplotlib calls the formats; each is also the suffix of its file.
+
+    Returns
+    -------
+    list of Path
+        The files, in the order of ``formats``.
+    """
+    stem = Path(path)
+    stem.parent.mkdir(parents=True, exist_ok=True)
+    written = []
+    for suffix in formats:
+        drawn = io.BytesIO()
+        with figure_style():
+            # A date in the file would make every run differ from the last.
+            figure.savefig(drawn, format=suffix, metadata={"Date": None} if suffix == "svg" else None)
+        target = stem.with_name(f"{stem.name}.{suffix}")
+        with whole_file(target) as stream:
+            stream.write(drawn.getvalue())
+        written.append(target)
+    return written
+
+
+def bit_colours() -> ListedColormap:
+    """The colours of the bits -1, 0 and +1, in this order.
+
+    Returns
+    -------
+    matplotlib.colors.ListedColormap
+    """
+    from matplotlib.colors import ListedColormap
+
+    return ListedColormap(["#f3c98b", "#f4f4f4", "#1f5a8a"], name="bits")
+
+
+def without_frame(axes: Axes) -> None:
+    """Take the frame and the ticks' little lines away, as suits a matrix.
+
+    Parameters
+    ----------
+    axes : matplotlib.axes.Axes
+        Changed in place.
+    """
+    axes.spines[:].set_visible(False)
+    axes.tick_params(length=0)

@@ -1,0 +1,73 @@
+"""Public names explain themselves: numpydoc's checks, as listed in pyproject.toml.
+
+What takes at most one argument may be explained by a sentence; sections are asked for when it takes more, or once
+there is one. Protocols describe what others implement. Names that a folder does not export need a docstring only.
+"""
+
+import importlib
+import inspect
+import tomllib
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from numpydoc.validate import validate
+
+from tests.conftest import ROOT
+from tests.test_contracts.public_api import all_modules, public_modules, public_names
+
+CHECKS = set(tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["numpydoc_validation"]["checks"])
+
+
+MODULES = [name for name in all_modules() if not name.startswith("codekin.kernels.")]
+EXPORTED = {
+    id(getattr(importlib.import_module(name), exported))
+    for name in public_modules()
+    for exported in public_names(importlib.import_module(name))
+}
+
+
+@pytest.mark.parametrize("module_name", MODULES)
+def test_public_names_are_documented(module_name):
+    module = importlib.import_module(module_name)
+    problems = [] if module.__doc__ else [f"{module_name}: no docstring"]
+    for name in public_names(module):
+        value = getattr(module, name)
+        if getattr(value, "__module__", None) == module_name and (inspect.isclass(value) or inspect.isfunction(value)):
+            checks = CHECKS if id(value) in EXPORTED and not _is_protocol(value) else {"GL08"}
+            problems += _problems(f"{module_name}.{name}", value, checks)
+    assert not problems, "\n" + "\n".join(problems)
+
+
+def test_kernels_say_what_they_change():
+    for module_name in all_modules():
+        if module_name.startswith("codekin.kernels."):
+            module = importlib.import_module(module_name)
+            silent = [name for name in public_names(module) if not getattr(module, name).__doc__]
+            assert not silent, f"{module_name}: no docstring on {silent}"
+
+
+def _problems(path: str, value: Any, checks: set[str]) -> Iterator[str]:
+    yield from _errors(path, checks - _excused(value))
+    if inspect.isclass(value) and not _is_protocol(value):
+        for name, member in vars(value).items():
+            if not name.startswith("_") and (inspect.isfunction(member) or isinstance(member, property | classmethod)):
+                yield from _errors(f"{path}.{name}", checks - _excused(getattr(value, name), is_member=True))
+
+
+def _errors(path: str, checks: set[str]) -> Iterator[str]:
+    yield from (f"{path}: {code} {message}" for code, message in validate(path)["errors"] if code in checks)
+
+
+def _excused(value: Any, is_member: bool = False) -> set[str]:
+    if inspect.isclass(value):
+        return {"RT01"}
+    if isinstance(value, property):
+        return {"PR01", "RT01"}
+    n_arguments = len(inspect.signature(value).parameters) - (is_member and inspect.isfunction(value))
+    has_sections = "\n----" in inspect.cleandoc(value.__doc__ or "")
+    return {"PR01", "RT01"} if n_arguments <= 1 and not has_sections else set()
+
+
+def _is_protocol(value: Any) -> bool:
+    return getattr(value, "_is_protocol", False)
