@@ -7,10 +7,26 @@ from typing import Any, Protocol
 import numpy as np
 
 from codekin.coding import CodingMatrix, FloatArray, IntArray, Margins
+from codekin.learners.arow import AROW, EpochReport
+from codekin.learners.arow_state import AROWBits
 from codekin.learners.calibration import CalibratedBits, calibrate_bits
 from codekin.learners.independent import EstimatorBits, IndependentBits
+from codekin.learners.linear import LinearBits, SparseLinearBits, Validation
 
-__all__ = ["BitLearner", "CalibratedBits", "EstimatorBits", "FittedBits", "IndependentBits", "calibrate_bits"]
+__all__ = [
+    "AROW",
+    "AROWBits",
+    "BitLearner",
+    "CalibratedBits",
+    "EpochReport",
+    "EstimatorBits",
+    "FittedBits",
+    "IndependentBits",
+    "LinearBits",
+    "SparseLinearBits",
+    "Validation",
+    "calibrate_bits",
+]
 
 
 class FittedBits(Protocol):

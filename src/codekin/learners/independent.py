@@ -19,11 +19,10 @@ from sklearn.base import clone
 from sklearn.linear_model._base import LinearClassifierMixin
 
 from codekin.coding import CodingMatrix, FloatArray, IntArray, Margins
+from codekin.learners.linear import CONSTANT_MARGIN
 
 LOG_ODDS_LIMIT = 20.0
 """Probabilities of 0 and 1 become log-odds of this size: certain, but not infinitely so."""
-CONSTANT_MARGIN = 1.0
-"""The margin of a bit that has one sign in all training samples: decided, at the edge of the hinge."""
 
 
 @dataclass(frozen=True, eq=False)

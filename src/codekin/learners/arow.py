@@ -1,0 +1,389 @@
+"""AROW: online learning of all bits in one pass, each weight with a variance that says how far it may still move.
+
+Adaptive regularisation of weight vectors (Crammer, Kulesza and Dredze 2009) with a diagonal covariance, as in the
+extreme experiments of the paper. A bit's label is the entry of the sample's class in the coding matrix. The bits do
+not influence each other, so the result is the same for any number of threads and for training in blocks of columns.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from codekin.coding import CodingMatrix, FloatArray, IntArray
+from codekin.learners.arow_state import BITS_PER_CACHE_LINE, AROWBits, Samples, as_linear_bits, pass_order
+from codekin.learners.linear import CONSTANT_MARGIN, Float32Array, LinearBits, Validation
+from codekin.memory import available_memory, in_units
+
+BYTES = np.dtype(np.float32).itemsize
+
+
+@dataclass(frozen=True, eq=False)
+class EpochReport:
+    """What there is to say after a pass over the samples.
+
+    Parameters
+    ----------
+    epoch, n_epochs : int
+        Which pass this was, from 1, and how many there will be at most.
+    block, n_blocks : int
+        Which block of columns it was for, from 1; one block when everything fits into memory.
+    seconds : float
+        How long it took.
+    score : float or None
+        The validation score, where it is known.
+    snapshot : callable or None
+        Returns the predictors as they are now, a copy; None while other blocks have yet to be trained.
+    """
+
+    epoch: int
+    n_epochs: int
+    block: int
+    n_blocks: int
+    seconds: float
+    score: float | None = None
+    snapshot: Callable[[], LinearBits] | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class AROW:
+    """Learns every bit of a code by AROW, all bits in one pass over the samples.
+
+    For a sample ``x`` and a bit with label ``y``, ``s = w.x`` and ``v = sum_f sigma_f x_f**2``, if ``y s < 1``::
+
+        beta = 1 / (v + r)        w_f     += (1 - y s) beta y sigma_f x_f
+                                  sigma_f -= beta (sigma_f x_f)**2
+
+    starting from ``w = 0`` and ``sigma = 1``. Training takes 8 bytes for each feature and bit (4 more with
+    validation, 4 more with averaging), the result 4.
+
+    Parameters
+    ----------
+    r : float, default=1.0
+        Regularisation: the larger, the smaller the steps. A sample's weight divides it.
+    n_epochs : int, default=5
+        How many passes over the samples.
+    shuffle : bool, default=True
+        Whether each pass has a new random order, the same for all bits.
+    fit_intercept : bool, default=False
+        Whether to learn a bias, as the weight of a further feature that is always 1.
+    average : bool, default=False
+        Whether to return the average of the weights over all steps instead of the last weights.
+    class_weight : "balanced" or array-like of shape (n_classes,), optional
+        Multiplies the weights of a class's samples. ``"balanced"`` makes every class count the same.
+    oversample : float, default=1.0
+        How often a pass shows a sample to the bits for which it is positive; once to the others. One-vs-rest codes,
+        whose bits have few positives, gain from values above 1: choose it by validation.
+    patience : int, default=2
+        With validation, stop after this many passes in a row whose score is below the best.
+    max_memory : int, optional
+        The most bytes that weights and variances may take. When they do not fit at once, blocks of columns are
+        trained one after the other, with the same result. By default, what the system has left.
+    n_threads : int, optional
+        How many threads to use; by default, as many as there are processors. The result does not depend on it.
+
+    References
+    ----------
+    K. Crammer, A. Kulesza and M. Dredze, "Adaptive Regularization of Weight Vectors", NIPS 2009.
+
+    Examples
+    --------
+    >>> from scipy import sparse
+    >>> X = sparse.csr_array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.5], [0.0, 0.0, 1.0]])
+    >>> coding_matrix = np.array([[1, 1], [1, -1], [-1, 1]], dtype=np.int8)
+    >>> bits = AROW().fit_bits(X, np.array([0, 1, 2]), coding_matrix, rng=np.random.default_rng(0))
+    >>> np.sign(bits.margins(X))
+    array([[ 1.,  1.],
+           [ 1., -1.],
+           [-1.,  1.]], dtype=float32)
+    """
+
+    r: float = 1.0
+    n_epochs: int = 5
+    shuffle: bool = True
+    fit_intercept: bool = False
+    average: bool = False
+    class_weight: Literal["balanced"] | ArrayLike | None = None
+    oversample: float = 1.0
+    patience: int = 2
+    max_memory: int | None = None
+    n_threads: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check the hyper-parameters."""
+        _check("r", self.r > 0, "greater than 0", self.r)
+        _check("n_epochs", self.n_epochs >= 1, "at least 1", self.n_epochs)
+        _check("oversample", self.oversample >= 1, "at least 1", self.oversample)
+        _check("patience", self.patience >= 1, "at least 1", self.patience)
+        _check("max_memory", self.max_memory is None or self.max_memory > 0, "greater than 0", self.max_memory)
+        if isinstance(self.class_weight, str) and self.class_weight != "balanced":
+            _check("class_weight", False, "'balanced' or an array with one entry per class", self.class_weight)
+
+    def fit_bits(
+        self,
+        X: Any,
+        class_index: IntArray,
+        coding_matrix: CodingMatrix,
+        *,
+        sample_weight: FloatArray | None = None,
+        rng: np.random.Generator | int | None = None,
+        validation: Validation | None = None,
+        on_epoch: Callable[[EpochReport], None] | None = None,
+    ) -> LinearBits:
+        """Learn every column of the coding matrix.
+
+        A zero bit does not learn from the samples of its class. A bit that has one sign in all samples is not
+        learned at all: its margin is that sign.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Sparse rows are used as they are, a dense matrix is compressed.
+        class_index : array of shape (n_samples,)
+            The class of each sample, as a row of the coding matrix.
+        coding_matrix : array of shape (n_classes, n_bits)
+        sample_weight : array of shape (n_samples,), optional
+        rng : numpy.random.Generator or int, optional
+            Where the orders of the samples come from.
+        validation : Validation, optional
+            Scored after each pass; the weights with the best score are returned.
+        on_epoch : callable, optional
+            Called with an :class:`EpochReport` after each pass.
+
+        Returns
+        -------
+        LinearBits
+        """
+        samples = self._samples(X, class_index, coding_matrix, sample_weight)
+        signs = _constant_signs(coding_matrix[samples.present_classes])
+        codewords = np.where(signs == 0, coding_matrix, 0).astype(np.int8) if signs.any() else coding_matrix
+        # One seed for each pass, so that every block of columns can have the same orders.
+        seeds = [int(seed) for seed in np.random.default_rng(rng).integers(2**63, size=self.n_epochs)]
+        fit = _Fit(self, samples, codewords, seeds, validation, on_epoch)
+        blocks = self._column_blocks(samples.n_features, codewords.shape[1], validation)
+        bits = fit.at_once() if len(blocks) == 1 else fit.in_blocks(blocks)
+        bits.bias[signs != 0] = CONSTANT_MARGIN * signs[signs != 0]
+        return bits
+
+    def partial_fit_bits(
+        self,
+        bits: AROWBits | None,
+        X: Any,
+        class_index: IntArray,
+        coding_matrix: CodingMatrix,
+        *,
+        sample_weight: FloatArray | None = None,
+        rng: np.random.Generator | int | None = None,
+    ) -> AROWBits:
+        """Make one pass over further samples; the given bits are left as they are.
+
+        Parameters
+        ----------
+        bits : AROWBits or None
+            What an earlier call returned; None to begin.
+        X, class_index, coding_matrix, sample_weight, rng
+            As in :meth:`fit_bits`.
+
+        Returns
+        -------
+        AROWBits
+            Predictors that can be used, and learn on, at twice the memory of finished ones.
+        """
+        samples = self._samples(X, class_index, coding_matrix, sample_weight)
+        n_features, n_bits = samples.n_features, coding_matrix.shape[1]
+        self._column_blocks(n_features, n_bits, None, may_split=False)
+        begun = self._begun(n_features, n_bits) if bits is None else bits.copy()
+        if begun.state.shape != (n_features, 3 if self.average else 2, n_bits) or begun.has_bias != self.fit_intercept:
+            raise ValueError(
+                f"These bits were begun with {begun.n_features} features, {begun.n_bits} bits, "
+                f"fit_intercept={begun.has_bias} and average={begun.is_averaged}; they cannot go on with other ones."
+            )
+        seed = int(np.random.default_rng(rng).integers(2**63))
+        return begun.learned(samples, coding_matrix, self._order(samples.rows.n_rows, seed))
+
+    def _begun(self, n_features: int, n_bits: int) -> AROWBits:
+        return AROWBits.begun(
+            n_features, n_bits, is_averaged=self.average, has_bias=self.fit_intercept, n_threads=self.n_threads
+        )
+
+    def _order(self, n_samples: int, seed: int) -> NDArray[np.int64]:
+        return pass_order(n_samples, seed, oversample=self.oversample, is_shuffled=self.shuffle)
+
+    def _samples(
+        self, X: Any, class_index: IntArray, coding_matrix: CodingMatrix, sample_weight: FloatArray | None
+    ) -> Samples:
+        n_samples, n_classes = X.shape[0], len(coding_matrix)
+        classes = np.asarray(class_index)
+        if classes.shape != (n_samples,):
+            raise ValueError(f"class_index must have one entry for each of the {n_samples} samples in X.")
+        if classes.size and not 0 <= classes.min() <= classes.max() < n_classes:
+            raise ValueError(
+                f"class_index must be between 0 and {n_classes - 1}, the rows of the coding matrix. "
+                f"Got values from {classes.min()} to {classes.max()}."
+            )
+        weights = np.ones(n_samples) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        if weights.shape != (n_samples,) or (weights < 0).any():
+            raise ValueError(f"sample_weight must have {n_samples} entries, one per sample, none of them negative.")
+        if self.class_weight is not None:
+            weights = weights * _class_weights(self.class_weight, classes, n_classes)[classes]
+        return Samples.of(X, classes, weights, r=self.r, has_bias=self.fit_intercept)
+
+    def _column_blocks(
+        self, n_features: int, n_bits: int, validation: Validation | None, *, may_split: bool = True
+    ) -> Sequence[tuple[int, int]]:
+        """The columns to train together, so that everything fits into memory; raises if nothing does."""
+        limits = [limit for limit in (self.max_memory, available_memory()) if limit is not None]
+        column = n_features * BYTES
+        n_rows = 3 if self.average else 2
+        at_once = column * n_bits * (n_rows + (validation is not None))
+        if not limits or at_once <= min(limits):
+            return [(0, n_bits)]
+        # The finished weights stay, beside the state of one block and the validation margins of every pass.
+        kept = column * n_bits
+        if validation is not None:
+            kept += self.n_epochs * validation.X.shape[0] * n_bits * BYTES
+        n_columns = (min(limits) - kept) // (column * n_rows)
+        if n_columns < 1 or not may_split:
+            least = f", or {in_units(kept + column * n_rows)} for one bit after the other" if may_split else ""
+            raise MemoryError(
+                f"AROW needs {in_units(at_once)} for {n_features:,} features x {n_bits:,} bits x "
+                f"{at_once // (n_features * n_bits)} bytes{least}, but {in_units(min(limits))} are "
+                f"{'allowed by max_memory' if min(limits) == self.max_memory else 'available'}. "
+                "Use fewer bits, fewer features or more memory."
+            )
+        if n_columns > BITS_PER_CACHE_LINE:
+            n_columns -= n_columns % BITS_PER_CACHE_LINE
+        return [(first, min(first + n_columns, n_bits)) for first in range(0, n_bits, n_columns)]
+
+
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    """One call of ``fit_bits``, everything checked."""
+
+    learner: AROW
+    samples: Samples
+    codewords: CodingMatrix
+    seeds: Sequence[int]
+    validation: Validation | None
+    on_epoch: Callable[[EpochReport], None] | None
+
+    @property
+    def n_epochs(self) -> int:
+        return len(self.seeds)
+
+    def _passes(self, columns: slice, n_epochs: int) -> Iterator[tuple[int, AROWBits, float]]:
+        """Number, bits and seconds of each pass over some columns."""
+        codewords = np.ascontiguousarray(self.codewords[:, columns])
+        bits = self.learner._begun(self.samples.n_features, codewords.shape[1])
+        for epoch, seed in enumerate(self.seeds[:n_epochs], start=1):
+            begin = time.perf_counter()
+            bits = bits.learned(self.samples, codewords, self.learner._order(self.samples.rows.n_rows, seed))
+            yield epoch, bits, time.perf_counter() - begin
+
+    def _report(self, report: EpochReport) -> None:
+        if self.on_epoch is not None:
+            self.on_epoch(report)
+
+    def at_once(self) -> LinearBits:
+        """All columns together; stops as soon as patience runs out."""
+        stopping = _Stopping(self.learner.patience)
+        best: Float32Array | None = None
+        for epoch, bits, seconds in self._passes(slice(None), self.n_epochs):
+            score = None
+            if self.validation is not None:
+                score = self.validation.score(bits.margins(self.validation.X))
+                stopping.add(score)
+                if stopping.is_best and epoch < self.n_epochs:
+                    best = bits.weights(out=best)
+            self._report(EpochReport(epoch, self.n_epochs, 1, 1, seconds, score, snapshot=bits.finished))
+            if stopping.is_over:
+                break
+        if best is None or stopping.is_best:
+            return bits.ended()
+        return as_linear_bits(best, bits.has_bias, bits.n_threads)
+
+    def in_blocks(self, blocks: Sequence[tuple[int, int]]) -> LinearBits:
+        """Some columns after the others, which gives the same result in less memory."""
+        n_bits = self.codewords.shape[1]
+        weights = np.empty((self.samples.n_features, n_bits), dtype=np.float32)
+        margins: list[Float32Array] = []
+        if self.validation is not None:
+            margins = [np.empty((self.validation.X.shape[0], n_bits), dtype=np.float32) for _ in self.seeds]
+        self._train_blocks(blocks, self.n_epochs, weights, margins)
+        if self.validation is not None:
+            stopping = _Stopping(self.learner.patience)
+            while not stopping.is_over and stopping.n_scores < self.n_epochs:
+                stopping.add(self.validation.score(margins[stopping.n_scores]))
+            if stopping.best_epoch < self.n_epochs:
+                # The best weights were not kept, but the orders are known, so they can be had again.
+                margins.clear()
+                self._train_blocks(blocks, stopping.best_epoch, weights, [])
+        return as_linear_bits(weights, self.learner.fit_intercept, self.learner.n_threads)
+
+    def _train_blocks(
+        self, blocks: Sequence[tuple[int, int]], n_epochs: int, weights: Float32Array, margins: list[Float32Array]
+    ) -> None:
+        """Fill in the final weights and, where asked for, the validation margins after each pass."""
+        for block, (first, last) in enumerate(blocks, start=1):
+            columns = slice(first, last)
+            for epoch, bits, seconds in self._passes(columns, n_epochs):
+                if margins and self.validation is not None:
+                    margins[epoch - 1][:, columns] = bits.margins(self.validation.X)
+                if epoch == n_epochs:
+                    bits.weights(out=weights[:, columns])
+                self._report(EpochReport(epoch, n_epochs, block, len(blocks), seconds))
+
+
+class _Stopping:
+    """Which pass was the best, and whether it is time to stop."""
+
+    def __init__(self, patience: int) -> None:
+        self.patience = patience
+        self.n_scores = 0
+        self.n_below = 0
+        self.best_epoch = 0
+        self.best_score = -np.inf
+
+    def add(self, score: float) -> None:
+        self.n_scores += 1
+        if score > self.best_score or self.best_epoch == 0:
+            self.best_score, self.best_epoch = score, self.n_scores
+        self.n_below = self.n_below + 1 if score < self.best_score else 0
+
+    @property
+    def is_best(self) -> bool:
+        """Whether the last score is the best so far."""
+        return self.best_epoch == self.n_scores
+
+    @property
+    def is_over(self) -> bool:
+        return self.n_below >= self.patience
+
+
+def _constant_signs(codewords: CodingMatrix) -> CodingMatrix:
+    """For each bit its sign if that is the same in all codewords that do not ignore it; otherwise 0."""
+    has_positive, has_negative = (codewords > 0).any(axis=0), (codewords < 0).any(axis=0)
+    return np.asarray(has_positive.astype(np.int8) - has_negative.astype(np.int8), dtype=np.int8)
+
+
+def _class_weights(class_weight: Any, classes: IntArray, n_classes: int) -> FloatArray:
+    if isinstance(class_weight, str):
+        counts = np.bincount(classes, minlength=n_classes)
+        return np.asarray(len(classes) / ((counts > 0).sum() * np.maximum(counts, 1)), dtype=np.float64)
+    weights = np.asarray(class_weight, dtype=np.float64)
+    if weights.shape != (n_classes,) or (weights < 0).any():
+        raise ValueError(
+            f"class_weight must have {n_classes} entries, one per class, none of them negative. "
+            f"Got shape {weights.shape}."
+        )
+    return weights
+
+
+def _check(name: str, is_valid: bool, rule: str, value: object) -> None:
+    if not is_valid:
+        raise ValueError(f"The {name!r} parameter of AROW must be {rule}. Got {value!r} instead.")

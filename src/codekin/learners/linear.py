@@ -1,0 +1,303 @@
+"""Linear predictors of all bits at once: margins are one product with the weights, dense or pruned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from codekin.coding import Margins
+from codekin.threads import run_blocks
+
+CONSTANT_MARGIN = 1.0
+"""The margin of a bit that has one sign in all training samples: decided, at the edge of the hinge."""
+COMPILE_FROM = 10**6
+"""From this many products of a non-zero and a weight on, the compiled product is worth its start-up time."""
+SAMPLES_PER_BLOCK = 256
+KEPT_SHARES = 0.5 ** np.arange(1, 10.25, 0.25)
+"""The shares of the weights that pruning tries to keep: from a half, where a sparse model begins to be smaller."""
+QUANTILE_SAMPLE = 10**6
+
+Float32Array = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class Validation:
+    """Samples to judge predictors by that they are not fitted to.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+    score : callable
+        Takes the margins of these samples, (n_samples, n_bits), and returns a number, the higher the better: the
+        accuracy of the decoded classes, for example.
+    """
+
+    X: Any = field(repr=False)
+    score: Callable[[Margins], float]
+
+
+@dataclass(frozen=True, eq=False)
+class LinearBits:
+    """Linear predictors with dense weights, four bytes for each feature and bit.
+
+    Parameters
+    ----------
+    weights : array of shape (n_features, n_bits)
+        Kept as float32.
+    bias : array of shape (n_bits,)
+        Added to the margins.
+    n_threads : int, optional
+        How many threads to use; by default, as many as there are processors. The result does not depend on it.
+
+    Examples
+    --------
+    >>> bits = LinearBits([[1.0, -1.0], [0.5, 2.0]], bias=[0.0, 1.0])
+    >>> bits.margins([[2.0, 0.0], [0.0, 1.0]])
+    array([[ 2. , -1. ],
+           [ 0.5,  3. ]], dtype=float32)
+    """
+
+    weights: Float32Array = field(repr=False)
+    bias: Float32Array = field(repr=False)
+    n_threads: int | None = None
+
+    def __post_init__(self) -> None:
+        """Bring the arrays into their types and check that they fit."""
+        object.__setattr__(self, "weights", np.ascontiguousarray(self.weights, dtype=np.float32))
+        object.__setattr__(self, "bias", _checked_bias(self.bias, self.weights.shape[1]))
+
+    @property
+    def n_features(self) -> int:
+        """How many features a sample has."""
+        return int(self.weights.shape[0])
+
+    @property
+    def n_bits(self) -> int:
+        """How many bits there are."""
+        return int(self.weights.shape[1])
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the model."""
+        return self.weights.nbytes + self.bias.nbytes
+
+    def margins(self, X: Any) -> Float32Array:
+        """One column per bit, positive where the predictor says +1.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_bits), float32
+        """
+        if sparse.issparse(X):
+            rows = SparseRows.of(X, self.n_features)
+            margins = product_with_dense(rows, self.weights[:, None], 0, self.n_threads)
+        else:
+            margins = _checked_dense(X, self.n_features) @ self.weights
+        margins += self.bias
+        return margins
+
+    def sparse(self, threshold: float = 0.0) -> SparseLinearBits:
+        """The same predictors without their small weights.
+
+        Parameters
+        ----------
+        threshold : float, default=0.0
+            Weights of a smaller size are dropped; zeros always are.
+
+        Returns
+        -------
+        SparseLinearBits
+        """
+        from codekin.kernels.sparse_product import count_large, keep_large
+
+        counts = np.empty(self.n_features, dtype=np.int64)
+        count_large(self.weights, threshold, counts)
+        indptr = np.concatenate([[0], np.cumsum(counts)])
+        kept_bits, kept = np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1], dtype=np.float32)
+        keep_large(self.weights, threshold, kept_bits, kept)
+        weights = sparse.csr_array((kept, kept_bits, indptr), shape=self.weights.shape)
+        return SparseLinearBits(weights, self.bias, self.n_threads)
+
+    def pruned(self, validation: Validation, *, max_loss: float = 0.001) -> LinearBits | SparseLinearBits:
+        """The same predictors without as many small weights as the validation score allows.
+
+        The threshold is the largest whose score is at most ``max_loss`` below that of the full model, found by
+        bisection on a grid of shares of the weights from 1/2 down to 1/1000. The model that is returned has itself
+        been scored.
+
+        Parameters
+        ----------
+        validation : Validation
+            Samples and their score.
+        max_loss : float, default=0.001
+            How much lower the score may be: 0.001 is a tenth of a point of accuracy.
+
+        Returns
+        -------
+        SparseLinearBits or LinearBits
+            This very model when it cannot lose half of its weights, below which a sparse one is no smaller.
+        """
+        lowest = validation.score(self.margins(validation.X)) - max_loss
+        thresholds = self._thresholds(KEPT_SHARES)
+        best: LinearBits | SparseLinearBits = self
+        accepted, refused = -1, len(thresholds)
+        while refused - accepted > 1:
+            middle = (accepted + refused) // 2
+            candidate = self.sparse(thresholds[middle])
+            if validation.score(candidate.margins(validation.X)) >= lowest:
+                best, accepted = candidate, middle
+            else:
+                refused = middle
+        return best
+
+    def _thresholds(self, shares: NDArray[np.float64]) -> list[float]:
+        """The sizes above which these shares of the weights lie, from evenly spaced ones if there are too many."""
+        flat = self.weights.ravel()
+        sizes = np.abs(flat[:: max(1, flat.size // QUANTILE_SAMPLE)])
+        return [float(size) for size in np.quantile(sizes, 1 - shares)] if sizes.size else []
+
+
+@dataclass(frozen=True, eq=False)
+class SparseLinearBits:
+    """Linear predictors most of whose weights are zero, eight bytes for each of the others.
+
+    Parameters
+    ----------
+    weights : sparse matrix of shape (n_features, n_bits)
+        Kept as compressed rows of float32.
+    bias : array of shape (n_bits,)
+        Added to the margins.
+    n_threads : int, optional
+        How many threads to use; by default, as many as there are processors. The result does not depend on it.
+    """
+
+    weights: sparse.csr_array = field(repr=False)
+    bias: Float32Array = field(repr=False)
+    n_threads: int | None = None
+
+    def __post_init__(self) -> None:
+        """Bring the arrays into their types and check that they fit."""
+        weights = sparse.csr_array(self.weights).astype(np.float32, copy=False)
+        object.__setattr__(self, "weights", weights)
+        object.__setattr__(self, "bias", _checked_bias(self.bias, weights.shape[1]))
+
+    @property
+    def n_features(self) -> int:
+        """How many features a sample has."""
+        return int(self.weights.shape[0])
+
+    @property
+    def n_bits(self) -> int:
+        """How many bits there are."""
+        return int(self.weights.shape[1])
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the model."""
+        arrays = (self.weights.data, self.weights.indices, self.weights.indptr, self.bias)
+        return sum(array.nbytes for array in arrays)
+
+    @cached_property
+    def _weight_rows(self) -> SparseRows:
+        return SparseRows.of(self.weights, self.n_bits)
+
+    def margins(self, X: Any) -> Float32Array:
+        """One column per bit, positive where the predictor says +1.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_bits), float32
+        """
+        if sparse.issparse(X):
+            margins = self._product(SparseRows.of(X, self.n_features))
+        else:
+            margins = np.asarray(_checked_dense(X, self.n_features) @ self.weights)
+        margins += self.bias
+        return margins
+
+    def _product(self, rows: SparseRows) -> Float32Array:
+        from codekin.kernels.sparse_product import sparse_times_sparse
+
+        weights = self._weight_rows
+        product = np.empty((rows.n_rows, self.n_bits), dtype=np.float32)
+
+        def fill(start: int, stop: int) -> None:
+            part = rows.indptr[start : stop + 1], rows.indices, rows.values
+            sparse_times_sparse(*part, weights.indptr, weights.indices, weights.values, product[start:stop])
+
+        run_blocks(fill, rows.n_rows, block=SAMPLES_PER_BLOCK, n_threads=self.n_threads)
+        return product
+
+
+@dataclass(frozen=True, eq=False)
+class SparseRows:
+    """Compressed sparse rows in the types of the kernels: int64, int32 (where it suffices) and float32."""
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[Any]
+    values: Float32Array
+
+    @classmethod
+    def of(cls, X: Any, n_features: int | None = None) -> SparseRows:
+        """The rows of a sparse or dense matrix; copies only what has another type."""
+        if n_features is not None and X.shape[1] != n_features:
+            raise ValueError(f"X must have {n_features} features, as many as the weights. Got {X.shape[1]} instead.")
+        rows = sparse.csr_array(X)
+        narrow = np.int32 if rows.shape[1] <= np.iinfo(np.int32).max else np.int64
+        return cls(
+            np.asarray(rows.indptr, dtype=np.int64),
+            np.asarray(rows.indices, dtype=narrow),
+            np.asarray(rows.data, dtype=np.float32),
+        )
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return len(self.indptr) - 1
+
+
+def product_with_dense(rows: SparseRows, weights: Float32Array, which: int, n_threads: int | None) -> Float32Array:
+    """Sparse rows times ``weights[:, which]``, where weights have shape (n_features, n_matrices, n_bits)."""
+    n_features, n_matrices, n_bits = weights.shape
+    if len(rows.values) * n_bits < COMPILE_FROM and n_matrices == 1:
+        # Adds in the same order as the kernel: a sample's margins do not depend on how many others come with it.
+        X = sparse.csr_array((rows.values, rows.indices, rows.indptr), shape=(rows.n_rows, n_features))
+        return np.asarray(X @ weights[:, which])
+    from codekin.kernels.sparse_product import sparse_times_dense
+
+    product = np.empty((rows.n_rows, n_bits), dtype=np.float32)
+
+    def fill(start: int, stop: int) -> None:
+        part = rows.indptr[start : stop + 1], rows.indices, rows.values
+        sparse_times_dense(*part, weights, which, product[start:stop])
+
+    run_blocks(fill, rows.n_rows, block=SAMPLES_PER_BLOCK, n_threads=n_threads)
+    return product
+
+
+def _checked_dense(X: ArrayLike, n_features: int) -> Float32Array:
+    dense = np.asarray(X, dtype=np.float32)
+    if dense.ndim != 2 or dense.shape[1] != n_features:
+        raise ValueError(f"X must have {n_features} features, as many as the weights. Got shape {dense.shape} instead.")
+    return dense
+
+
+def _checked_bias(bias: ArrayLike, n_bits: int) -> Float32Array:
+    checked = np.asarray(bias, dtype=np.float32)
+    if checked.shape != (n_bits,):
+        raise ValueError(f"The bias must have one entry for each of the {n_bits} bits. Got shape {checked.shape}.")
+    return checked
