@@ -7,6 +7,7 @@ wide; a figure of that width shown on a phone still has letters of readable size
 
 from __future__ import annotations
 
+import importlib.util
 import io
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -89,10 +90,17 @@ def figure_style() -> Iterator[None]:
     ------
     None
     """
+    require_matplotlib()
     import matplotlib as mpl
 
     with mpl.rc_context(RC):
         yield
+
+
+def require_matplotlib() -> None:
+    """Raise an error that names the remedy where matplotlib is not installed."""
+    if importlib.util.find_spec("matplotlib") is None:
+        raise ImportError("Figures need matplotlib. Install it by: pip install 'codekin[plots]'")
 
 
 def new_figure(height: float, *, width: float = COLUMN_WIDTH) -> Figure:

@@ -1,0 +1,58 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from codekin.coding import codeword_distances
+from codekin.plots.assignments import assignment_views, draw_coding_matrices, draw_distances, similarity_order
+
+UNARY = np.where(np.tri(6, 5, -1, dtype=bool), 1, -1).astype(np.int8)
+
+
+def on_a_line(positions):
+    return np.abs(np.subtract.outer(positions, positions)).astype(float)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.permutations(range(6)))
+def test_classes_on_a_line_are_put_in_their_order(places):
+    order = similarity_order(on_a_line(np.array(places)))
+    along_the_line = np.array(places)[order]
+    assert list(along_the_line) in ([0, 1, 2, 3, 4, 5], [5, 4, 3, 2, 1, 0])
+
+
+@pytest.mark.parametrize("n_classes", [1, 2])
+def test_one_or_two_classes_need_no_order(n_classes):
+    assert list(similarity_order(np.zeros((n_classes, n_classes)))) == list(range(n_classes))
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.permutations(range(6)))
+def test_the_readable_order_of_columns_keeps_the_code(places):
+    places = np.array(places)
+    views = assignment_views(on_a_line(places), {"shuffled": UNARY}, "abcdef")
+    order = ["abcdef".index(name) for name in views.class_names]
+    expected = codeword_distances(UNARY[order], UNARY[order])
+    assert np.array_equal(views.codeword_distances["shuffled"], expected)
+    assert (views.coding_matrices["shuffled"][0] == 1).all()
+
+
+def test_the_unary_code_of_an_ordered_line_changes_once_per_bit():
+    views = assignment_views(on_a_line(np.arange(6)), {"unary": UNARY}, "abcdef")
+    assert views.n_changes == {"unary": 5}
+    assert views.class_names == tuple("abcdef")
+
+
+def test_columns_that_begin_with_zeros_keep_them():
+    ternary = np.array([[0, 1], [-1, 1], [1, -1]], dtype=np.int8)
+    drawn = assignment_views(on_a_line(np.arange(3)), {"ternary": ternary}, "abc").coding_matrices["ternary"]
+    assert sorted(map(tuple, drawn.T)) == [(0, 1, -1), (1, 1, -1)]
+
+
+@pytest.mark.parametrize("draw", [draw_coding_matrices, draw_distances])
+def test_a_figure_has_a_panel_per_assignment(draw):
+    matrices = {"random": UNARY[[3, 0, 5, 1, 4, 2]], "preserving": UNARY}
+    figure = draw(assignment_views(on_a_line(np.arange(6)), matrices, "abcdef"))
+    titles = " ".join(axes.get_title(loc="left") for axes in figure.axes)
+    assert "random" in titles
+    assert "preserving" in titles
