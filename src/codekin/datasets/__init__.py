@@ -1,1 +1,49 @@
-"""Data: embedded sets and readers."""
+"""Data: readers of sparse and text files, taxonomies, a registry of data sets, and sets that are always there."""
+
+from codekin.datasets.blocks import Source
+from codekin.datasets.embedded import load_digits_dataset, load_icd10cm, load_yeast
+from codekin.datasets.fetching import SOURCES, RemoteFile, RemoteSource, fetch
+from codekin.datasets.home import data_home
+from codekin.datasets.options import ReadOptions
+from codekin.datasets.reading import FORMATS, iter_data, read_data
+from codekin.datasets.registry import DATASETS, DatasetEntry, load_dataset
+from codekin.datasets.samples import Data, DataError, Dataset, SparseData, Split, TextData
+from codekin.datasets.synthetic import make_blobs_with_tree, make_sparse_topics
+from codekin.datasets.taxonomies import read_taxonomy
+from codekin.datasets.texts import vectorized
+from codekin.datasets.vectorizers import FittedVectorizer, TextVectorizer
+from codekin.datasets.writing import WRITABLE_FORMATS, convert_data, write_data
+
+__all__ = [
+    "DATASETS",
+    "FORMATS",
+    "SOURCES",
+    "WRITABLE_FORMATS",
+    "Data",
+    "DataError",
+    "Dataset",
+    "DatasetEntry",
+    "FittedVectorizer",
+    "ReadOptions",
+    "RemoteFile",
+    "RemoteSource",
+    "Source",
+    "SparseData",
+    "Split",
+    "TextData",
+    "TextVectorizer",
+    "convert_data",
+    "data_home",
+    "fetch",
+    "iter_data",
+    "load_dataset",
+    "load_digits_dataset",
+    "load_icd10cm",
+    "load_yeast",
+    "make_blobs_with_tree",
+    "make_sparse_topics",
+    "read_data",
+    "read_taxonomy",
+    "vectorized",
+    "write_data",
+]

@@ -1,0 +1,171 @@
+"""The paper's four extreme data sets, in the formats in which they are published.
+
+They are large and not ours to hand on; whoever has the files puts them into the data home. As in the paper, training
+samples without features are left out and test samples without features are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from codekin.datasets.home import existing_folder, first_existing, required_file
+from codekin.datasets.options import ReadOptions
+from codekin.datasets.reading import read_data
+from codekin.datasets.samples import Dataset, LabelArray, SparseData, Split
+from codekin.datasets.taxonomies import TaxonomyLayout, read_taxonomy
+
+# Of the 384,200 single-label samples of LSHTC2 the paper keeps 15,000 for validation and 39,200 for testing.
+LSHTC2_VALIDATION_SHARE = 15_000 / 384_200
+LSHTC2_TEST_SHARE = 39_200 / 384_200
+
+
+def load_aloi_bin(data_home: str | Path | None = None) -> Dataset:
+    """aloi.bin: 1,000 objects, photographs as random binning features (Rocha and Goldenstein, 2013).
+
+    Parameters
+    ----------
+    data_home : path, optional
+        The folder that holds ``aloi.bin``, with PD-Sparse's ``aloi.bin.train``, ``.heldout`` and ``.test`` in it.
+
+    Returns
+    -------
+    Dataset
+    """
+    description = "aloi.bin, K=1,000 (Rocha and Goldenstein, 2013), from the PD-Sparse repository."
+    return _from_pd_sparse("aloi.bin", data_home, description)
+
+
+def load_lshtc1(data_home: str | Path | None = None) -> Dataset:
+    """LSHTC1 (Dmoz 2010): 12,294 classes of web pages (Partalas et al., 2015).
+
+    Parameters
+    ----------
+    data_home : path, optional
+        The folder that holds ``LSHTC1``, with PD-Sparse's ``LSHTC1.train``, ``.heldout`` and ``.test`` in it, and for
+        the taxonomy the challenge's ``cat_hier.txt``: one line per leaf, the path to it from the top.
+
+    Returns
+    -------
+    Dataset
+        The class tree is None without ``cat_hier.txt``.
+    """
+    description = "LSHTC1, K=12,294 (Partalas et al., 2015), from the PD-Sparse repository."
+    return _from_pd_sparse("LSHTC1", data_home, description, taxonomy_layout="paths")
+
+
+def load_lshtc2(data_home: str | Path | None = None, *, seed: int = 0) -> Dataset:
+    """LSHTC2 (Dmoz 2011): 27,840 classes of web pages; samples with several labels are left out, as in the paper.
+
+    Parameters
+    ----------
+    data_home : path, optional
+        The folder that holds ``LSHTC2``, with the challenge's ``train.txt`` in it, and ``cat_hier.txt`` (lines
+        ``parent child``) for the taxonomy.
+    seed : int, default=0
+        The split is random: 3.9% of the samples for validation and 10.2% for testing, the paper's shares.
+
+    Returns
+    -------
+    Dataset
+        The class tree is None without ``cat_hier.txt``.
+    """
+    folder = existing_folder("LSHTC2", data_home)
+    path = required_file(folder, "train.txt", "train.txt.gz")
+    data = _sparse(path, None, ReadOptions(labels="int", multilabel="drop", feature_order="any"), "svmlight")
+    shuffled = np.random.default_rng(seed).permutation(data.n_samples)
+    n_validation = round(data.n_samples * LSHTC2_VALIDATION_SHARE)
+    n_test = round(data.n_samples * LSHTC2_TEST_SHARE)
+    rows = {
+        "validation": np.sort(shuffled[:n_validation]),
+        "test": np.sort(shuffled[n_validation : n_validation + n_test]),
+        "train": np.sort(shuffled[n_validation + n_test :]),
+    }
+    parts = {name: SparseData(data.X[chosen], *_labels_of(data, chosen)) for name, chosen in rows.items()}
+    description = "LSHTC2, K=27,840 (Partalas et al., 2015), samples of one label only."
+    return _assembled("LSHTC2", parts, description, _taxonomy_file(folder), "edges")
+
+
+def load_odp(data_home: str | Path | None = None) -> Dataset:
+    """ODP: 104,136 classes of web pages (Bennett and Nguyen, 2009), in Vowpal Wabbit format.
+
+    Parameters
+    ----------
+    data_home : path, optional
+        The folder that holds ``ODP``, with ``odp_train.vw.gz`` and ``odp_test.vw.gz`` in it.
+
+    Returns
+    -------
+    Dataset
+    """
+    folder = existing_folder("ODP", data_home)
+    train = _sparse(required_file(folder, "odp_train.vw.gz", "odp_train.vw"), None, ReadOptions(), "vw")
+    options = ReadOptions(hash_bits=train.encoding["hash_bits"])
+    n_features = train.n_features if train.encoding["hash_bits"] else None
+    test = _sparse(required_file(folder, "odp_test.vw.gz", "odp_test.vw"), n_features, options, "vw")
+    description = "ODP, K=104,136 (Bennett and Nguyen, 2009), from the Vowpal Wabbit repository."
+    return _assembled("ODP", {"train": train, "test": test}, description, None, "edges")
+
+
+def _from_pd_sparse(
+    name: str, data_home: str | Path | None, description: str, taxonomy_layout: TaxonomyLayout = "edges"
+) -> Dataset:
+    folder = existing_folder(name, data_home)
+    train = _sparse(required_file(folder, f"{name}.train", f"{name}.train.gz"), None, ReadOptions(), "svmlight")
+    options = ReadOptions(index_base=0 if train.encoding["index_base"] == 0 else 1)
+    parts = {"train": train}
+    for split, stem in (("validation", "heldout"), ("test", "test")):
+        parts[split] = _sparse(required_file(folder, f"{name}.{stem}", f"{name}.{stem}.gz"), None, options, "svmlight")
+    return _assembled(name, parts, description, _taxonomy_file(folder), taxonomy_layout)
+
+
+def _sparse(path: Path, n_features: int | None, options: ReadOptions, format: str) -> SparseData:
+    data = read_data(path, format, n_features=n_features, options=options)
+    assert isinstance(data, SparseData)
+    return data
+
+
+def _taxonomy_file(folder: Path) -> Path | None:
+    return first_existing(folder, "cat_hier.txt", "cat_hier.txt.gz", "taxonomy.txt", "taxonomy.txt.gz")
+
+
+def _labels_of(data: SparseData, rows: np.ndarray) -> tuple[np.ndarray, LabelArray]:
+    assert data.classes is not None
+    present, class_index = np.unique(data.index_among(data.classes)[rows], return_inverse=True)
+    return class_index, data.classes[present]
+
+
+def _assembled(
+    name: str,
+    parts: Mapping[str, SparseData],
+    description: str,
+    taxonomy: Path | None,
+    layout: TaxonomyLayout,
+) -> Dataset:
+    """The classes are those of the training samples that have features; other classes become -1."""
+    train = parts["train"]
+    has_features = np.flatnonzero(np.diff(train.X.indptr) > 0)
+    class_index, classes = _labels_of(train, has_features)
+    n_features = max(part.n_features for part in parts.values())
+    splits = {
+        split: Split(part.index_among(classes), _widened(part.X, n_features))
+        for split, part in parts.items()
+        if split != "train"
+    }
+    return Dataset(
+        name,
+        Split(class_index, _widened(train.X[has_features], n_features)),
+        tuple(str(label) for label in classes.tolist()),
+        validation=splits.get("validation"),
+        test=splits.get("test"),
+        class_tree=None if taxonomy is None else read_taxonomy(taxonomy, classes=classes, layout=layout),
+        description=description,
+        licence="see the source",
+    )
+
+
+def _widened(X: csr_array, n_features: int) -> csr_array:
+    return csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], n_features))

@@ -1,0 +1,189 @@
+"""Download public data sets from their sources, with a checksum for every file."""
+
+from __future__ import annotations
+
+import hashlib
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from codekin.datasets.home import data_home as home_folder
+from codekin.files import whole_file
+
+Progress = Callable[[str, int, int | None], None]
+"""Called with the name of a file, the bytes so far, and the bytes in all if they are known."""
+
+_BLOCK_BYTES = 1 << 18
+
+
+@dataclass(frozen=True)
+class RemoteFile:
+    """A file on the net and what it must be.
+
+    Parameters
+    ----------
+    url : str
+        Where it is.
+    sha256 : str
+        The checksum of its bytes.
+    name : str, optional
+        What to call it; the last part of the address when left out.
+    """
+
+    url: str
+    sha256: str
+    name: str = ""
+
+    @property
+    def file_name(self) -> str:
+        """What it is called in the data home."""
+        return self.name or urlsplit(self.url).path.rpartition("/")[2]
+
+
+@dataclass(frozen=True)
+class RemoteSource:
+    """Where a data set can be downloaded, and under which terms."""
+
+    files: tuple[RemoteFile, ...]
+    licence: str
+
+
+_MNIST = "https://storage.googleapis.com/cvdf-datasets/mnist"
+_CIFAR = "https://www.cs.toronto.edu/~kriz"
+_CLINC = "https://raw.githubusercontent.com/clinc/oos-eval/828f8093932c8fe6ca7936c3d2e52903b1c523de/data"
+
+SOURCES: dict[str, RemoteSource] = {
+    "yeast": RemoteSource(
+        (
+            RemoteFile(
+                "https://archive.ics.uci.edu/ml/machine-learning-databases/yeast/yeast.data",
+                "7cf61776fc04f527f93bf57a327b863893a1225d82df02d457e8950173218258",
+            ),
+        ),
+        "CC BY 4.0",
+    ),
+    "mnist": RemoteSource(
+        (
+            RemoteFile(
+                f"{_MNIST}/train-images-idx3-ubyte.gz",
+                "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
+            ),
+            RemoteFile(
+                f"{_MNIST}/train-labels-idx1-ubyte.gz",
+                "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
+            ),
+            RemoteFile(
+                f"{_MNIST}/t10k-images-idx3-ubyte.gz",
+                "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
+            ),
+            RemoteFile(
+                f"{_MNIST}/t10k-labels-idx1-ubyte.gz",
+                "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
+            ),
+        ),
+        "CC BY-SA 3.0",
+    ),
+    "cifar10": RemoteSource(
+        (
+            RemoteFile(
+                f"{_CIFAR}/cifar-10-binary.tar.gz",
+                "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd",
+            ),
+        ),
+        "not stated; for research",
+    ),
+    "cifar100_images": RemoteSource(
+        (
+            RemoteFile(
+                f"{_CIFAR}/cifar-100-binary.tar.gz",
+                "58a81ae192c23a4be8b1804d68e518ed807d710a4eb253b1f2a199162a40d8ec",
+            ),
+        ),
+        "not stated; for research",
+    ),
+    "clinc150_texts": RemoteSource(
+        (
+            RemoteFile(f"{_CLINC}/data_full.json", "36923c3705a59e08fe9c3883d8bc2dd966ef93e22cb78ac41171782a698d56e0"),
+            RemoteFile(f"{_CLINC}/domains.json", "b947b579d3b8e74b06f93b01083d8efaff2888b43a3e362533bd88a6e1211b3a"),
+        ),
+        "CC BY 3.0",
+    ),
+}
+"""The data sets that can be downloaded."""
+
+
+def fetch(
+    name: str,
+    data_home: str | Path | None = None,
+    *,
+    sources: dict[str, RemoteSource] | None = None,
+    progress: Progress | None = None,
+    timeout: float = 30.0,
+) -> Path:
+    """Download a data set into the data home; files that are there already, and whole, are left alone.
+
+    Parameters
+    ----------
+    name : str
+        A name from ``SOURCES``.
+    data_home : path, optional
+        The folder that holds one folder per data set; see :func:`codekin.datasets.data_home`.
+    sources : dict, optional
+        Where data sets are; ``SOURCES`` when left out.
+    progress : callable, optional
+        Called with the name of a file, the bytes so far, and the bytes in all if they are known.
+    timeout : float, default=30.0
+        How many seconds the source may be silent.
+
+    Returns
+    -------
+    Path
+        The folder of the data set.
+    """
+    known = SOURCES if sources is None else sources
+    if name not in known:
+        raise ValueError(f"The data sets that can be downloaded are {', '.join(sorted(known))}. Got {name!r} instead.")
+    folder = home_folder(data_home) / name
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in known[name].files:
+        target = folder / file.file_name
+        if not target.is_file() or _sha256(target) != file.sha256:
+            _download(file, target, progress, timeout)
+    return folder
+
+
+def _download(file: RemoteFile, target: Path, progress: Progress | None, timeout: float) -> None:
+    digest = hashlib.sha256()
+    n_read = 0
+    try:
+        with urllib.request.urlopen(file.url, timeout=timeout) as answer, whole_file(target) as stream:
+            length = answer.headers.get("Content-Length")
+            n_bytes = int(length) if length and length.isdigit() else None
+            while block := answer.read(_BLOCK_BYTES):
+                stream.write(block)
+                digest.update(block)
+                n_read += len(block)
+                if progress is not None:
+                    progress(file.file_name, n_read, n_bytes)
+            if n_bytes is not None and n_read < n_bytes:
+                raise ConnectionError(f"it ended after {n_read} of {n_bytes} bytes")
+            if digest.hexdigest() != file.sha256:
+                raise ValueError(
+                    f"{file.url} is not the file it should be: its SHA-256 is {digest.hexdigest()}, "
+                    f"not {file.sha256}. Nothing was kept."
+                )
+    except urllib.error.HTTPError as error:
+        raise ConnectionError(
+            f"{file.url} cannot be downloaded: the server says {error.code} {error.reason}."
+        ) from None
+    except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
+        reason = getattr(error, "reason", error)
+        raise ConnectionError(f"{file.url} cannot be downloaded: {reason}.") from None
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,0 +1,377 @@
+"""Data sets in folders of their own: sparse ones with a taxonomy, and images.
+
+A sparse folder holds ``train``, ``val`` and ``test`` in svmlight format, ``meta.json``, ``labels.tsv`` (number, name,
+title), ``taxonomy.txt`` (node ``k`` is label ``k``) and perhaps ``samples.tsv`` with the texts; all may be zipped.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import tarfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codekin.class_trees import ClassTree
+from codekin.coding import IntArray
+from codekin.datasets.blocks import byte_blocks, line_blocks, opened
+from codekin.datasets.home import existing_folder, first_existing, required_file
+from codekin.datasets.options import ReadOptions
+from codekin.datasets.reading import read_data
+from codekin.datasets.samples import DataError, Dataset, SparseData, Split
+from codekin.datasets.taxonomies import read_taxonomy
+
+_SPLIT_NAMES = {"train": "train", "validation": "val", "test": "test"}
+
+
+def load_sparse_folder(name: str, data_home: str | Path | None = None) -> Dataset:
+    """A sparse data set with its taxonomy.
+
+    Parameters
+    ----------
+    name : str
+        The name of its folder.
+    data_home : path, optional
+        The folder that holds it; see :func:`codekin.datasets.data_home`.
+
+    Returns
+    -------
+    Dataset
+        ``class_names[k]`` is the name of label ``k`` in ``labels.tsv``. A sample whose features were all too rare is
+        a row of zeros.
+    """
+    folder = existing_folder(name, data_home)
+    meta = _json(required_file(folder, "meta.json"))
+    label_rows = _table(required_file(folder, "labels.tsv.gz", "labels.tsv"))
+    class_names = tuple(row[1] for row in label_rows)
+    texts = _texts(folder)
+    splits = {}
+    for split, stem in _SPLIT_NAMES.items():
+        path = first_existing(folder, f"{stem}.svm.gz", f"{stem}.svm")
+        if path is not None:
+            splits[split] = _split(path, len(class_names), int(meta["n_features"]), texts.get(stem))
+    if "train" not in splits:
+        required_file(folder, "train.svm.gz", "train.svm")
+    return Dataset(
+        name,
+        splits["train"],
+        class_names,
+        validation=splits.get("validation"),
+        test=splits.get("test"),
+        class_tree=_named_tree(folder, class_names),
+        class_titles=tuple(row[-1] for row in label_rows),
+        description=str(meta.get("note", "")),
+        licence=str(meta.get("licence", "")),
+    )
+
+
+def _named_tree(folder: Path, class_names: Sequence[str]) -> ClassTree | None:
+    """The taxonomy, whose nodes are numbers, with the names of the classes and those that nodes.tsv gives."""
+    path = first_existing(folder, "taxonomy.txt.gz", "taxonomy.txt")
+    if path is None:
+        return None
+    tree = read_taxonomy(path, classes=np.arange(len(class_names)))
+    names_path = first_existing(folder, "nodes.tsv.gz", "nodes.tsv")
+    names = {} if names_path is None else {row[0]: row[1] for row in _table(names_path)}
+    names |= {str(k): name for k, name in enumerate(class_names)}
+    labels = [names.get(str(label), label) for label in tree.labels or ()]
+    return ClassTree(tree.parent, tree.node_of_class, tree.edge_length, labels)
+
+
+def _split(path: Path, n_classes: int, n_features: int, texts: tuple[str, ...] | None) -> Split:
+    data = read_data(path, n_features=n_features, options=ReadOptions(labels="int", index_base=1))
+    assert isinstance(data, SparseData)
+    y = data.labels.astype(np.intp)
+    if int(y.min()) < 0 or int(y.max()) >= n_classes:
+        wrong = int(y.min()) if int(y.min()) < 0 else int(y.max())
+        raise DataError(str(path), f"label {wrong}, but labels.tsv has {n_classes} labels, numbered from 0.")
+    if texts is not None and len(texts) != len(y):
+        raise DataError(str(path), f"there are {len(y)} samples, but {len(texts)} texts in samples.tsv.")
+    return Split(y, data.X, texts)
+
+
+def _texts(folder: Path) -> dict[str, tuple[str, ...]]:
+    path = first_existing(folder, "samples.tsv.gz", "samples.tsv")
+    if path is None:
+        return {}
+    texts: dict[str, list[str]] = {}
+    for row in _table(path, min_columns=4):
+        texts.setdefault(row[0], []).append(" ".join(row[3:]))
+    return {split: tuple(values) for split, values in texts.items()}
+
+
+def _table(path: Path, min_columns: int = 2) -> list[list[str]]:
+    rows = []
+    with opened(path) as stream:
+        for block in line_blocks(byte_blocks(stream, str(path)), str(path)):
+            try:
+                lines = block.text.decode().split("\n")[:-1]
+            except UnicodeDecodeError as error:
+                raise block.error(error.start, "this line is not UTF-8.") from None
+            for number, line in enumerate(lines, block.first_line):
+                row = line.rstrip("\r").split("\t")
+                if len(row) < min_columns:
+                    reason = f"a row has at least {min_columns} columns. Got {len(row)} instead."
+                    raise DataError(str(path), reason, line=number)
+                rows.append(row)
+    return rows
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        return cast(dict[str, Any], json.loads(path.read_bytes()))
+    except ValueError as error:
+        raise DataError(str(path), f"this is not JSON ({error}).") from None
+
+
+def load_clinc150_texts(data_home: str | Path | None = None) -> Dataset:
+    """Requests to an assistant and the intent of each: 150 intents in 10 domains, the official split (Larson, 2019).
+
+    Parameters
+    ----------
+    data_home : path, optional
+        The folder that holds ``clinc150_texts``, with ``data_full.json`` and ``domains.json`` in it.
+
+    Returns
+    -------
+    Dataset
+        With texts and no ``X``. Requests that belong to no intent are left out.
+    """
+    folder = existing_folder("clinc150_texts", data_home)
+    samples = _json(required_file(folder, "data_full.json"))
+    domains = _json(required_file(folder, "domains.json"))
+    names = sorted(intent for intents in domains.values() for intent in intents)
+    position = {name: k for k, name in enumerate(names)}
+    splits = {}
+    for split, stem in _SPLIT_NAMES.items():
+        rows = [(text, position[intent]) for text, intent in samples[stem]]
+        splits[split] = Split(np.array([k for _, k in rows], dtype=np.intp), texts=tuple(text for text, _ in rows))
+    superclasses = list(domains)
+    superclass_of = {intent: number for number, domain in enumerate(superclasses) for intent in domains[domain]}
+    tree = _two_level_tree(np.array([superclass_of[name] for name in names], dtype=np.intp), names, superclasses)
+    return Dataset(
+        "clinc150_texts",
+        splits["train"],
+        tuple(names),
+        validation=splits["validation"],
+        test=splits["test"],
+        class_tree=tree,
+        description="CLINC150 intents (Larson et al., 2019), without the requests out of scope.",
+        licence="CC BY 3.0",
+    )
+
+
+# ----- images -------------------------------------------------------------------------------------------------------
+
+
+def load_mnist(data_home: str | Path | None = None) -> Dataset:
+    """Handwritten digits, 60,000 and 10,000 images of 28 x 28 pixels.
+
+    Parameters
+    ----------
+    data_home : path, optional
+        The folder that holds ``mnist``, with ``mnist.npz`` or the four original files in it.
+
+    Returns
+    -------
+    Dataset
+        ``X`` is uint8, one row of 784 pixels per image.
+    """
+    folder = existing_folder("mnist", data_home)
+    if (folder / "mnist.npz").is_file():
+        arrays = _npz(folder / "mnist.npz", ("X_train", "y_train", "X_test", "y_test"))
+        train = _images(arrays["X_train"], arrays["y_train"])
+        test = _images(arrays["X_test"], arrays["y_test"])
+    else:
+        train, test = (
+            _images(
+                _idx(required_file(folder, f"{stem}-images-idx3-ubyte.gz")),
+                _idx(required_file(folder, f"{stem}-labels-idx1-ubyte.gz")),
+            )
+            for stem in ("train", "t10k")
+        )
+    return Dataset(
+        "mnist",
+        train,
+        tuple(str(digit) for digit in range(10)),
+        test=test,
+        description="Handwritten digits (LeCun, Cortes and Burges).",
+        licence="CC BY-SA 3.0",
+    )
+
+
+def load_cifar10(data_home: str | Path | None = None) -> Dataset:
+    """Small photographs, 50,000 and 10,000 of 32 x 32 pixels in 10 classes.
+
+    Parameters
+    ----------
+    data_home : path, optional
+        The folder that holds ``cifar10``, with ``cifar10.npz`` or ``cifar-10-binary.tar.gz`` in it.
+
+    Returns
+    -------
+    Dataset
+        ``X`` is uint8, one row of 3,072 values per image: pixel after pixel, with red, green and blue together.
+    """
+    folder = existing_folder("cifar10", data_home)
+    if (folder / "cifar10.npz").is_file():
+        arrays = _npz(folder / "cifar10.npz", ("X_train", "y_train", "X_test", "y_test", "class_names"))
+        train = _images(arrays["X_train"], arrays["y_train"])
+        test = _images(arrays["X_test"], arrays["y_test"])
+        names = arrays["class_names"].tolist()
+    else:
+        path = required_file(folder, "cifar-10-binary.tar.gz")
+        members = _tar_members(path, [*(f"data_batch_{k}.bin" for k in range(1, 6)), "test_batch.bin", _CIFAR10_NAMES])
+        parts = [_cifar_records(members[name], 1, path) for name in sorted(members) if name.startswith("data_batch")]
+        train = _images(np.concatenate([part[0] for part in parts]), np.concatenate([part[1][:, 0] for part in parts]))
+        pixels, labels = _cifar_records(members["test_batch.bin"], 1, path)
+        test = _images(pixels, labels[:, 0])
+        names = members[_CIFAR10_NAMES].decode().split()
+    return Dataset(
+        "cifar10",
+        train,
+        tuple(names),
+        test=test,
+        description="Small photographs in 10 classes (Krizhevsky, 2009).",
+        licence="not stated; for research",
+    )
+
+
+def load_cifar100_images(data_home: str | Path | None = None) -> Dataset:
+    """Small photographs, 50,000 and 10,000 of 32 x 32 pixels in 100 classes and 20 superclasses.
+
+    Parameters
+    ----------
+    data_home : path, optional
+        The folder that holds ``cifar100_images``, with ``cifar-100-binary.tar.gz`` in it.
+
+    Returns
+    -------
+    Dataset
+        ``X`` is uint8, one row of 3,072 values per image: pixel after pixel, with red, green and blue together.
+    """
+    path = required_file(existing_folder("cifar100_images", data_home), "cifar-100-binary.tar.gz")
+    members = _tar_members(path, ["train.bin", "test.bin", "fine_label_names.txt", "coarse_label_names.txt"])
+    names = members["fine_label_names.txt"].decode().split()
+    superclasses = members["coarse_label_names.txt"].decode().split()
+    pixels, labels = _cifar_records(members["train.bin"], 2, path)
+    test_pixels, test_labels = _cifar_records(members["test.bin"], 2, path)
+    superclass_of_class = np.zeros(len(names), dtype=np.intp)
+    superclass_of_class[labels[:, 1]] = labels[:, 0]
+    return Dataset(
+        "cifar100_images",
+        _images(pixels, labels[:, 1]),
+        tuple(names),
+        test=_images(test_pixels, test_labels[:, 1]),
+        class_tree=_two_level_tree(superclass_of_class, names, superclasses),
+        description="Small photographs in 100 classes (Krizhevsky, 2009).",
+        licence="not stated; for research",
+    )
+
+
+def load_cifar100(data_home: str | Path | None = None) -> Dataset:
+    """CIFAR-100 as 256 features of a pretrained network, with superclasses and vectors of the class names.
+
+    Parameters
+    ----------
+    data_home : path, optional
+        The folder that holds ``cifar100``, with ``cifar100_features.npz`` and ``cifar100_class_names.npz`` in it.
+
+    Returns
+    -------
+    Dataset
+        ``X`` is float32. The split is not the official one, so accuracies do not compare with published ones.
+        ``extras`` has ``glove_100d`` and ``minilm_384d`` (vectors of the names), and ``human_confusion``.
+    """
+    folder = existing_folder("cifar100", data_home)
+    wanted = ("X_train", "y_train", "X_test", "y_test", "class_names", "superclass_names", "superclass_of_class")
+    arrays = _npz(required_file(folder, "cifar100_features.npz"), wanted)
+    extras = _npz(
+        required_file(folder, "cifar100_class_names.npz"), ("names", "glove_100d", "minilm_384d", "human_confusion")
+    )
+    names = arrays["class_names"].tolist()
+    if extras.pop("names").tolist() != names:
+        raise DataError(str(folder / "cifar100_class_names.npz"), "the names are not those of cifar100_features.npz.")
+    superclass_of_class = arrays["superclass_of_class"].astype(np.intp)
+    return Dataset(
+        "cifar100",
+        _images(arrays["X_train"].astype(np.float32), arrays["y_train"]),
+        tuple(names),
+        test=_images(arrays["X_test"].astype(np.float32), arrays["y_test"]),
+        class_tree=_two_level_tree(superclass_of_class, names, arrays["superclass_names"].tolist()),
+        extras=extras,
+        description="256 principal components of EfficientNet-Lite0 features of CIFAR-100.",
+        licence="not stated; for research",
+    )
+
+
+_CIFAR10_NAMES = "batches.meta.txt"
+
+
+def _images(pixels: NDArray[Any], labels: NDArray[Any]) -> Split:
+    return Split(labels.astype(np.intp), pixels.reshape(len(pixels), -1))
+
+
+def _npz(path: Path, names: Sequence[str]) -> dict[str, NDArray[Any]]:
+    """Some arrays of an archive; arrays of objects, which could run code, are refused."""
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            missing = [name for name in names if name not in archive.files]
+            if missing:
+                raise DataError(str(path), f"the array '{missing[0]}' is missing.")
+            return {name: archive[name] for name in names}
+    except DataError:
+        raise
+    except Exception as error:  # damaged archives raise whatever their damage runs into
+        raise DataError(str(path), f"this is not an archive of arrays ({error}).") from None
+
+
+def _idx(path: Path) -> NDArray[np.uint8]:
+    """An array in the format of the MNIST files: two zeros, a type, the number of dimensions, the sizes, the data."""
+    try:
+        content = gzip.decompress(path.read_bytes())
+    except (OSError, EOFError) as error:
+        raise DataError(str(path), f"the gzip data is damaged ({error}).") from None
+    n_dimensions = content[3] if content[:3] == b"\0\0\x08" else 0
+    shape = np.frombuffer(content[4 : 4 + 4 * n_dimensions], dtype=">u4").astype(np.int64)
+    if not n_dimensions or len(content) != 4 + 4 * n_dimensions + int(shape.prod(dtype=object)):
+        raise DataError(str(path), "this is not an idx file of bytes, or it is cut off.")
+    return np.frombuffer(content, np.uint8, offset=4 + 4 * n_dimensions).reshape(shape)
+
+
+def _tar_members(path: Path, names: Sequence[str]) -> dict[str, bytes]:
+    """The contents of some files of an archive, whatever folders they are in; nothing is written."""
+    found: dict[str, bytes] = {}
+    try:
+        with tarfile.open(path, "r:gz") as archive:
+            for member in archive:
+                name = member.name.rpartition("/")[2]
+                stream = archive.extractfile(member) if name in names and member.isfile() else None
+                if stream is not None:
+                    found[name] = stream.read()
+    except (tarfile.TarError, OSError, EOFError) as error:
+        raise DataError(str(path), f"the archive is damaged ({error}).") from None
+    missing = [name for name in names if name not in found]
+    if missing:
+        raise DataError(str(path), f"the file '{missing[0]}' is missing in the archive.")
+    return found
+
+
+def _cifar_records(content: bytes, n_labels: int, path: Path) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    """Records of some label bytes and 3 x 32 x 32 pixels, colour by colour."""
+    size = n_labels + 3 * 32 * 32
+    if not content or len(content) % size:
+        raise DataError(str(path), f"the records must have {size} bytes each. Got {len(content)} bytes in all.")
+    records = np.frombuffer(content, np.uint8).reshape(-1, size)
+    return records[:, n_labels:].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1), records[:, :n_labels]
+
+
+def _two_level_tree(superclass_of_class: IntArray, names: Sequence[str], superclasses: Sequence[str]) -> ClassTree:
+    """Root, superclasses, classes."""
+    n_super = len(superclasses)
+    parent = np.concatenate([[-1], np.zeros(n_super, dtype=np.intp), 1 + superclass_of_class])
+    return ClassTree(parent, 1 + n_super + np.arange(len(names)), labels=[None, *superclasses, *names])

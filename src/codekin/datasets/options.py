@@ -1,0 +1,65 @@
+"""How a file is to be read, where its format leaves a choice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+LabelKind = Literal["auto", "int", "str", "none"]
+IndexBase = Literal["auto", 0, 1]
+MultilabelPolicy = Literal["error", "first", "drop"]
+FeatureOrder = Literal["increasing", "any"]
+UnknownPolicy = Literal["error", "drop"]
+
+MAX_HASH_BITS = 30
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """The choices that a format leaves open.
+
+    Parameters
+    ----------
+    labels : {"auto", "int", "str", "none"}, default="auto"
+        What labels are: integers if all of them are ("auto"), integers or an error, strings exactly as they are
+        written, or not read at all, so that they may be left out.
+    index_base : {"auto", 0, 1}, default="auto"
+        The number of the first feature in an svmlight file. "auto" means 0 if the file holds that index, else 1.
+    multilabel : {"error", "first", "drop"}, default="error"
+        What to do with a row of several labels (integers joined by commas): complain, take the first one, or leave
+        the row out. With "first" and "drop" rows without any label are left out as well.
+    feature_order : {"increasing", "any"}, default="increasing"
+        Whether the indices of an svmlight row must increase, or are sorted after reading.
+    unknown_features : {"error", "drop"}, default="error"
+        What to do with indices beyond ``n_features``, when that is given. "drop" needs an index base of 0 or 1.
+    hash_bits : int, optional
+        Hash the features' names into ``2**hash_bits`` columns; only Vowpal Wabbit files have names. 0 means that the
+        names are indices. When left out: 0 if the first names are integers in one namespace, else 20.
+    """
+
+    labels: LabelKind = "auto"
+    index_base: IndexBase = "auto"
+    multilabel: MultilabelPolicy = "error"
+    feature_order: FeatureOrder = "increasing"
+    unknown_features: UnknownPolicy = "error"
+    hash_bits: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        for name, kind in (
+            ("labels", LabelKind),
+            ("index_base", IndexBase),
+            ("multilabel", MultilabelPolicy),
+            ("feature_order", FeatureOrder),
+            ("unknown_features", UnknownPolicy),
+        ):
+            value, choices = getattr(self, name), get_args(kind)
+            if value not in choices:
+                shown = ", ".join(repr(choice) for choice in choices)
+                raise ValueError(f"The '{name}' option of a reader must be one of {shown}. Got {value!r} instead.")
+        if self.hash_bits is not None and not 0 <= self.hash_bits <= MAX_HASH_BITS:
+            raise ValueError(
+                f"The 'hash_bits' option of a reader must be from 0 to {MAX_HASH_BITS}. Got {self.hash_bits} instead."
+            )
+        if self.unknown_features == "drop" and self.index_base == "auto":
+            raise ValueError("Unknown features can be dropped only when 'index_base' is 0 or 1. Got 'auto' instead.")

@@ -1,0 +1,224 @@
+"""Read a file of samples, whole or in chunks, in any of the formats.
+
+========  ==================================================  ===========
+format    a line                                              gives
+========  ==================================================  ===========
+svmlight  ``label index:value ...``                           SparseData
+xmc       the same, after a line of three numbers             SparseData
+vw        ``label weight 'tag|namespace name:value ...``      SparseData
+npz       (an archive: scipy.sparse.save_npz, and labels)     SparseData
+tsv       ``label<TAB>text``                                  TextData
+========  ==================================================  ===========
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import IO
+
+from codekin.datasets.blocks import LineBlock, Source, byte_blocks, line_blocks, opened, source_name, starts_like_zip
+from codekin.datasets.features import FeatureNumbers
+from codekin.datasets.npz import npz_rows
+from codekin.datasets.options import ReadOptions
+from codekin.datasets.rows import LabelColumn, Rows, TextRows, classes_of, joined, rechunked, shortened
+from codekin.datasets.samples import Data, DataError, SparseData, TextData
+from codekin.datasets.svmlight import svmlight_rows, xmc_rows
+from codekin.datasets.tsv import text_rows
+from codekin.datasets.vowpal import vowpal_rows
+
+FORMATS = ("svmlight", "xmc", "vw", "npz", "tsv")
+"""The formats that can be read."""
+
+FORMAT_OF_SUFFIX = {
+    ".svm": "svmlight",
+    ".libsvm": "svmlight",
+    ".svmlight": "svmlight",
+    ".xmc": "xmc",
+    ".vw": "vw",
+    ".npz": "npz",
+    ".tsv": "tsv",
+}
+"""What the end of a file's name says about its format, with or without a further ``.gz``."""
+
+_SPARSE_ROWS = {"svmlight": svmlight_rows, "xmc": xmc_rows, "vw": vowpal_rows}
+_DEFAULTS = ReadOptions()
+
+
+def read_data(
+    source: Source, format: str = "auto", *, n_features: int | None = None, options: ReadOptions = _DEFAULTS
+) -> Data:
+    r"""All samples of a file.
+
+    Parameters
+    ----------
+    source : path, "-" or binary stream
+        The file, plain or zipped with gzip; ``"-"`` is the standard input.
+    format : {"auto", "svmlight", "xmc", "vw", "npz", "tsv"}, default="auto"
+        Its format; "auto" goes by the end of the name, and otherwise by the first lines.
+    n_features : int, optional
+        The number of features. When left out, as many as the file shows.
+    options : ReadOptions, optional
+        What else the format leaves open.
+
+    Returns
+    -------
+    SparseData or TextData
+        Texts from "tsv", a matrix from the others.
+
+    Raises
+    ------
+    DataError
+        With the file and the line.
+
+    Examples
+    --------
+    >>> import io
+    >>> data = read_data(io.BytesIO(b"cat 1:0.5 3:1\ndog 2:2\n"))
+    >>> data.classes, data.class_index
+    (array(['cat', 'dog'], dtype='<U3'), array([0, 1]))
+    >>> data.X.toarray()
+    array([[0.5, 0. , 1. ],
+           [0. , 2. , 0. ]], dtype=float32)
+    """
+    with opened(source) as stream:
+        reader = _Reader(source, stream, format, n_features, options)
+        parts = [part for part in reader.parts if len(part)]
+        if not parts:
+            raise DataError(reader.name, "there are no samples in it.")
+        return reader.collected(parts)
+
+
+def iter_data(
+    source: Source,
+    format: str = "auto",
+    *,
+    chunk_rows: int = 10_000,
+    n_features: int | None = None,
+    options: ReadOptions = _DEFAULTS,
+) -> Iterator[Data]:
+    r"""The samples of a file in chunks, so that a file of any size needs the memory of one chunk.
+
+    What the options leave to the file is decided by the first chunk and holds for the rest: the kind of the labels,
+    the index base, and whether names are hashed. Give ``n_features``, as a model knows it, to get equally wide chunks.
+
+    Parameters
+    ----------
+    source : path, "-" or binary stream
+        The file, plain or zipped with gzip; ``"-"`` is the standard input.
+    format : {"auto", "svmlight", "xmc", "vw", "npz", "tsv"}, default="auto"
+        Its format; "auto" goes by the end of the name, and otherwise by the first lines.
+    chunk_rows : int, default=10_000
+        How many samples a chunk has; the last one has the rest.
+    n_features : int, optional
+        The number of features. When left out, each chunk is as wide as the file up to there.
+    options : ReadOptions, optional
+        What else the format leaves open.
+
+    Yields
+    ------
+    SparseData or TextData
+
+    Examples
+    --------
+    >>> import io
+    >>> file = io.BytesIO(b"0 1:1\n1 2:1\n0 1:2\n")
+    >>> [chunk.n_samples for chunk in iter_data(file, chunk_rows=2, n_features=2)]
+    [2, 1]
+    """
+    if chunk_rows < 1:
+        raise ValueError(f"'chunk_rows' must be at least 1. Got {chunk_rows} instead.")
+    with opened(source) as stream:
+        reader = _Reader(source, stream, format, n_features, options)
+        is_empty = True
+        for parts in rechunked(reader.parts, chunk_rows):
+            is_empty = False
+            yield reader.collected(parts)
+        if is_empty:
+            raise DataError(reader.name, "there are no samples in it.")
+
+
+def sniffed_format(block: LineBlock) -> str:
+    """The format that the first lines of a file speak for.
+
+    Parameters
+    ----------
+    block : LineBlock
+        The first lines.
+
+    Returns
+    -------
+    str
+        A name from ``FORMATS``.
+    """
+    head = block.text[:10_000].decode(errors="replace")
+    lines = [line for line in head.split("\n") if line.strip() and not line.lstrip().startswith("#")]
+    if not lines:
+        raise DataError(block.source, "there are no samples in it.")
+    first = lines[0].strip()
+    if re.fullmatch(r"[0-9]+ +[0-9]+ +[0-9]+", first):
+        return "xmc"
+    if re.match(r"[^|\t]*\|", first) and not re.match(r"\S+\t", lines[0]):
+        return "vw"
+    if re.match(r"(\S+ ?, ?)*\S+\s+[^\s:]+:", first) and re.match(r"\S+(\s+[^\s:]+:[^\s:]+)*(\s*#.*)?$", first):
+        return "svmlight"
+    if "\t" in lines[0]:
+        return "tsv"
+    if all(":" in field for field in first.split()[1:]):
+        return "svmlight"
+    raise DataError(
+        block.source,
+        f"the format cannot be told from {shortened(first)!r}; pass one of {', '.join(FORMATS)}.",
+        line=block.line_at(block.text.find(lines[0].encode()[:100])) if lines[0].isascii() else None,
+    )
+
+
+class _Reader:
+    """A file that is being read: its parsed parts, and what has been decided about labels and features."""
+
+    def __init__(
+        self, source: Source, stream: IO[bytes], format: str, n_features: int | None, options: ReadOptions
+    ) -> None:
+        self.name = source_name(source)
+        self._labels = LabelColumn(options)
+        self._features = FeatureNumbers(options, n_features)
+        if format not in ("auto", *FORMATS):
+            raise ValueError(f"'format' must be 'auto' or one of {', '.join(FORMATS)}. Got {format!r} instead.")
+        if format == "auto" and isinstance(source, (str, Path)):
+            format = FORMAT_OF_SUFFIX.get(Path(str(source).removesuffix(".gz")).suffix.lower(), "auto")
+        blocks = byte_blocks(stream, self.name)
+        head = next(blocks, b"")
+        blocks = chain([head], blocks)
+        if starts_like_zip(head) and format == "auto":
+            format = "npz"
+        self.parts: Iterator[Rows | TextRows]
+        if format == "npz":
+            archive = stream if isinstance(source, (str, Path)) and stream.seekable() else io.BytesIO(b"".join(blocks))
+            self.parts = npz_rows(archive, self.name, options, self._features)
+            return
+        lines = line_blocks(blocks, self.name)
+        if format == "auto":
+            first = next(lines, None)
+            if first is None:
+                raise DataError(self.name, "the file is empty.")
+            format = sniffed_format(first)
+            lines = chain([first], lines)
+        if format == "tsv":
+            self.parts = text_rows(lines, self._labels)
+        else:
+            self.parts = _SPARSE_ROWS[format](lines, self._labels, self._features)
+
+    def collected(self, parts: Sequence[Rows | TextRows]) -> Data:
+        """Some parts as one value; what they show about labels and features is decided from now on."""
+        self._labels.settle()
+        class_index, classes = classes_of([part.labels for part in parts], self.name)
+        if isinstance(parts[0], TextRows):
+            texts = tuple(text for part in parts if isinstance(part, TextRows) for text in part.texts)
+            return TextData(texts, class_index, classes)
+        index_base, n_features = self._features.settled(self.name)
+        rows = joined([part for part in parts if isinstance(part, Rows)])
+        X = rows.matrix(n_features, index_base)
+        return SparseData(X, class_index, classes, rows.weights, self._features.encoding)

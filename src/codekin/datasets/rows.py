@@ -1,0 +1,245 @@
+"""Parsed rows on their way from blocks of text to one matrix, or to chunks of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from codekin.coding import IntArray
+from codekin.datasets.blocks import LineBlock
+from codekin.datasets.options import LabelKind, ReadOptions
+from codekin.datasets.samples import DataError, LabelArray
+
+RowLabels = NDArray[np.int64] | list[str] | None
+
+# As in the kernel: an optional sign, no leading zeros, and perhaps a point with nothing but zeros behind it.
+_INTEGER = re.compile(r"([+-]?(?:0|[1-9][0-9]{0,17}))(?:\.0*)?")
+# One label in a hundred million characters' worth of distinct ones would otherwise set the width of all.
+_MAX_LABEL_CHARACTERS = 1 << 27
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Some rows of a sparse matrix, with indices as the file has them."""
+
+    indices: NDArray[np.int32]
+    values: NDArray[np.float32]
+    n_in_row: IntArray
+    labels: RowLabels
+    weights: NDArray[np.float32] | None = None
+
+    def __len__(self) -> int:
+        return len(self.n_in_row)
+
+    def __getitem__(self, rows: slice) -> Rows:
+        ends = np.concatenate([[0], np.cumsum(self.n_in_row)])
+        start, stop, _ = rows.indices(len(self))
+        features = slice(int(ends[start]), int(ends[stop]))
+        return Rows(
+            self.indices[features],
+            self.values[features],
+            self.n_in_row[rows],
+            None if self.labels is None else self.labels[rows],
+            None if self.weights is None else self.weights[rows],
+        )
+
+    def without(self, is_dropped: NDArray[np.bool_]) -> Rows:
+        """The rows that are not dropped."""
+        is_kept = np.repeat(~is_dropped, self.n_in_row)
+        kept = np.flatnonzero(~is_dropped)
+        labels = self.labels
+        return Rows(
+            self.indices[is_kept],
+            self.values[is_kept],
+            self.n_in_row[kept],
+            [labels[i] for i in kept] if isinstance(labels, list) else None if labels is None else labels[kept],
+            None if self.weights is None else self.weights[kept],
+        )
+
+    def matrix(self, n_features: int, index_base: int) -> csr_array:
+        """The rows as a matrix."""
+        n_values = len(self.indices)
+        # One type for both, as SciPy wants it; a product of two int32 matrices' sizes needs no more than int64.
+        index_type = np.dtype(np.int32 if n_values <= np.iinfo(np.int32).max else np.int64)
+        indptr = np.concatenate([[0], np.cumsum(self.n_in_row)]).astype(index_type)
+        indices = (self.indices - np.int32(index_base)).astype(index_type, copy=False)
+        X = csr_array((self.values, indices, indptr), shape=(len(self), n_features))
+        X.has_sorted_indices = True
+        X.has_canonical_format = True
+        return X
+
+
+@dataclass(frozen=True, eq=False)
+class TextRows:
+    """Some texts and their labels."""
+
+    texts: list[str]
+    labels: RowLabels
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def __getitem__(self, rows: slice) -> TextRows:
+        return TextRows(self.texts[rows], None if self.labels is None else self.labels[rows])
+
+
+class LabelColumn:
+    """The labels of a file: decides what they are, and keeps to it."""
+
+    def __init__(self, options: ReadOptions) -> None:
+        self.kind: LabelKind = options.labels
+        self.are_lists = False  # whether commas always separate labels, and labels are numbers
+        self._policy = options.multilabel
+        self._is_settled = False
+        self._has_text = options.labels == "str"
+
+    def settle(self) -> None:
+        """Some rows leave for good, so the kind of label that they have is that of all the rest too."""
+        self._is_settled = True
+
+    @property
+    def _must_be_integers(self) -> bool:
+        return self.kind == "int" or self.are_lists or (self._is_settled and not self._has_text)
+
+    def of_spans(
+        self, block: LineBlock, spans: IntArray, integers: NDArray[np.int64], n_odd: int
+    ) -> tuple[RowLabels, NDArray[np.bool_] | None]:
+        """The labels at ``spans`` of a block, and which rows are to be dropped if any are."""
+        if self.kind == "none":
+            return None, None
+        if n_odd == 0 and not self._has_text:
+            return integers, None
+        known: dict[bytes, int | str | None] = {}
+        labels: list[int | str | None] = []
+        for start, stop in spans.tolist():
+            field = block.text[start:stop]
+            try:
+                label = known[field]
+            except KeyError:
+                label = known[field] = self._read(field, block, start)
+            labels.append(label)
+        is_dropped = np.array([label is None for label in labels], dtype=bool)
+        return self._as_one_kind([0 if label is None else label for label in labels]), (
+            is_dropped if is_dropped.any() else None
+        )
+
+    def _as_one_kind(self, labels: list[int | str]) -> RowLabels:
+        if not self._has_text and all(isinstance(label, int) for label in labels):
+            return np.array(labels, dtype=np.int64)
+        self._has_text = True
+        return [str(label) for label in labels]
+
+    def _read(self, field: bytes, block: LineBlock, position: int) -> int | str | None:
+        try:
+            text = field.decode()
+        except UnicodeDecodeError:
+            raise block.error(position, f"the label {field!r} is not UTF-8.") from None
+        if not text:
+            if self._policy == "error":
+                raise block.error(position, "this row has no label.")
+            return None
+        parts = [part for part in re.split(r"[,\s]+", text) if part]
+        if len(parts) > 1 and (self.are_lists or all(_INTEGER.fullmatch(part) for part in parts)):
+            if self._policy == "error":
+                raise block.error(
+                    position,
+                    f"{len(parts)} labels ({shortened(text)}) where one is expected; "
+                    "multilabel='first' takes the first, 'drop' leaves such rows out.",
+                )
+            if self._policy == "drop":
+                return None
+            text = parts[0]
+        if self.kind == "str":
+            return text
+        integer = _INTEGER.fullmatch(text)
+        if integer is not None:
+            return int(integer[1])
+        if self._must_be_integers:
+            is_late = self.kind == "auto" and not self.are_lists
+            rule = "comes after integer labels only; pass labels='str'." if is_late else "is not an integer."
+            raise block.error(position, f"the label {shortened(text)!r} {rule}")
+        return text
+
+
+def classes_of(labels: Sequence[RowLabels], source: str) -> tuple[IntArray | None, LabelArray | None]:
+    """The distinct labels of all blocks in sorted order, and each row's index among them."""
+    if any(part is None for part in labels):
+        return None, None
+    if all(isinstance(part, np.ndarray) for part in labels):
+        return _integer_classes(np.concatenate([np.asarray(part) for part in labels]))
+    # A file whose first labels only look like integers: they are spelled as integers are.
+    spelled = [map(str, part.tolist()) if isinstance(part, np.ndarray) else part or [] for part in labels]
+    number: dict[str, int] = {}
+    first_seen = np.array([number.setdefault(label, len(number)) for part in spelled for label in part], dtype=np.intp)
+    names = sorted(number)
+    width = max(map(len, names), default=0)
+    if width * len(names) > _MAX_LABEL_CHARACTERS:
+        raise DataError(
+            source,
+            f"{len(names)} distinct labels, one of them {width} characters long, are too much for one array; "
+            "give short labels.",
+        )
+    rank = np.empty(len(names), dtype=np.intp)
+    rank[[number[name] for name in names]] = np.arange(len(names))
+    return rank[first_seen], np.array(names, dtype=np.str_)
+
+
+def _integer_classes(labels: NDArray[np.int64]) -> tuple[IntArray, NDArray[np.int64]]:
+    smallest, largest = int(labels.min()), int(labels.max())
+    if largest - smallest > 10 * len(labels):
+        classes, class_index = np.unique(labels, return_inverse=True)
+        return class_index.astype(np.intp), classes
+    # Labels that are close together need no sorting.
+    is_there = np.zeros(largest - smallest + 1, dtype=bool)
+    is_there[labels - smallest] = True
+    rank = np.cumsum(is_there) - 1
+    return rank[labels - smallest], np.flatnonzero(is_there) + smallest
+
+
+def joined(parts: Sequence[Rows]) -> Rows:
+    """All rows in one, but for the labels, which may be of several kinds."""
+    weights = [part.weights for part in parts]
+    has_weights = any(weight is not None for weight in weights)
+    return Rows(
+        np.concatenate([part.indices for part in parts]),
+        np.concatenate([part.values for part in parts]),
+        np.concatenate([part.n_in_row for part in parts]),
+        None,
+        np.concatenate([np.ones(len(p), np.float32) if p.weights is None else p.weights for p in parts])
+        if has_weights
+        else None,
+    )
+
+
+def rechunked(blocks: Iterator[Any], n_rows: int) -> Iterator[list[Any]]:
+    """Blocks of any size, cut and collected into lists that hold ``n_rows`` rows together."""
+    pending: list[Any] = []
+    n_pending = 0
+    for block in blocks:
+        rest = block
+        while n_pending + len(rest) >= n_rows:
+            cut = n_rows - n_pending
+            yield [*pending, rest[:cut]]
+            rest, pending, n_pending = rest[cut:], [], 0
+        if len(rest):
+            pending.append(rest)
+            n_pending += len(rest)
+    if pending:
+        yield pending
+
+
+def shortened(text: str, limit: int = 40) -> str:
+    """A piece of a file that fits into a sentence."""
+    return text if len(text) <= limit else f"{text[:limit]}..."
+
+
+def first_field(block: LineBlock, position: int, limit: int = 100) -> str:
+    """The field of a line that begins at a byte, or its first hundred bytes."""
+    fields = block.text[position : position + limit].split(maxsplit=1)
+    return fields[0].decode(errors="replace") if fields else ""

@@ -1,0 +1,314 @@
+"""What reading gives: samples with their labels, and data sets of several splits with all that is known about them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from codekin.class_trees import ClassTree
+from codekin.coding import IntArray
+
+LabelArray = NDArray[np.int64] | NDArray[np.str_]
+
+
+class DataError(ValueError):
+    """Data that cannot be read: one sentence that begins with the file and, where there is one, the line.
+
+    Parameters
+    ----------
+    source : str
+        The file, as the user named it.
+    reason : str
+        What is wrong with it, as the rest of the sentence.
+    line : int, optional
+        The line, counted from 1.
+    column : int, optional
+        The byte within the line, counted from 1.
+
+    Examples
+    --------
+    >>> raise DataError("train.svm", "feature index 0 after 17; indices must increase within a line.", line=812)
+    Traceback (most recent call last):
+    codekin.datasets.samples.DataError: train.svm, line 812: feature index 0 after 17; indices must increase ...
+    """
+
+    def __init__(self, source: str, reason: str, *, line: int | None = None, column: int | None = None) -> None:
+        super().__init__(source, reason, line, column)
+        self.source = source
+        self.reason = reason
+        self.line = line
+        self.column = column
+
+    def __str__(self) -> str:
+        """The sentence."""
+        where = self.source if self.line is None else f"{self.source}, line {self.line}"
+        return f"{where}: {self.reason}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Exceptions come back from worker processes whole."""
+        return _restored_error, (self.source, self.reason, self.line, self.column)
+
+
+def _restored_error(source: str, reason: str, line: int | None, column: int | None) -> DataError:
+    return DataError(source, reason, line=line, column=column)
+
+
+class _Labelled:
+    """What samples with labels have in common, whether they are vectors or texts."""
+
+    class_index: IntArray | None
+    classes: LabelArray | None
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether the labels were read."""
+        return self.classes is not None
+
+    @property
+    def labels(self) -> LabelArray:
+        """The label of each sample, (n_samples,): integers or strings."""
+        if self.classes is None or self.class_index is None:
+            raise ValueError("These samples were read without labels. Read them with labels='auto'.")
+        return self.classes[self.class_index]
+
+    def index_among(self, classes: LabelArray) -> IntArray:
+        """Each sample's class as an index into other classes, for instance those of a model.
+
+        Parameters
+        ----------
+        classes : ndarray of shape (n_classes,)
+            Distinct labels in any order. Integers also match the strings that spell them.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            -1 where the label is not among ``classes``.
+        """
+        if self.classes is None or self.class_index is None:
+            raise ValueError("These samples were read without labels. Read them with labels='auto'.")
+        as_text = self.classes.dtype.kind != np.asarray(classes).dtype.kind
+        position = {str(label) if as_text else label: k for k, label in enumerate(np.asarray(classes).tolist())}
+        found = [position.get(str(label) if as_text else label, -1) for label in self.classes.tolist()]
+        return np.array(found, dtype=np.intp)[self.class_index]
+
+
+@dataclass(frozen=True, eq=False)
+class SparseData(_Labelled):
+    """Samples as rows of a sparse matrix.
+
+    Parameters
+    ----------
+    X : csr_array of shape (n_samples, n_features)
+        float32 values; int32 indices where they fit, increasing within each row.
+    class_index : ndarray of shape (n_samples,), optional
+        ``classes[class_index[i]]`` is the label of sample ``i``. None when labels were not read.
+    classes : ndarray of shape (n_classes,), optional
+        The distinct labels in sorted order, integers or strings.
+    sample_weight : ndarray of shape (n_samples,), optional
+        The weights that the file gives; None when all are one.
+    encoding : mapping
+        How the features were numbered, with every ``"auto"`` decided: read another file with
+        ``options=ReadOptions(**data.encoding)`` and ``n_features=data.n_features`` to get the same features.
+
+    Examples
+    --------
+    >>> X = csr_array(np.eye(3, dtype=np.float32))
+    >>> data = SparseData(X, np.array([0, 1, 0]), np.array(["cat", "dog"]))
+    >>> data
+    <SparseData: 3 samples x 3 features, 1.0 of them non-zero on average, 2 classes>
+    >>> data.labels
+    array(['cat', 'dog', 'cat'], dtype='<U3')
+    >>> data.index_among(np.array(["dog", "cow"]))
+    array([-1,  0, -1])
+    """
+
+    X: csr_array
+    class_index: IntArray | None = None
+    classes: LabelArray | None = None
+    sample_weight: NDArray[np.float32] | None = None
+    encoding: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def n_samples(self) -> int:
+        """How many samples there are."""
+        return int(self.X.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        """How many features there are."""
+        return int(self.X.shape[1])
+
+    def __len__(self) -> int:
+        """How many samples there are."""
+        return self.n_samples
+
+    def __repr__(self) -> str:
+        """One line: the shape, how full it is, and the number of classes."""
+        density = self.X.nnz / max(self.n_samples, 1)
+        text = f"<SparseData: {self.n_samples} samples x {self.n_features} features, {density:.1f} of them non-zero"
+        classes = "" if self.classes is None else f", {len(self.classes)} classes"
+        return f"{text} on average{classes}>"
+
+
+@dataclass(frozen=True, eq=False)
+class TextData(_Labelled):
+    """Samples as texts.
+
+    Parameters
+    ----------
+    texts : tuple of str
+        One text per sample.
+    class_index : ndarray of shape (n_samples,), optional
+        ``classes[class_index[i]]`` is the label of sample ``i``. None when labels were not read.
+    classes : ndarray of shape (n_classes,), optional
+        The distinct labels in sorted order, integers or strings.
+
+    Examples
+    --------
+    >>> TextData(("purrs", "barks"), np.array([0, 1]), np.array(["cat", "dog"]))
+    <TextData: 2 texts, 2 classes>
+    """
+
+    texts: tuple[str, ...] = field(repr=False)
+    class_index: IntArray | None = None
+    classes: LabelArray | None = None
+
+    @property
+    def n_samples(self) -> int:
+        """How many samples there are."""
+        return len(self.texts)
+
+    def __len__(self) -> int:
+        """How many samples there are."""
+        return self.n_samples
+
+    def __repr__(self) -> str:
+        """One line: how many texts and classes."""
+        classes = "" if self.classes is None else f", {len(self.classes)} classes"
+        return f"<TextData: {self.n_samples} texts{classes}>"
+
+
+Data = SparseData | TextData
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """The samples of one split of a data set.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_samples,)
+        The class of each sample, an index into the data set's ``class_names``.
+    X : ndarray or csr_array of shape (n_samples, n_features), optional
+        The features.
+    texts : tuple of str, optional
+        The texts that the features are made from, or are to be made from.
+    """
+
+    y: IntArray
+    X: Any = None
+    texts: tuple[str, ...] | None = None
+
+    def __len__(self) -> int:
+        """How many samples there are."""
+        return len(self.y)
+
+    def __repr__(self) -> str:
+        """One line: how many samples, and of what."""
+        what = f"{self.X.shape[1]} features" if self.X is not None else "texts"
+        return f"<Split: {len(self)} samples, {what}>"
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """A data set: its splits, the names of its classes and features, and where it comes from.
+
+    Parameters
+    ----------
+    name : str
+        Its name in the registry.
+    train : Split
+        The training samples; all samples of a data set that has no given split.
+    class_names : tuple of str
+        ``class_names[k]`` is the label of class ``k``.
+    validation, test : Split, optional
+        The other given splits.
+    feature_names : tuple of str, optional
+        The names of the columns of ``X``.
+    class_tree : ClassTree, optional
+        The taxonomy of the classes.
+    class_titles : tuple of str, optional
+        What the classes are called among people, where ``class_names`` are codes.
+    extras : mapping of str to ndarray
+        What else is known, for instance vectors of the class names.
+    description, licence : str
+        What it is, and under which terms.
+
+    Examples
+    --------
+    >>> from codekin.datasets import load_yeast
+    >>> yeast = load_yeast()
+    >>> yeast
+    <Dataset yeast: 10 classes, 1484 training samples>
+    >>> yeast.X.shape, yeast.class_names[yeast.y[0]]
+    ((1484, 8), 'MIT')
+    """
+
+    name: str
+    train: Split
+    class_names: tuple[str, ...]
+    validation: Split | None = None
+    test: Split | None = None
+    feature_names: tuple[str, ...] | None = None
+    class_tree: ClassTree | None = None
+    class_titles: tuple[str, ...] | None = None
+    extras: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    description: str = ""
+    licence: str = ""
+
+    @property
+    def X(self) -> Any:  # noqa: N802  # the mathematics' own name
+        """The features of the training samples; None before texts are made into features."""
+        return self.train.X
+
+    @property
+    def y(self) -> IntArray:
+        """The classes of the training samples, as indices."""
+        return self.train.y
+
+    @property
+    def texts(self) -> tuple[str, ...] | None:
+        """The texts of the training samples."""
+        return self.train.texts
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes there are."""
+        return len(self.class_names)
+
+    @property
+    def splits(self) -> dict[str, Split]:
+        """The splits that there are, by name."""
+        given = {"train": self.train, "validation": self.validation, "test": self.test}
+        return {name: split for name, split in given.items() if split is not None}
+
+    def __repr__(self) -> str:
+        """One line: the name and the size."""
+        sizes = ", ".join(f"{len(s)} {n if n != 'train' else 'training'} samples" for n, s in self.splits.items())
+        return f"<Dataset {self.name}: {self.n_classes} classes, {sizes}>"
+
+
+def class_index_of(labels: Sequence[str] | Sequence[int], names: Sequence[str]) -> IntArray:
+    """Labels as indices into ``names``, which hold them all."""
+    position = {name: k for k, name in enumerate(names)}
+    return np.array([position[str(label)] for label in labels], dtype=np.intp)
+
+
+def with_splits(dataset: Dataset, **splits: Split) -> Dataset:
+    """The same data set with other splits."""
+    return replace(dataset, **splits)  # type: ignore[arg-type]  # mypy types ** as every field

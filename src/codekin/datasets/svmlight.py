@@ -1,0 +1,205 @@
+"""The svmlight (libsvm) format, and the extreme classification repository's, which adds a header.
+
+``label index:value index:value ... # comment``, one sample per line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codekin.coding import IntArray
+from codekin.datasets.blocks import LineBlock
+from codekin.datasets.features import MAX_FEATURES, FeatureNumbers
+from codekin.datasets.rows import LabelColumn, Rows, first_field, shortened
+from codekin.datasets.samples import DataError
+
+_FIELD = re.compile(rb"[^\s#]+")
+
+
+def svmlight_rows(blocks: Iterator[LineBlock], labels: LabelColumn, features: FeatureNumbers) -> Iterator[Rows]:
+    """The rows of an svmlight file, block by block.
+
+    Parameters
+    ----------
+    blocks : iterator of LineBlock
+        The file.
+    labels : LabelColumn
+        What labels are.
+    features : FeatureNumbers
+        What features are; it learns from each block.
+
+    Yields
+    ------
+    Rows
+    """
+    for block in blocks:
+        yield _labelled(_parsed(block, labels, features, is_xmc=False), block, labels)
+
+
+def xmc_rows(blocks: Iterator[LineBlock], labels: LabelColumn, features: FeatureNumbers) -> Iterator[Rows]:
+    """The rows of a file in the extreme classification repository's format, block by block.
+
+    The first line holds the numbers of rows, features and labels. Indices count from 0, and so do labels. A row may
+    have any number of labels, even none: it then begins with a space.
+
+    Parameters
+    ----------
+    blocks : iterator of LineBlock
+        The file.
+    labels : LabelColumn
+        What labels are.
+    features : FeatureNumbers
+        What features are; it learns from the header.
+
+    Yields
+    ------
+    Rows
+    """
+    first = next(blocks, None)
+    if first is None:
+        return
+    header, _, rest = first.text.partition(b"\n")
+    n_rows, n_features, n_labels = _header(header, first)
+    labels.are_lists = True
+    features.index_base = 0
+    if features.n_features is None:
+        features.n_features = n_features
+    body = [LineBlock(rest, first.first_line + 1, first.n_lines - 1, first.source)] if rest else []
+    n_read = 0
+    for block in chain(body, blocks):
+        parsed = _parsed(block, labels, features, is_xmc=True)
+        n_here = min(len(parsed), n_rows - n_read)
+        is_filled = (parsed.spans[:, 1] > parsed.spans[:, 0]) | (parsed.n_in_row > 0)
+        if is_filled[n_here:].any():
+            extra = n_here + int(is_filled[n_here:].argmax())
+            raise block.error(int(parsed.spans[extra, 0]), f"the header promises {n_rows} rows, but here is one more.")
+        # What is left out are blank lines at the end.
+        parsed = parsed.first(n_here)
+        n_read += n_here
+        yield _labelled(parsed, block, labels, n_labels=n_labels)
+    if n_read < n_rows:
+        raise DataError(first.source, f"the header promises {n_rows} rows, but the file has {n_read}.")
+
+
+def _header(header: bytes, block: LineBlock) -> tuple[int, int, int]:
+    numbers = [int(field) for field in header.split() if re.fullmatch(rb"[0-9]{1,18}", field)]
+    if len(numbers) != 3 or len(header.split()) != 3:
+        shown = shortened(header.decode(errors="replace").strip())
+        raise block.error(0, f"the header must be three numbers, of rows, features and labels. Got {shown!r} instead.")
+    n_rows, n_features, n_labels = numbers
+    if not 1 <= n_features <= MAX_FEATURES:
+        raise block.error(0, f"the number of features must be from 1 to {MAX_FEATURES}. Got {n_features} instead.")
+    return n_rows, n_features, n_labels
+
+
+@dataclass(frozen=True, eq=False)
+class _Parsed:
+    """What the kernel found in one block."""
+
+    indices: NDArray[np.int32]
+    values: NDArray[np.float32]
+    n_in_row: IntArray
+    spans: IntArray
+    integers: NDArray[np.int64]
+    n_odd_labels: int
+
+    def __len__(self) -> int:
+        return len(self.n_in_row)
+
+    def first(self, n_rows: int) -> _Parsed:
+        """The first rows, where those after them are blank."""
+        n_odd_labels = self.n_odd_labels - (len(self) - n_rows)
+        parts = self.n_in_row[:n_rows], self.spans[:n_rows], self.integers[:n_rows]
+        return replace(self, n_in_row=parts[0], spans=parts[1], integers=parts[2], n_odd_labels=n_odd_labels)
+
+
+def _parsed(block: LineBlock, labels: LabelColumn, features: FeatureNumbers, *, is_xmc: bool) -> _Parsed:
+    from codekin.kernels import parse  # Numba is imported only when it is needed
+
+    n_lines, n_pairs = block.n_lines, block.text.count(b":")
+    smallest, largest = features.allowed_range()
+    indices, values = np.empty(n_pairs, np.int32), np.empty(n_pairs, np.float32)
+    row_end, integers = np.empty(n_lines, np.int64), np.empty(n_lines, np.int64)
+    spans, doubtful = np.empty((n_lines, 2), np.int64), np.empty((n_pairs, 2), np.int64)
+    n_rows, n_values, n_doubtful, n_odd_labels, error, position = parse.parse_svmlight(
+        np.frombuffer(block.text, np.uint8),
+        smallest,
+        largest,
+        features.options.unknown_features == "drop",
+        features.options.feature_order == "increasing",
+        is_xmc or labels.kind == "none",
+        is_xmc,
+        indices,
+        values,
+        row_end,
+        spans,
+        integers,
+        doubtful,
+    )
+    if error:
+        raise block.error(position, _reason(error, block, position, features))
+    for number, start in doubtful[:n_doubtful].tolist():
+        field = _FIELD.match(block.text, start)
+        assert field is not None
+        values[number] = float(field[0])
+    n_in_row = np.diff(row_end[:n_rows], prepend=0)
+    parsed = _Parsed(indices[:n_values], values[:n_values], n_in_row, spans[:n_rows], integers[:n_rows], n_odd_labels)
+    if features.options.feature_order == "any":
+        parsed = _sorted(parsed, block)
+    features.note(parsed.indices, parsed.n_in_row, block, parsed.spans[:, 0])
+    return parsed
+
+
+def _sorted(parsed: _Parsed, block: LineBlock) -> _Parsed:
+    row = np.repeat(np.arange(len(parsed)), parsed.n_in_row)
+    order = np.lexsort((parsed.indices, row))
+    indices = parsed.indices[order]
+    is_twice = (indices[1:] == indices[:-1]) & (row[1:] == row[:-1])
+    if is_twice.any():
+        twin = int(is_twice.argmax())
+        raise block.error(int(parsed.spans[row[twin], 0]), f"feature index {indices[twin]} occurs twice in this line.")
+    return replace(parsed, indices=indices, values=parsed.values[order])
+
+
+def _labelled(parsed: _Parsed, block: LineBlock, labels: LabelColumn, *, n_labels: int | None = None) -> Rows:
+    of_rows, is_dropped = labels.of_spans(block, parsed.spans, parsed.integers, parsed.n_odd_labels)
+    if n_labels is not None and isinstance(of_rows, np.ndarray) and len(of_rows):
+        worst = int(of_rows.argmax())
+        if of_rows[worst] >= n_labels:
+            reason = f"label {of_rows[worst]}, but the header promises {n_labels} labels, numbered from 0."
+            raise block.error(int(parsed.spans[worst, 0]), reason)
+    rows = Rows(parsed.indices, parsed.values, parsed.n_in_row, of_rows)
+    return rows if is_dropped is None else rows.without(is_dropped)
+
+
+def _reason(error: int, block: LineBlock, position: int, features: FeatureNumbers) -> str:
+    from codekin.kernels import parse  # Numba is imported only when it is needed
+
+    field = first_field(block, position)
+    index, colon, value = field.partition(":")
+    if error == parse.INDEX_NOT_AN_INTEGER and not colon:
+        error = parse.COLON_MISSING
+    if error == parse.INDEX_NOT_INCREASING:
+        line_start = block.text.rfind(b"\n", 0, position) + 1
+        before = block.text[line_start:position].split()[-1].partition(b":")[0].decode()
+        return f"feature index {index} after {before}; indices must increase within a line."
+    if error == parse.INDEX_TOO_SMALL:
+        return f"feature index {index}, but the first feature has index {features.index_base}; pass index_base=0."
+    if error == parse.INDEX_UNKNOWN:
+        return features.unknown_reason(int(index))
+    return {
+        parse.LABEL_MISSING: f"the line begins with the feature {shortened(field)!r}; a label must come first.",
+        parse.LABEL_HAS_COLON: f"the label {shortened(field)!r} has a colon in it, so it looks like a feature.",
+        parse.INDEX_NOT_AN_INTEGER: f"feature index {shortened(index)!r} is not an integer from 0 to {MAX_FEATURES}.",
+        parse.INDEX_TOO_LARGE: f"feature index {shortened(index)} is too large; indices must be below 2**31.",
+        parse.COLON_MISSING: f"{shortened(field)!r} is not of the form index:value.",
+        parse.VALUE_NOT_A_NUMBER: f"feature {index} has the value {shortened(value)!r}; values must be finite numbers.",
+        parse.VALUE_TOO_LARGE: f"feature {index} has the value {shortened(value)}, which is too large for float32.",
+        parse.QUERY_ID: f"a query id ({shortened(field)}); they are for ranking and mean nothing to a classifier.",
+    }[error]

@@ -1,0 +1,168 @@
+"""Made-up data whose classes have a known tree: for tests, for trying things out, and for seeing why trees help."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from codekin.class_trees import ClassTree
+from codekin.coding import IntArray
+from codekin.datasets.samples import Dataset, Split
+
+
+def make_blobs_with_tree(
+    n_classes: int = 16,
+    n_samples: int = 2_000,
+    *,
+    n_features: int = 20,
+    branching: int = 2,
+    noise: float = 1.0,
+    rng: np.random.Generator | int | None = None,
+) -> Dataset:
+    """Gaussian blobs whose centres follow a tree: the closer two classes are in it, the closer their centres.
+
+    The centre of a node is that of its parent plus a normal step; classes are the leaves.
+
+    Parameters
+    ----------
+    n_classes : int, default=16
+        How many classes there are.
+    n_samples : int, default=2_000
+        How many training samples there are, and as many test samples.
+    n_features : int, default=20
+        The dimension of the space.
+    branching : int, default=2
+        How many children an inner node has at most.
+    noise : float, default=1.0
+        The standard deviation of a sample around its centre; a step in the tree has 1.
+    rng : Generator or int, optional
+        The source of randomness.
+
+    Returns
+    -------
+    Dataset
+        Class numbers are shuffled, so that their order says nothing about the tree.
+
+    Examples
+    --------
+    >>> make_blobs_with_tree(8, 100, rng=0)
+    <Dataset blobs: 8 classes, 100 training samples, 100 test samples>
+    """
+    rng = np.random.default_rng(rng)
+    parent, node_of_class = _random_labelled_tree(n_classes, branching, rng)
+    centres = np.zeros((len(parent), n_features))
+    for node in range(1, len(parent)):
+        centres[node] = centres[parent[node]] + rng.normal(size=n_features)
+    splits = []
+    for _ in range(2):
+        y = _balanced_classes(n_classes, n_samples, rng)
+        X = centres[node_of_class[y]] + noise * rng.normal(size=(n_samples, n_features))
+        splits.append(Split(y, X))
+    return _dataset("blobs", splits, ClassTree(parent, node_of_class))
+
+
+def make_sparse_topics(
+    n_classes: int = 64,
+    n_samples: int = 4_000,
+    *,
+    n_features: int = 5_000,
+    branching: int = 4,
+    words_per_sample: int = 12,
+    rng: np.random.Generator | int | None = None,
+) -> Dataset:
+    """Sparse rows like those of text, whose classes share words with their neighbours in a tree.
+
+    Every node of the tree has words of its own. A sample draws its words from the nodes on the way from the root to
+    its class, and one word in four from anywhere.
+
+    Parameters
+    ----------
+    n_classes : int, default=64
+        How many classes there are.
+    n_samples : int, default=4_000
+        How many training samples there are, and as many test samples.
+    n_features : int, default=5_000
+        How many words there are.
+    branching : int, default=4
+        How many children an inner node has at most.
+    words_per_sample : int, default=12
+        How many words are drawn for a sample; words drawn twice count once.
+    rng : Generator or int, optional
+        The source of randomness.
+
+    Returns
+    -------
+    Dataset
+        ``X`` is a csr_array of float32 with rows of length one. Class numbers are shuffled, so that their order says
+        nothing about the tree.
+
+    Examples
+    --------
+    >>> topics = make_sparse_topics(32, 500, rng=0)
+    >>> topics.X.shape, topics.class_tree.n_classes
+    ((500, 5000), 32)
+    """
+    rng = np.random.default_rng(rng)
+    parent, node_of_class = _random_labelled_tree(n_classes, branching, rng)
+    words_of_node = rng.integers(n_features, size=(len(parent), max(4, words_per_sample // 2)))
+    depth = np.zeros(len(parent), dtype=np.intp)
+    for node in range(1, len(parent)):
+        depth[node] = depth[parent[node]] + 1
+    splits = []
+    for _ in range(2):
+        y = _balanced_classes(n_classes, n_samples, rng)
+        leaves = node_of_class[y]
+        # For each word, climb a random number of steps from the class towards the root.
+        nodes = np.repeat(leaves[:, None], words_per_sample, axis=1)
+        n_steps = rng.integers(depth[nodes] + 1)
+        for step in range(int(depth.max())):
+            nodes = np.where(step < n_steps, parent[nodes], nodes)
+        words = words_of_node[nodes, rng.integers(words_of_node.shape[1], size=nodes.shape)]
+        is_noise = rng.random(nodes.shape) < 0.25
+        words = np.where(is_noise, rng.integers(n_features, size=nodes.shape), words)
+        splits.append(Split(y, _unit_rows(words, n_features)))
+    return _dataset("topics", splits, ClassTree(parent, node_of_class))
+
+
+def _random_labelled_tree(n_classes: int, branching: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+    """A balanced tree with parents before children, and the leaf of each class."""
+    if n_classes < 2:
+        raise ValueError(f"'n_classes' must be at least 2. Got {n_classes} instead.")
+    if branching < 2:
+        raise ValueError(f"'branching' must be at least 2. Got {branching} instead.")
+    parent, leaves = [-1], []
+    pending = [(0, n_classes)]
+    for node, size in pending:
+        if size == 1:
+            leaves.append(node)
+            continue
+        for part in np.diff(np.linspace(0, size, min(branching, size) + 1).astype(int)).tolist():
+            pending.append((len(parent), part))
+            parent.append(node)
+    return np.array(parent, dtype=np.intp), rng.permutation(leaves)
+
+
+def _balanced_classes(n_classes: int, n_samples: int, rng: np.random.Generator) -> IntArray:
+    return rng.permutation(np.arange(n_samples, dtype=np.intp) % n_classes)
+
+
+def _unit_rows(words: IntArray, n_features: int) -> csr_array:
+    n_samples, n_words = words.shape
+    rows = np.repeat(np.arange(n_samples), n_words)
+    X = csr_array((np.ones(words.size, np.float32), (rows, words.ravel())), shape=(n_samples, n_features))
+    X.sum_duplicates()
+    n_in_row = np.diff(X.indptr)
+    X.data = np.repeat(1 / np.sqrt(n_in_row), n_in_row).astype(np.float32)
+    return X
+
+
+def _dataset(name: str, splits: list[Split], class_tree: ClassTree) -> Dataset:
+    return Dataset(
+        name,
+        splits[0],
+        tuple(str(k) for k in range(class_tree.n_classes)),
+        test=splits[1],
+        class_tree=class_tree,
+        description="Made up.",
+        licence="none needed",
+    )

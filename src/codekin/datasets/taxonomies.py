@@ -1,0 +1,139 @@
+"""Taxonomy files: lines ``parent child``, read into a class tree, with the file and the line in every error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+
+from codekin.class_trees import ClassTree
+from codekin.datasets.blocks import Source, byte_blocks, line_blocks, opened, source_name
+from codekin.datasets.rows import shortened
+from codekin.datasets.samples import DataError
+
+TaxonomyLayout = Literal["edges", "paths"]
+
+
+def read_taxonomy(
+    source: Source, *, classes: Sequence[Any] | np.ndarray[Any, Any] | None = None, layout: TaxonomyLayout = "edges"
+) -> ClassTree:
+    r"""The class tree in a taxonomy file.
+
+    Parameters
+    ----------
+    source : path, "-" or binary stream
+        The file in UTF-8, plain or zipped with gzip. Names are separated by blanks or, in lines that hold a tab, by
+        tabs, so that names may hold blanks. Blank lines and lines that begin with ``#`` are passed over. Children
+        keep the order in which they are given; several trees are joined under a root without a name.
+    classes : array-like of shape (n_classes,), optional
+        ``classes[k]`` is the label of class ``k``; the node of that name is its place. Branches without any class are
+        cut. When left out, the classes are the leaves in sorted order.
+    layout : {"edges", "paths"}, default="edges"
+        What a line holds: a parent and its child, or all names on the way from the top down to a leaf.
+
+    Returns
+    -------
+    ClassTree
+
+    Examples
+    --------
+    >>> import io
+    >>> tree = read_taxonomy(io.BytesIO(b"thing animal\nthing ship\nanimal dog\nanimal cat\n"))
+    >>> tree.class_labels
+    ('cat', 'dog', 'ship')
+    >>> tree.path_length(0, 2)
+    array(3.)
+    """
+    if layout not in ("edges", "paths"):
+        raise ValueError(f"'layout' must be 'edges' or 'paths'. Got {layout!r} instead.")
+    name = source_name(source)
+    parent_of: dict[str, str] = {}
+    lines: list[int] = []  # of the edges in parent_of, in the same order
+    alone: list[str] = []
+    for line, fields in _lines(source, name):
+        if len(fields) != 2 and layout == "edges":
+            raise DataError(name, f"a line holds a parent and a child. Got {len(fields)} names instead.", line=line)
+        if "" in fields:
+            raise DataError(name, "there is nothing between two tabs where a name should be.", line=line)
+        if len(fields) == 1:
+            alone.append(fields[0])
+        for parent, child in pairwise(fields):
+            if parent == child:
+                raise DataError(name, f"{shortened(child)!r} cannot be its own parent.", line=line)
+            known = parent_of.setdefault(child, parent)
+            if len(lines) < len(parent_of):
+                lines.append(line)
+            elif known != parent or layout == "edges":
+                first = dict(zip(parent_of, lines, strict=True))[child]
+                raise DataError(name, _second_parent_reason(child, known, parent, first), line=line)
+    _check_no_cycle(parent_of, lines, name)
+    tops = dict.fromkeys(node for node in (*parent_of.values(), *alone) if node not in parent_of)
+    if not tops:
+        raise DataError(name, "there are no edges in it.")
+    top_edges = [] if len(tops) == 1 else [(None, node) for node in tops]
+    edges = [*top_edges, *((parent, child) for child, parent in parent_of.items())]
+    if classes is None:
+        return ClassTree.from_edges(edges)
+    wanted = [str(label) for label in np.asarray(classes).tolist()]
+    missing = [label for label in wanted if label not in parent_of and label not in tops]
+    if missing:
+        example = repr(shortened(missing[0]))
+        many = f"{len(missing)} classes are not in the taxonomy, the first of them {example}."
+        raise DataError(name, f"class {example} is not in the taxonomy." if len(missing) == 1 else many)
+    tree = ClassTree.from_edges(edges, classes=wanted)
+    leaves = (parent_of.keys() | tops.keys()) - set(parent_of.values())
+    return tree if leaves <= set(wanted) else tree.restricted_to(np.arange(tree.n_classes))
+
+
+def _lines(source: Source, name: str) -> Iterator[tuple[int, list[str]]]:
+    """The number and the names of each line that has any."""
+    with opened(source) as stream:
+        for block in line_blocks(byte_blocks(stream, name), name):
+            try:
+                text = block.text.decode()
+            except UnicodeDecodeError as error:
+                raise block.error(error.start, "this line is not UTF-8.") from None
+            for number, line in enumerate(text.split("\n"), block.first_line):
+                # Blanks of ASCII only: the others may be parts of names.
+                content = line.strip(" \t\r")
+                if content and content[0] != "#":
+                    tabbed = "\t" in content
+                    fields = content.split("\t" if tabbed else " ")
+                    yield number, [f.strip(" \r") for f in fields] if tabbed else [f for f in fields if f]
+
+
+def _second_parent_reason(child: str, known: str, parent: str, first_line: int) -> str:
+    if known == parent:
+        return f"this edge is already in line {first_line}."
+    return (
+        f"{shortened(child)!r} has a second parent, {shortened(parent)!r}; "
+        f"in line {first_line} it is below {shortened(known)!r}."
+    )
+
+
+def _check_no_cycle(parent_of: dict[str, str], lines: list[int], name: str) -> None:
+    is_safe: set[str] = set()
+    for node in parent_of:
+        way: dict[str, None] = {}
+        at = node
+        while at in parent_of and at not in is_safe:
+            if at in way:
+                line_of_child = dict(zip(parent_of, lines, strict=True))
+                cycle = list(way)[list(way).index(at) :]
+                last = max(cycle, key=lambda member: line_of_child[member])
+                raise DataError(
+                    name, f"this edge closes a cycle: {_cycle_text(cycle, last)}.", line=line_of_child[last]
+                )
+            way[at] = None
+            at = parent_of[at]
+        is_safe.update(way)
+
+
+def _cycle_text(cycle: list[str], last: str) -> str:
+    """The cycle from ``last`` up to itself, shortened where it is long."""
+    start = cycle.index(last)
+    names = [shortened(member) for member in cycle[start:] + cycle[:start]]
+    shown = names if len(names) <= 5 else [*names[:2], "...", *names[-2:]]
+    return " below ".join([*shown, names[0]])

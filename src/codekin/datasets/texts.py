@@ -1,0 +1,48 @@
+"""Make a data set of texts into one of features."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from codekin.datasets.samples import Dataset, Split
+from codekin.datasets.vectorizers import FittedVectorizer, TextVectorizer
+
+
+def vectorized(dataset: Dataset, vectorizer: TextVectorizer | None = None) -> tuple[Dataset, FittedVectorizer]:
+    """The data set with features of its texts, and what makes them, fitted to the training texts only.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        With texts in all of its splits.
+    vectorizer : TextVectorizer, optional
+        How texts become features; TF-IDF of words and pairs of words when left out.
+
+    Returns
+    -------
+    tuple of Dataset and FittedVectorizer
+
+    Examples
+    --------
+    >>> from codekin.datasets import load_icd10cm
+    >>> icd, fitted = vectorized(load_icd10cm(), TextVectorizer(ngram_range=(1, 1)))
+    >>> icd.X.shape == (14709, fitted.n_features)
+    True
+    """
+    if any(split.texts is None for split in dataset.splits.values()):
+        raise ValueError(f"The data set {dataset.name!r} has splits without texts, so no features can be made of them.")
+    fitted = (vectorizer or TextVectorizer()).fit(dataset.train.texts or ())
+    splits: dict[str, Split] = {
+        name: replace(split, X=fitted.transform(split.texts or ())) for name, split in dataset.splits.items()
+    }
+    feature_names = fitted.vocabulary or None
+    return (
+        replace(
+            dataset,
+            train=splits["train"],
+            validation=splits.get("validation"),
+            test=splits.get("test"),
+            feature_names=feature_names,
+        ),
+        fitted,
+    )

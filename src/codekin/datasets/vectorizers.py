@@ -1,0 +1,232 @@
+"""Texts to features, in a form that a saved model can hold: JSON and arrays, never a pickle.
+
+The work is scikit-learn's (TF-IDF or hashing, both with sublinear counts and rows of length one); this module only
+fixes the choices, so that what was fitted can be written down and comes back exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from itertools import pairwise
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from codekin.coding import FloatArray
+
+Method = Literal["tfidf", "hashing"]
+Analyzer = Literal["word", "char_wb"]
+
+
+@dataclass(frozen=True)
+class TextVectorizer:
+    """How texts become features.
+
+    Parameters
+    ----------
+    method : {"tfidf", "hashing"}, default="tfidf"
+        Words of a fixed vocabulary weighted by how rare they are, or words hashed into columns: nothing to learn and
+        no vocabulary to keep, at the price of collisions.
+    analyzer : {"word", "char_wb"}, default="word"
+        What is counted: words, or letters within words (good for codes and typing errors).
+    ngram_range : tuple of two int, default=(1, 2)
+        How many neighbours are counted together, from and to.
+    min_df : int, default=1
+        Leave out what occurs in fewer texts ("tfidf" only).
+    max_features : int, optional
+        Keep only this many of the most frequent ("tfidf" only).
+    n_features : int, default=2**18
+        The number of columns ("hashing" only).
+
+    Examples
+    --------
+    >>> fitted = TextVectorizer(ngram_range=(1, 1)).fit(["a cat purrs", "a dog barks", "a cat"])
+    >>> fitted
+    <FittedVectorizer tfidf: 4 features>
+    >>> fitted.transform(["cat and dog"]).indices
+    array([1, 2], dtype=int32)
+    """
+
+    method: Method = "tfidf"
+    analyzer: Analyzer = "word"
+    ngram_range: tuple[int, int] = (1, 2)
+    min_df: int = 1
+    max_features: int | None = None
+    n_features: int = 2**18
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        for name, kind in (("method", Method), ("analyzer", Analyzer)):
+            value, choices = getattr(self, name), get_args(kind)
+            if value not in choices:
+                shown = ", ".join(repr(choice) for choice in choices)
+                raise ValueError(
+                    f"The '{name}' parameter of TextVectorizer must be one of {shown}. Got {value!r} instead."
+                )
+        low, high = self.ngram_range
+        if not 1 <= low <= high:
+            raise ValueError(
+                "The 'ngram_range' parameter of TextVectorizer must be two numbers, 1 <= from <= to. "
+                f"Got {self.ngram_range} instead."
+            )
+        for name in ("min_df", "max_features", "n_features"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ValueError(f"The '{name}' parameter of TextVectorizer must be at least 1. Got {value} instead.")
+        object.__setattr__(self, "ngram_range", (int(low), int(high)))
+
+    def fit(self, texts: Iterable[str]) -> FittedVectorizer:
+        """Learn the vocabulary and its weights from texts.
+
+        Parameters
+        ----------
+        texts : iterable of str
+            The training texts. With ``method="hashing"`` there is nothing to learn from them.
+
+        Returns
+        -------
+        FittedVectorizer
+        """
+        if self.method == "hashing":
+            return FittedVectorizer(self)
+        vectorizer = _tfidf(self)
+        try:
+            vectorizer.fit(texts)
+        except ValueError as error:
+            raise ValueError(f"No features can be made from these texts: {error}") from None
+        return FittedVectorizer(self, tuple(vectorizer.get_feature_names_out()), np.asarray(vectorizer.idf_))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FittedVectorizer:
+    """A text vectorizer after fitting.
+
+    Parameters
+    ----------
+    vectorizer : TextVectorizer
+        The choices.
+    vocabulary : tuple of str
+        The feature of each column; empty when features are hashed.
+    idf : ndarray of shape (n_features,), optional
+        The weight of each feature.
+    """
+
+    vectorizer: TextVectorizer
+    vocabulary: tuple[str, ...] = ()
+    idf: FloatArray | None = None
+    _transformer: Any = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Build scikit-learn's transformer once."""
+        if self.vectorizer.method == "hashing":
+            transformer = _hashing(self.vectorizer)
+        else:
+            transformer = _tfidf(self.vectorizer, {word: k for k, word in enumerate(self.vocabulary)})
+            transformer.idf_ = self.idf
+        object.__setattr__(self, "_transformer", transformer)
+
+    @property
+    def n_features(self) -> int:
+        """How many columns there are."""
+        return self.vectorizer.n_features if self.vectorizer.method == "hashing" else len(self.vocabulary)
+
+    def transform(self, texts: Iterable[str]) -> csr_array:
+        """The features of texts.
+
+        Parameters
+        ----------
+        texts : iterable of str
+            Texts; one without any known word becomes a row of zeros.
+
+        Returns
+        -------
+        csr_array of shape (n_samples, n_features)
+            float32, with rows of length one and int32 indices in increasing order.
+        """
+        X = csr_array(self._transformer.transform(texts), dtype=np.float32)
+        if self.vectorizer.method == "hashing":
+            # Counts first, sublinear afterwards: HashingVectorizer has no such option.
+            X.data = np.log(np.abs(X.data)) + 1
+            norms = np.sqrt(X.multiply(X).sum(axis=1))
+            X.data /= np.repeat(np.where(norms > 0, norms, 1), np.diff(X.indptr)).astype(np.float32)
+        X.sort_indices()
+        return X
+
+    def to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """All that is needed to get this object back.
+
+        Returns
+        -------
+        tuple of two dicts
+            What JSON can hold, and arrays.
+        """
+        words = [word.encode(errors="surrogatepass") for word in self.vocabulary]
+        arrays: dict[str, NDArray[Any]] = {
+            "vocabulary": np.frombuffer(b"".join(words), np.uint8),
+            "word_end": np.cumsum([len(word) for word in words], dtype=np.int64),
+            "idf": np.zeros(0) if self.idf is None else self.idf,
+        }
+        settings = {**asdict(self.vectorizer), "ngram_range": list(self.vectorizer.ngram_range)}
+        return settings, arrays
+
+    @classmethod
+    def from_state(cls, settings: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> FittedVectorizer:
+        """The object that :meth:`to_state` described.
+
+        Parameters
+        ----------
+        settings : mapping
+            The first part of the state.
+        arrays : mapping of str to ndarray
+            The second part.
+
+        Returns
+        -------
+        FittedVectorizer
+        """
+        try:
+            vectorizer = TextVectorizer(**{**settings, "ngram_range": tuple(settings["ngram_range"])})
+            ends = np.asarray(arrays["word_end"]).tolist()
+            letters = np.asarray(arrays["vocabulary"], dtype=np.uint8).tobytes()
+            words = tuple(letters[start:stop].decode(errors="surrogatepass") for start, stop in pairwise([0, *ends]))
+            idf = np.asarray(arrays["idf"], dtype=np.float64)
+        except (KeyError, TypeError, UnicodeDecodeError) as error:
+            raise ValueError(f"This is not the state of a text vectorizer ({error!r}).") from None
+        is_whole = len(set(words)) == len(words) == len(idf) and (ends[-1] if ends else 0) == len(letters)
+        if not is_whole or not np.isfinite(idf).all() or bool(words) != (vectorizer.method == "tfidf"):
+            raise ValueError("The state of this text vectorizer does not fit together: words, weights or method.")
+        return cls(vectorizer, words, idf if words else None)
+
+    def __repr__(self) -> str:
+        """One line: the method and the size."""
+        return f"<FittedVectorizer {self.vectorizer.method}: {self.n_features} features>"
+
+
+def _tfidf(choices: TextVectorizer, vocabulary: Mapping[str, int] | None = None) -> Any:
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    return TfidfVectorizer(
+        analyzer=choices.analyzer,
+        ngram_range=choices.ngram_range,
+        min_df=choices.min_df,
+        max_features=choices.max_features,
+        vocabulary=vocabulary,
+        sublinear_tf=True,
+        dtype=np.float64,
+    )
+
+
+def _hashing(choices: TextVectorizer) -> Any:
+    from sklearn.feature_extraction.text import HashingVectorizer
+
+    return HashingVectorizer(
+        analyzer=choices.analyzer,
+        ngram_range=choices.ngram_range,
+        n_features=choices.n_features,
+        alternate_sign=False,
+        norm=None,
+        dtype=np.float64,
+    )

@@ -1,0 +1,173 @@
+"""Write samples: to a temporary name first, renamed when all is there, so that no half file is ever left behind."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, cast
+
+import numpy as np
+
+from codekin.datasets.blocks import Source
+from codekin.datasets.npz import archive_members
+from codekin.datasets.options import ReadOptions
+from codekin.datasets.reading import FORMAT_OF_SUFFIX, iter_data, read_data
+from codekin.datasets.rows import shortened
+from codekin.datasets.samples import Data, SparseData, TextData
+from codekin.files import whole_file
+
+WRITABLE_FORMATS = ("svmlight", "npz", "tsv")
+"""The formats that can be written."""
+
+
+def write_data(target: str | Path, data: Data | Iterable[Data], format: str = "auto", *, index_base: int = 1) -> int:
+    r"""Write samples to a file; zipped if its name ends with ``.gz``, and always the same bytes for the same samples.
+
+    Parameters
+    ----------
+    target : path or "-"
+        The file; ``"-"`` is the standard output.
+    data : SparseData, TextData, or iterable of them
+        The samples, whole or in chunks. Chunks are written as they come, except to "npz".
+    format : {"auto", "svmlight", "npz", "tsv"}, default="auto"
+        "auto" goes by the end of the name.
+    index_base : {0, 1}, default=1
+        The number of the first feature in an svmlight file.
+
+    Returns
+    -------
+    int
+        How many samples were written.
+
+    Examples
+    --------
+    >>> import io, tempfile
+    >>> from codekin.datasets import read_data
+    >>> data = read_data(io.BytesIO(b"cat 1:0.5 3:1\n"))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     written = write_data(Path(folder) / "data.svm", data)
+    ...     Path(folder, "data.svm").read_text()
+    'cat 1:0.5 3:1.0\n'
+    """
+    if index_base not in (0, 1):
+        raise ValueError(f"'index_base' must be 0 or 1. Got {index_base!r} instead.")
+    format = _format_of(target, format)
+    if format == "npz" and not isinstance(data, SparseData):
+        raise ValueError("An npz archive is written from one SparseData. Got texts or chunks instead.")
+    chunks = [data] if isinstance(data, (SparseData, TextData)) else data
+    n_written = 0
+    with _output(target) as stream:
+        for chunk in chunks:
+            n_written += chunk.n_samples
+            if format == "npz":
+                np.savez(stream, **archive_members(cast(SparseData, chunk)))  # type: ignore[arg-type]
+            elif format == "svmlight":
+                _write_svmlight(stream, chunk, index_base, str(target))
+            else:
+                _write_tsv(stream, chunk, str(target))
+    return n_written
+
+
+def convert_data(
+    source: Source,
+    target: str | Path,
+    *,
+    source_format: str = "auto",
+    target_format: str = "auto",
+    n_features: int | None = None,
+    options: ReadOptions | None = None,
+) -> int:
+    """Rewrite a file in another format.
+
+    Parameters
+    ----------
+    source : path, "-" or binary stream
+        The file to read.
+    target : path or "-"
+        The file to write. Text formats are converted chunk by chunk and need little memory.
+    source_format, target_format : str, default="auto"
+        The formats; "auto" goes by the ends of the names, and by the first lines of the source.
+    n_features : int, optional
+        The number of features of the source.
+    options : ReadOptions, optional
+        How to read the source.
+
+    Returns
+    -------
+    int
+        How many samples were written.
+    """
+    options = options or ReadOptions()
+    if _format_of(target, target_format) == "npz":
+        return write_data(target, read_data(source, source_format, n_features=n_features, options=options), "npz")
+    chunks = iter_data(source, source_format, n_features=n_features, options=options)
+    return write_data(target, chunks, target_format)
+
+
+@contextmanager
+def _output(target: str | Path) -> Iterator[IO[bytes]]:
+    """A stream to a file, zipped if its name says so, or to the standard output."""
+    if str(target) == "-":
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+    elif Path(target).suffix == ".gz":
+        # Without a name and a time in it, the same samples give the same bytes.
+        with whole_file(target) as raw, gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as zipped:
+            yield cast(IO[bytes], zipped)
+    else:
+        with whole_file(target) as raw:
+            yield raw
+
+
+def _format_of(target: str | Path, format: str) -> str:
+    if format == "auto":
+        format = FORMAT_OF_SUFFIX.get(Path(str(target).removesuffix(".gz")).suffix.lower(), "auto")
+    if format not in WRITABLE_FORMATS:
+        raise ValueError(
+            f"The format to write {str(target)!r} in must be one of {', '.join(WRITABLE_FORMATS)}. "
+            f"Got {format!r} instead."
+        )
+    return format
+
+
+def _write_svmlight(stream: IO[bytes], data: Data, index_base: int, target: str) -> None:
+    if not isinstance(data, SparseData):
+        raise ValueError(f"{target}: texts cannot be written as svmlight; make features of them first.")
+    if data.sample_weight is not None:
+        raise ValueError(f"{target}: svmlight files have no place for the samples' weights; write npz instead.")
+    labels = _writable(
+        data, re.compile(r"[^\s:#,][^\s:]*(?<!,)"), "holds a blank, a colon, or a comma at its end", target
+    )
+    X = data.X
+    # str of a float32 has just as many digits as are needed to get the same float32 back.
+    pairs = list(map("%d:%s".__mod__, zip((X.indices + index_base).tolist(), X.data, strict=True)))
+    starts = X.indptr.tolist()
+    lines = [
+        f"{' '.join([label, *pairs[start:stop]])}\n"
+        for label, start, stop in zip(labels, starts[:-1], starts[1:], strict=True)
+    ]
+    stream.write("".join(lines).encode())
+
+
+def _write_tsv(stream: IO[bytes], data: Data, target: str) -> None:
+    if not isinstance(data, TextData):
+        raise ValueError(f"{target}: a sparse matrix cannot be written as text; write svmlight or npz instead.")
+    labels = _writable(data, re.compile(r"[^\t\r\n]*[^\s][^\t\r\n]*"), "is blank or holds a tab or a line end", target)
+    for label, text in zip(labels, data.texts, strict=True):
+        if re.search(r"[\r\n\0]", text):
+            raise ValueError(f"{target}: the text {shortened(text)!r} holds a line end, so it is not one line.")
+        stream.write(f"{label}\t{text}\n".encode())
+
+
+def _writable(data: Data, allowed: re.Pattern[str], rule: str, target: str) -> list[str]:
+    if data.classes is None or data.class_index is None:
+        raise ValueError(f"{target}: samples without labels cannot be written.")
+    names = [str(label) for label in data.classes.tolist()]
+    for name in names:
+        if allowed.fullmatch(name) is None or "\0" in name:
+            raise ValueError(f"{target}: the label {shortened(name)!r} {rule}, so it would not be read back.")
+    return [names[k] for k in data.class_index.tolist()]
