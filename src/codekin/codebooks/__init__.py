@@ -2,11 +2,36 @@
 
 from collections.abc import Callable
 
+from codekin.codebooks.complete import exhaustive
+from codekin.codebooks.one_vs import one_vs_one, one_vs_rest
+from codekin.codebooks.ordinal import hexj, unary
+from codekin.codebooks.orthogonal import hadamard
+from codekin.codebooks.own_matrix import given
 from codekin.codebooks.trellis import TrellisGraph, trellis_codebook
 from codekin.coding import Codebook
 
 CODEBOOKS: dict[str, Callable[..., Codebook]] = {
+    "one_vs_rest": one_vs_rest,
+    "one_vs_one": one_vs_one,
+    "hadamard": hadamard,
+    "exhaustive": exhaustive,
+    "unary": unary,
+    "hexj": hexj,
     "trellis": trellis_codebook,
+    "given": given,
 }
+"""From a name to the function that makes the codebook. Its first argument is the number of codewords; further ones say
+by their names what it needs: ``n_bits``, ``class_distances``, ``class_tree``, ``rng``, ..."""
 
-__all__ = ["CODEBOOKS", "TrellisGraph", "trellis_codebook"]
+__all__ = [
+    "CODEBOOKS",
+    "TrellisGraph",
+    "exhaustive",
+    "given",
+    "hadamard",
+    "hexj",
+    "one_vs_one",
+    "one_vs_rest",
+    "trellis_codebook",
+    "unary",
+]

@@ -1,0 +1,67 @@
+"""One class against the rest, and every class against every other: the two codes everybody knows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from codekin.codebooks.sizes import checked_n_codewords
+from codekin.coding import Codebook
+
+MAX_ONE_VS_ONE = 1_000
+"""Half a million predictors, and a matrix of half a gigabyte."""
+
+
+def one_vs_rest(n_codewords: int) -> Codebook:
+    """One bit per codeword, which is +1 for this codeword only.
+
+    Any two codewords differ in two bits, so no error of a single predictor is sure to be corrected; and every
+    assignment gives the same classifier.
+
+    Parameters
+    ----------
+    n_codewords : int
+        The number of codewords, at least 2.
+
+    Returns
+    -------
+    Codebook
+        ``n_codewords`` bits; a single one for two codewords, since the second would be its complement.
+
+    Examples
+    --------
+    >>> one_vs_rest(4)
+    <Codebook one_vs_rest: 4 codewords x 4 bits, minimum distance 2, equidistant>
+    >>> one_vs_rest(2).matrix.tolist()
+    [[1], [-1]]
+    """
+    n_codewords = checked_n_codewords(n_codewords, codebook="one_vs_rest")
+    matrix = 2 * np.eye(n_codewords, dtype=np.int8) - 1
+    return Codebook(matrix if n_codewords > 2 else matrix[:, :1], name="one_vs_rest")
+
+
+def one_vs_one(n_codewords: int) -> Codebook:
+    """One bit per pair of codewords, +1 for the first, -1 for the second and 0 (not trained on) for all others.
+
+    Parameters
+    ----------
+    n_codewords : int
+        The number of codewords, from 2 to 1,000.
+
+    Returns
+    -------
+    Codebook
+        ``K (K - 1) / 2`` bits for ``K = n_codewords``, in the order (0, 1), (0, 2), ..., (1, 2), ...; any two
+        codewords are ``K - 1`` apart.
+
+    Examples
+    --------
+    >>> one_vs_one(3).matrix.tolist()
+    [[1, 1, 0], [-1, 0, 1], [0, -1, -1]]
+    """
+    n_codewords = checked_n_codewords(n_codewords, codebook="one_vs_one", at_most=MAX_ONE_VS_ONE)
+    first, second = np.triu_indices(n_codewords, k=1)
+    bits = np.arange(len(first))
+    matrix = np.zeros((n_codewords, len(bits)), dtype=np.int8)
+    matrix[first, bits] = 1
+    matrix[second, bits] = -1
+    return Codebook(matrix, name="one_vs_one")

@@ -1,0 +1,43 @@
+"""A codebook from any matrix, checked."""
+
+from __future__ import annotations
+
+from numpy.typing import ArrayLike
+
+from codekin.codebooks.sizes import checked_n_codewords
+from codekin.coding import Codebook
+
+
+def given(n_codewords: int, *, matrix: ArrayLike, is_designed: bool = False) -> Codebook:
+    """A codebook from a matrix that somebody else designed.
+
+    Parameters
+    ----------
+    n_codewords : int
+        How many codewords are needed, at least 2.
+    matrix : array-like of shape (n_rows, n_bits)
+        The codewords: distinct rows of -1, 0 and +1, at least ``n_codewords`` of them. Which of a larger number are
+        used is for the assignment to decide.
+    is_designed : bool, default=False
+        Whether row ``k`` was made for class ``k``.
+
+    Returns
+    -------
+    Codebook
+        All rows of the matrix. Constant or repeated columns are kept, since they were given on purpose; see
+        :attr:`Codebook.n_constant_columns` and :attr:`Codebook.has_distinct_columns`.
+
+    Examples
+    --------
+    >>> given(3, matrix=[[1, 1], [-1, 1], [0, -1]])
+    <Codebook given: 3 codewords x 2 bits, minimum distance 1, 17% zeros>
+    >>> given(4, matrix=[[1, 1], [-1, 1], [0, -1]])
+    Traceback (most recent call last):
+        ...
+    ValueError: The given matrix has 3 codewords; at least 4 are needed.
+    """
+    n_codewords = checked_n_codewords(n_codewords, codebook="given")
+    codebook = Codebook(matrix, name="given", is_designed=is_designed)
+    if codebook.n_codewords < n_codewords:
+        raise ValueError(f"The given matrix has {codebook.n_codewords} codewords; at least {n_codewords} are needed.")
+    return codebook

@@ -1,0 +1,30 @@
+import numpy as np
+import pytest
+from scipy.linalg import hadamard as scipy_hadamard
+
+from codekin.codebooks import hadamard
+
+
+def test_ten_codewords_have_fifteen_bits_and_distance_eight():
+    codebook = hadamard(10)
+    assert (codebook.n_bits, codebook.min_distance, codebook.is_equidistant) == (15, 8, True)
+
+
+@pytest.mark.parametrize("n_codewords", [2, 3, 4, 5, 7, 8, 9, 16, 17, 31, 100, 129])
+def test_any_two_codewords_differ_in_half_of_the_columns(n_codewords):
+    codebook = hadamard(n_codewords)
+    assert codebook.is_equidistant
+    assert codebook.min_distance == (codebook.n_bits + 1) / 2
+
+
+@pytest.mark.parametrize("n_codewords", [2, 10, 16, 33])
+def test_it_is_the_matrix_of_sylvester_without_its_first_column(n_codewords):
+    codebook = hadamard(n_codewords)
+    assert np.array_equal(codebook.matrix, scipy_hadamard(codebook.n_bits + 1)[:n_codewords, 1:])
+
+
+@pytest.mark.parametrize("n_codewords", range(2, 66))
+def test_cutting_rows_off_spoils_no_column(n_codewords):
+    codebook = hadamard(n_codewords)
+    assert codebook.n_constant_columns == 0
+    assert codebook.has_distinct_columns
