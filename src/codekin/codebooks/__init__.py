@@ -7,12 +7,15 @@ from codekin.codebooks.one_vs import one_vs_one, one_vs_rest
 from codekin.codebooks.ordinal import hexj, unary
 from codekin.codebooks.orthogonal import hadamard
 from codekin.codebooks.own_matrix import given
+from codekin.codebooks.random import dense_random, sparse_random
 from codekin.codebooks.trellis import TrellisGraph, trellis_codebook
 from codekin.coding import Codebook
 
 CODEBOOKS: dict[str, Callable[..., Codebook]] = {
     "one_vs_rest": one_vs_rest,
     "one_vs_one": one_vs_one,
+    "dense_random": dense_random,
+    "sparse_random": sparse_random,
     "hadamard": hadamard,
     "exhaustive": exhaustive,
     "unary": unary,
@@ -26,12 +29,14 @@ by their names what it needs: ``n_bits``, ``class_distances``, ``class_tree``, `
 __all__ = [
     "CODEBOOKS",
     "TrellisGraph",
+    "dense_random",
     "exhaustive",
     "given",
     "hadamard",
     "hexj",
     "one_vs_one",
     "one_vs_rest",
+    "sparse_random",
     "trellis_codebook",
     "unary",
 ]

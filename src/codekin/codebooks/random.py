@@ -1,0 +1,259 @@
+"""Random codebooks: draw many, keep the one whose codewords are farthest apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codekin.codebooks.drawing import DENSE, SPARSE, codebook_sampler
+from codekin.codebooks.sizes import (
+    DENSE_BITS_PER_DOUBLING,
+    SPARSE_BITS_PER_DOUBLING,
+    checked_n_bits,
+    checked_n_codewords,
+    default_n_bits,
+    n_binary_columns,
+    n_ternary_columns,
+)
+from codekin.coding import Codebook, CodingMatrix, FloatArray, IntArray
+
+MAX_DRAWS_AT_ONCE = 512
+"""Few enough that what has been found soon spares the rest the full comparison of all codewords."""
+
+MAX_ENTRIES_AT_ONCE = 2**21
+"""Draws are made in blocks of at most so many entries (or, for the columns' correlations, pairs of columns)."""
+
+MAX_USELESS_DRAWS = 10_000
+"""How many draws may go by before the first valid one."""
+
+
+def dense_random(
+    n_codewords: int,
+    n_bits: int | None = None,
+    *,
+    n_draws: int = 10_000,
+    min_distance: int | None = None,
+    rng: np.random.Generator | int | None = None,
+) -> Codebook:
+    """The best of many random codebooks of -1 and +1.
+
+    Of ``n_draws`` codebooks with independent, equally likely entries the one with the largest minimum distance rho is
+    kept and, among those, the one whose columns are least correlated (mean absolute correlation). Codewords are
+    distinct; no column is constant, equal to another one or its complement.
+
+    Parameters
+    ----------
+    n_codewords : int
+        The number of codewords ``K``, at least 2.
+    n_bits : int, optional
+        The number of bits; by default ``10 log2 K``, rounded up, but not more than the ``2**(K - 1) - 1`` different
+        columns that there are, with which the code is the exhaustive one.
+    n_draws : int, default=10_000
+        How many codebooks are drawn.
+    min_distance : int, optional
+        Keep a codebook with exactly this minimum distance instead of the largest.
+    rng : numpy.random.Generator, int or None, default=None
+        The source of randomness, or a seed for one.
+
+    Returns
+    -------
+    Codebook
+
+    References
+    ----------
+    E. L. Allwein, R. E. Schapire and Y. Singer, "Reducing Multiclass to Binary: A Unifying Approach for Margin
+    Classifiers", JMLR 1, 2000.
+
+    Examples
+    --------
+    >>> dense_random(10, 15, rng=0)
+    <Codebook dense_random: 10 codewords x 15 bits, minimum distance 6>
+    >>> dense_random(10, 15, min_distance=5, rng=0)
+    <Codebook dense_random: 10 codewords x 15 bits, minimum distance 5>
+    >>> dense_random(20, 4)
+    Traceback (most recent call last):
+        ...
+    ValueError: 4 bits cannot tell 20 codewords apart; at least 5 are needed.
+    """
+    n_codewords = checked_n_codewords(n_codewords, codebook="dense_random")
+    n_columns = n_binary_columns(n_codewords)
+    if n_bits is None:
+        n_bits = default_n_bits(n_codewords, DENSE_BITS_PER_DOUBLING, n_columns=n_columns)
+    n_bits = checked_n_bits(n_bits, n_codewords, n_columns=n_columns)
+    search = _Search(n_codewords, n_bits, DENSE, _checked_n_draws(n_draws, is_only_one=n_bits == n_columns))
+    return Codebook(search.run(min_distance, np.random.default_rng(rng)), name="dense_random")
+
+
+def sparse_random(
+    n_codewords: int,
+    n_bits: int | None = None,
+    *,
+    n_draws: int = 10_000,
+    min_distance: float | None = None,
+    zero_pair: float = 0.0,
+    rng: np.random.Generator | int | None = None,
+) -> Codebook:
+    """The best of many random codebooks of -1, 0 and +1, in which half of the entries are zero.
+
+    As :func:`dense_random`, with entries that are 0 with probability 1/2 and -1 or +1 with probability 1/4 each, on
+    the condition that every column has both signs.
+
+    Parameters
+    ----------
+    n_codewords : int
+        The number of codewords ``K``, at least 2.
+    n_bits : int, optional
+        The number of bits; by default ``15 log2 K``, rounded up, but not more than the
+        ``(3**K - 2**(K + 1) + 1) / 2`` different columns that there are.
+    n_draws : int, default=10_000
+        How many codebooks are drawn.
+    min_distance : float, optional
+        Keep a codebook with exactly this minimum distance, a multiple of 1/2, instead of the largest.
+    zero_pair : {0.0, 0.5}, default=0.0
+        What a bit that is zero in both codewords adds to their distance: 0 as in :attr:`Codebook.min_distance`, or 1/2
+        as in Allwein et al. (2000), whose error bound needs it. See :meth:`Codebook.row_distances`.
+    rng : numpy.random.Generator, int or None, default=None
+        The source of randomness, or a seed for one.
+
+    Returns
+    -------
+    Codebook
+
+    References
+    ----------
+    E. L. Allwein, R. E. Schapire and Y. Singer, "Reducing Multiclass to Binary: A Unifying Approach for Margin
+    Classifiers", JMLR 1, 2000.
+
+    Examples
+    --------
+    >>> sparse_random(10, rng=0)
+    <Codebook sparse_random: 10 codewords x 50 bits, minimum distance 17.5, 47% zeros>
+    """
+    n_codewords = checked_n_codewords(n_codewords, codebook="sparse_random")
+    if zero_pair not in (0.0, 0.5):
+        raise ValueError(f"The 'zero_pair' parameter of sparse_random must be 0 or 0.5. Got {zero_pair!r} instead.")
+    n_columns = n_ternary_columns(n_codewords)
+    if n_bits is None:
+        n_bits = default_n_bits(n_codewords, SPARSE_BITS_PER_DOUBLING, n_columns=n_columns)
+    n_bits = checked_n_bits(n_bits, n_codewords, n_columns=n_columns, n_symbols=3)
+    n_draws = _checked_n_draws(n_draws, is_only_one=n_bits == n_columns)
+    search = _Search(n_codewords, n_bits, SPARSE, n_draws, zero_pair)
+    return Codebook(search.run(min_distance, np.random.default_rng(rng)), name="sparse_random")
+
+
+def _checked_n_draws(n_draws: int, *, is_only_one: bool) -> int:
+    if n_draws < 1:
+        raise ValueError(f"The 'n_draws' parameter must be at least 1. Got {n_draws} instead.")
+    # A codebook with all columns is the same in every draw, but for their order.
+    return 1 if is_only_one else n_draws
+
+
+def _doubled(min_distance: float) -> int:
+    doubled = round(2 * min_distance)
+    if doubled < 1 or doubled != 2 * min_distance:
+        raise ValueError(
+            f"The 'min_distance' parameter must be a positive multiple of 1/2. Got {min_distance!r} instead."
+        )
+    return doubled
+
+
+@dataclass(frozen=True)
+class _Search:
+    """What is drawn, how often, and which distance counts."""
+
+    n_codewords: int
+    n_bits: int
+    entries: tuple[int, ...]
+    n_draws: int
+    zero_pair: float = 0.0
+
+    def run(self, min_distance: float | None, rng: np.random.Generator) -> CodingMatrix:
+        """The best codebook; where a distance is wanted, the best of those that have exactly this one."""
+        wanted = None if min_distance is None else _doubled(min_distance)
+        draw = codebook_sampler(self.n_codewords, self.n_bits, self.entries)
+        best: CodingMatrix | None = None
+        # Distances are doubled, to be integers. Equal codewords have distance 0 and never pass.
+        best_distance, best_correlation, largest_seen = 1, np.inf, 0
+        n_done = 0
+        while n_done < self.n_draws or (largest_seen == 0 and n_done < MAX_USELESS_DRAWS):
+            drawn = draw(rng, min(self._n_at_once, max(self.n_draws - n_done, 1)))
+            n_done += len(drawn)
+            distances = self._doubled_min_distances(drawn, floor=best_distance if wanted is None else 1)
+            for distance in np.unique(distances[distances >= best_distance])[::-1]:
+                tied = drawn[distances == distance]
+                correlations = _mean_column_correlations(tied)
+                winner = int(correlations.argmin())
+                if correlations[winner] == np.inf:
+                    continue
+                largest_seen = max(largest_seen, int(distance))
+                if wanted not in (None, distance):
+                    continue
+                if distance > best_distance or correlations[winner] < best_correlation:
+                    best, best_distance, best_correlation = tied[winner], int(distance), correlations[winner]
+                break
+        if best is None:
+            raise ValueError(self._failure(wanted, n_done, largest_seen))
+        return best
+
+    @property
+    def _n_at_once(self) -> int:
+        return max(1, min(MAX_DRAWS_AT_ONCE, MAX_ENTRIES_AT_ONCE // (self.n_codewords * self.n_bits)))
+
+    def _doubled_min_distances(self, drawn: CodingMatrix, floor: int) -> IntArray:
+        """Twice the minimum distance of each codebook; -1 where it is below the floor."""
+        from codekin.kernels.codebook_search import min_distances
+
+        doubled = np.empty(len(drawn), dtype=np.intp)
+        is_ternary = 0 in self.entries
+        signs = packed_bits(drawn > 0)
+        used = packed_bits(drawn != 0) if is_ternary else signs
+        min_distances(signs, used, is_ternary, round(2 * self.zero_pair), floor, self.n_bits, doubled)
+        return doubled
+
+    def _failure(self, wanted: int | None, n_done: int, largest_seen: int) -> str:
+        shape = f"{self.n_codewords} x {self.n_bits}"
+        if wanted is None or largest_seen == 0:
+            return f"None of {n_done} random {shape} codebooks had distinct codewords and columns. Use another n_bits."
+        return (
+            f"None of {n_done} random {shape} codebooks had minimum distance {wanted / 2:g}; the largest was "
+            f"{largest_seen / 2:g}. Use another min_distance, or more n_draws."
+        )
+
+
+def packed_bits(flags: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    """Bits as words: (n_codebooks, n_codewords, n_bits) to (n_codebooks, n_words, n_codewords); missing bits are 0."""
+    as_bytes = np.packbits(flags, axis=2)
+    n_words = -(-flags.shape[2] // 64)
+    padded = np.zeros((*flags.shape[:2], 8 * n_words), dtype=np.uint8)
+    padded[:, :, : as_bytes.shape[2]] = as_bytes
+    return np.ascontiguousarray(padded.view(np.uint64).transpose(0, 2, 1))
+
+
+def _mean_column_correlations(drawn: CodingMatrix) -> FloatArray:
+    """The mean absolute correlation of each codebook's columns; infinite where columns are constant or not distinct."""
+    n_bits = drawn.shape[2]
+    at_once = max(1, MAX_ENTRIES_AT_ONCE // n_bits**2)
+    return np.concatenate([_of_block(drawn[at : at + at_once]) for at in range(0, len(drawn), at_once)])
+
+
+def _of_block(drawn: CodingMatrix) -> FloatArray:
+    _, n_codewords, n_bits = drawn.shape
+    columns = drawn.astype(np.float32)
+    # Sums of fewer than 2**24 terms of size one: exact, and so the same for any number of threads.
+    products = (columns.transpose(0, 2, 1) @ columns).astype(np.float64)
+    sums = columns.sum(axis=1, dtype=np.float64)
+    n_used = np.diagonal(products, axis1=1, axis2=2)
+    spread = n_codewords * n_used - sums**2
+    first, second = np.triu_indices(n_bits, k=1)
+    products = products[:, first, second]
+    # Useful columns x and y are equal or complementary where |x.y| = x.x = y.y.
+    repeated = (np.abs(products) == n_used[:, first]) & (n_used[:, first] == n_used[:, second])
+    useless = repeated.any(axis=1) | (np.abs(sums) == n_used).any(axis=1)
+    if n_bits == 1:
+        return np.where(useless, np.inf, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        covariances = n_codewords * products - sums[:, first] * sums[:, second]
+        correlations = np.abs(covariances) / np.sqrt(spread[:, first] * spread[:, second])
+    return np.where(useless, np.inf, correlations.mean(axis=1))

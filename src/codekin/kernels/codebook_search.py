@@ -1,0 +1,63 @@
+"""Minimum distances of very many codebooks at once, by exclusive or and popcount."""
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def min_distances(signs, used, is_ternary, zero_pair, floor, n_bits, doubled):
+    """Write twice the minimum row distance of each codebook into ``doubled``, or -1 where it is below ``floor``.
+
+    ``signs`` and ``used``, (n_codebooks, n_words, n_codewords) uint64, hold a bit for each entry: whether it is +1,
+    and whether it is not 0; the bits beyond ``n_bits`` are 0 in both. ``used`` is not read unless ``is_ternary``.
+    Distances and ``floor`` are doubled to stay integers: a pair of opposite entries adds 2, one with one zero adds 1
+    and one of two zeros ``zero_pair`` (0 or 1).
+    """
+    n_codebooks, n_words, n_codewords = signs.shape
+    distances = np.empty(n_codewords, dtype=np.int64)
+    for book in range(n_codebooks):
+        smallest = 2 * n_bits
+        for row in range(n_codewords - 1):
+            # The loops over all later rows come innermost and have no way out, so that they are vectorised.
+            to_later = distances[row + 1 :]
+            to_later[:] = zero_pair * n_bits if is_ternary else 0
+            for word in range(n_words):
+                if is_ternary:
+                    _add_ternary(signs[book, word, row:], used[book, word, row:], zero_pair, to_later)
+                else:
+                    _add_binary(signs[book, word, row:], to_later)
+            for distance in to_later:
+                smallest = min(smallest, distance)
+            if smallest < floor:
+                smallest = -1
+                break
+        doubled[book] = smallest
+
+
+@njit(cache=True, nogil=True)
+def _add_binary(signs, to_later):
+    """Add what one word tells of the distances between the first row and the later ones."""
+    first = signs[0]
+    later = signs[1:]
+    for row in range(len(later)):
+        to_later[row] += 2 * _popcount(first ^ later[row])
+
+
+@njit(cache=True, nogil=True)
+def _add_ternary(signs, used, zero_pair, to_later):
+    """The same where entries may be zero: an entry used once adds 1, one used twice with both signs adds 2."""
+    first, first_used = signs[0], used[0]
+    later, later_used = signs[1:], used[1:]
+    for row in range(len(later)):
+        opposite = first_used & later_used[row] & (first ^ later[row])
+        to_later[row] += _popcount(first_used ^ later_used[row]) + 2 * _popcount(opposite)
+        to_later[row] -= zero_pair * _popcount(first_used | later_used[row])
+
+
+@njit(cache=True, nogil=True)
+def _popcount(word):
+    """How many bits of a uint64 are set, in the form that LLVM knows and replaces by the machine's own."""
+    word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))

@@ -1,0 +1,40 @@
+import numpy as np
+import pytest
+from tests.reference.codebook_search import min_distance
+
+from codekin.codebooks.random import packed_bits
+from codekin.kernels.codebook_search import min_distances
+
+SHAPES = [(2, 1), (3, 5), (7, 63), (6, 64), (5, 65), (4, 130)]
+
+
+def doubled_min_distances(codebooks, *, is_ternary, zero_pair=0, floor=0):
+    doubled = np.empty(len(codebooks), dtype=np.intp)
+    signs, used = packed_bits(codebooks > 0), packed_bits(codebooks != 0)
+    # Compiled integers wrap around in silence; NumPy's, which stand in when compilation is off, warn.
+    with np.errstate(over="ignore"):
+        min_distances(signs, used, is_ternary, zero_pair, floor, codebooks.shape[2], doubled)
+    return doubled
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_binary_distances_agree_with_adding_up_entries(shape):
+    codebooks = np.random.default_rng(0).choice([-1, 1], size=(8, *shape))
+    expected = [2 * min_distance(matrix) for matrix in codebooks]
+    assert doubled_min_distances(codebooks, is_ternary=False).tolist() == expected
+
+
+@pytest.mark.parametrize("zero_pair", [0, 1])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_ternary_distances_agree_with_adding_up_entries(shape, zero_pair):
+    codebooks = np.random.default_rng(0).choice([-1, 0, 0, 1], size=(8, *shape))
+    expected = [2 * min_distance(matrix, zero_pair / 2) for matrix in codebooks]
+    assert doubled_min_distances(codebooks, is_ternary=True, zero_pair=zero_pair).tolist() == expected
+
+
+def test_what_is_below_the_floor_is_left_out_and_nothing_else():
+    codebooks = np.random.default_rng(0).choice([-1, 1], size=(50, 6, 12))
+    everything = doubled_min_distances(codebooks, is_ternary=False)
+    floor = int(np.median(everything))
+    expected = np.where(everything < floor, -1, everything)
+    assert doubled_min_distances(codebooks, is_ternary=False, floor=floor).tolist() == expected.tolist()
