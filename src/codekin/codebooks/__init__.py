@@ -8,6 +8,7 @@ from codekin.codebooks.ordinal import hexj, unary
 from codekin.codebooks.orthogonal import hadamard
 from codekin.codebooks.own_matrix import given
 from codekin.codebooks.random import dense_random, sparse_random
+from codekin.codebooks.tree_codes import decoc, nested_dichotomies
 from codekin.codebooks.trellis import TrellisGraph, trellis_codebook
 from codekin.coding import Codebook
 
@@ -20,6 +21,8 @@ CODEBOOKS: dict[str, Callable[..., Codebook]] = {
     "exhaustive": exhaustive,
     "unary": unary,
     "hexj": hexj,
+    "nested_dichotomies": nested_dichotomies,
+    "decoc": decoc,
     "trellis": trellis_codebook,
     "given": given,
 }
@@ -29,11 +32,13 @@ by their names what it needs: ``n_bits``, ``class_distances``, ``class_tree``, `
 __all__ = [
     "CODEBOOKS",
     "TrellisGraph",
+    "decoc",
     "dense_random",
     "exhaustive",
     "given",
     "hadamard",
     "hexj",
+    "nested_dichotomies",
     "one_vs_one",
     "one_vs_rest",
     "sparse_random",

@@ -1,0 +1,188 @@
+"""Ternary codes from trees of classes: each inner node is a bit that parts the classes on its two sides.
+
+Classes that are not below a node are zero in its bit: its learner never sees them. A tree of K classes has K - 1 bits,
+and any two classes are told apart by exactly one bit that was trained on both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from math import lgamma, log
+from typing import Literal
+
+import numpy as np
+
+from codekin.class_trees import ClassTree
+from codekin.codebooks.sizes import checked_n_codewords
+from codekin.coding import Codebook, CodingMatrix, FloatArray, IntArray
+
+Group = tuple[IntArray, int]
+"""Classes that stay together until their turn comes, and the node of the class tree below which they are, or -1."""
+
+
+def decoc(n_codewords: int, *, class_tree: ClassTree) -> Codebook:
+    """One bit per inner node of a class tree, +1 on its left, -1 on its right and 0 elsewhere.
+
+    The discriminant code of Pujol et al. (2006), for a tree that was given or learned by clustering instead of one
+    grown by their search. A node with more than two children is cut in two as evenly as its children allow.
+
+    Parameters
+    ----------
+    n_codewords : int
+        The number of codewords, at least 2; row ``k`` is for class ``k``.
+    class_tree : ClassTree
+        A tree of that many classes.
+
+    Returns
+    -------
+    Codebook
+        ``n_codewords - 1`` bits, from the root down.
+
+    References
+    ----------
+    O. Pujol, P. Radeva and J. Vitrià, "Discriminant ECOC: A Heuristic Method for Application Dependent Design of Error
+    Correcting Output Codes", IEEE TPAMI 28(6), 2006.
+
+    Examples
+    --------
+    >>> tree = ClassTree.from_nested([["cat", "dog"], ["ship"]])
+    >>> decoc(3, class_tree=tree).matrix.tolist()
+    [[1, 1], [1, -1], [-1, 0]]
+    """
+    n_codewords = checked_n_codewords(n_codewords, codebook="decoc")
+    _check_n_classes(class_tree, n_codewords)
+    return Codebook(_as_columns(class_tree.splits(), n_codewords), name="decoc", is_designed=True)
+
+
+def nested_dichotomies(
+    n_codewords: int,
+    *,
+    split: Literal["random", "balanced"] = "random",
+    n_trees: int = 1,
+    class_tree: ClassTree | None = None,
+    rng: np.random.Generator | int | None = None,
+) -> Codebook:
+    """One bit per inner node of a random binary tree of the classes, or of several such trees side by side.
+
+    Parameters
+    ----------
+    n_codewords : int
+        The number of codewords, at least 2.
+    split : {"random", "balanced"}, default="random"
+        ``"random"`` makes all binary trees equally likely (Frank and Kramer, 2004); ``"balanced"`` puts equally many on
+        both sides of every node, up to one (Dong et al., 2005), so that no class is far from the root.
+    n_trees : int, default=1
+        The number of trees. A split that several of them share is a bit only once.
+    class_tree : ClassTree, optional
+        Only draw trees that keep to this one: what is below one of its nodes stays together, and nodes with more than
+        two children are split at random. Row ``k`` is then for class ``k``.
+    rng : numpy.random.Generator, int or None, default=None
+        The source of randomness, or a seed for one.
+
+    Returns
+    -------
+    Codebook
+        ``n_codewords - 1`` bits for each tree, less those that were there before.
+
+    References
+    ----------
+    E. Frank and S. Kramer, "Ensembles of Nested Dichotomies for Multi-Class Problems", ICML 2004.
+
+    L. Dong, E. Frank and S. Kramer, "Ensembles of Balanced Nested Dichotomies for Multi-class Problems", PKDD 2005.
+
+    Examples
+    --------
+    >>> nested_dichotomies(8, split="balanced", rng=0)
+    <Codebook nested_dichotomies: 8 codewords x 7 bits, minimum distance 1, 57% zeros>
+    >>> nested_dichotomies(8, n_trees=5, rng=0)
+    <Codebook nested_dichotomies: 8 codewords x 34 bits, minimum distance 8.5, 44% zeros>
+    """
+    n_codewords = checked_n_codewords(n_codewords, codebook="nested_dichotomies")
+    if split not in ("random", "balanced"):
+        raise ValueError(
+            f"The 'split' parameter of nested_dichotomies must be 'random' or 'balanced'. Got {split!r} instead."
+        )
+    if n_trees < 1:
+        raise ValueError(f"The 'n_trees' parameter of nested_dichotomies must be at least 1. Got {n_trees} instead.")
+    if class_tree is not None:
+        _check_n_classes(class_tree, n_codewords)
+        if n_trees > 1 and class_tree.is_binary:
+            raise ValueError(
+                f"A binary class tree can be kept to in one way only: {n_trees} trees would be the same. Use n_trees=1."
+            )
+    rng = np.random.default_rng(rng)
+    left_size = partial(_random_left_size, _log_tree_counts(n_codewords)) if split == "random" else _half
+    trees = [_random_splits(n_codewords, class_tree, left_size, rng) for _ in range(n_trees)]
+    matrix = np.concatenate([_as_columns(splits, n_codewords) for splits in trees], axis=1)
+    return Codebook(_without_repetitions(matrix), name="nested_dichotomies", is_designed=class_tree is not None)
+
+
+def _check_n_classes(class_tree: ClassTree, n_codewords: int) -> None:
+    if class_tree.n_classes != n_codewords:
+        raise ValueError(f"A class tree of {n_codewords} classes is needed. Got one of {class_tree.n_classes} classes.")
+
+
+def _as_columns(splits: Iterable[tuple[IntArray, IntArray]], n_codewords: int) -> CodingMatrix:
+    matrix = np.zeros((n_codewords, n_codewords - 1), dtype=np.int8)
+    for bit, (left, right) in enumerate(splits):
+        matrix[left, bit] = 1
+        matrix[right, bit] = -1
+    return matrix
+
+
+def _random_splits(
+    n_codewords: int,
+    class_tree: ClassTree | None,
+    left_size: Callable[[int, np.random.Generator], int],
+    rng: np.random.Generator,
+) -> Iterator[tuple[IntArray, IntArray]]:
+    """Part the groups at random, then what is in each group, until every class is on its own."""
+    start: list[Group] = [(np.arange(n_codewords), class_tree.root if class_tree is not None else -1)]
+    pending = [start]
+    while pending:
+        groups = pending.pop()
+        if len(groups) > 1:
+            shuffled = [groups[i] for i in rng.permutation(len(groups))]
+            cut = left_size(len(groups), rng)
+            left, right = shuffled[:cut], shuffled[cut:]
+            yield np.concatenate([classes for classes, _ in left]), np.concatenate([classes for classes, _ in right])
+            pending += [right, left]
+        elif len(groups[0][0]) > 1:
+            pending.append(_groups_within(groups[0], class_tree))
+
+
+def _groups_within(group: Group, class_tree: ClassTree | None) -> list[Group]:
+    classes, node = group
+    if class_tree is None:
+        return [(classes[i : i + 1], -1) for i in range(len(classes))]
+    below = [(class_tree.classes_below(child), int(child)) for child in class_tree.children(node)]
+    own = np.flatnonzero(class_tree.node_of_class == node)
+    return [(own, -1)] * len(own) + [group for group in below if len(group[0])]
+
+
+def _half(n_groups: int, rng: np.random.Generator) -> int:
+    """Half of the groups; the odd one goes to either side."""
+    return int(n_groups // 2 + (n_groups % 2) * rng.integers(2))
+
+
+def _random_left_size(log_tree_counts: FloatArray, n_groups: int, rng: np.random.Generator) -> int:
+    """How many groups are on the left when all binary trees of the groups are equally likely."""
+    left = np.arange(1, n_groups)
+    log_weights = log_tree_counts[left] + log_tree_counts[n_groups - left]
+    weights = np.exp(log_weights - log_weights.max())
+    return int(rng.choice(left, p=weights / weights.sum()))
+
+
+def _log_tree_counts(n_leaves: int) -> FloatArray:
+    """For m = 0..n_leaves, the logarithm of (2m - 3)!! / m!: binary trees of m leaves, per order of the leaves."""
+    counts = [0.0, *(lgamma(2 * m - 1) - lgamma(m) - (m - 1) * log(2) - lgamma(m + 1) for m in range(1, n_leaves + 1))]
+    return np.array(counts)
+
+
+def _without_repetitions(matrix: CodingMatrix) -> CodingMatrix:
+    """Each column once, in the order of first appearance, with +1 as its first entry that is not zero."""
+    first_used = (matrix != 0).argmax(axis=0)
+    canonical = matrix * matrix[first_used, np.arange(matrix.shape[1])]
+    kept = {column.tobytes(): bit for bit, column in reversed(list(enumerate(canonical.T)))}
+    return np.asarray(canonical[:, sorted(kept.values())])
