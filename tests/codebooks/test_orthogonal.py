@@ -3,6 +3,7 @@ import pytest
 from scipy.linalg import hadamard as scipy_hadamard
 
 from codekin.codebooks import hadamard
+from codekin.codebooks.integer_program import plotkin_bound
 
 
 def test_ten_codewords_have_fifteen_bits_and_distance_eight():
@@ -11,10 +12,10 @@ def test_ten_codewords_have_fifteen_bits_and_distance_eight():
 
 
 @pytest.mark.parametrize("n_codewords", [2, 3, 4, 5, 7, 8, 9, 16, 17, 31, 100, 129])
-def test_any_two_codewords_differ_in_half_of_the_columns(n_codewords):
+def test_no_code_of_this_width_has_a_larger_minimum_distance(n_codewords):
     codebook = hadamard(n_codewords)
     assert codebook.is_equidistant
-    assert codebook.min_distance == (codebook.n_bits + 1) / 2
+    assert codebook.min_distance == (codebook.n_bits + 1) / 2 == plotkin_bound(n_codewords, codebook.n_bits)
 
 
 @pytest.mark.parametrize("n_codewords", [2, 10, 16, 33])

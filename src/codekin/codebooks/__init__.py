@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from codekin.codebooks.complete import exhaustive
+from codekin.codebooks.integer_program import OptimisedColumns, optimised, optimised_columns
 from codekin.codebooks.one_vs import one_vs_one, one_vs_rest
 from codekin.codebooks.ordinal import hexj, unary
 from codekin.codebooks.orthogonal import hadamard
@@ -19,6 +20,7 @@ CODEBOOKS: dict[str, Callable[..., Codebook]] = {
     "sparse_random": sparse_random,
     "hadamard": hadamard,
     "exhaustive": exhaustive,
+    "optimised": optimised,
     "unary": unary,
     "hexj": hexj,
     "nested_dichotomies": nested_dichotomies,
@@ -31,6 +33,7 @@ by their names what it needs: ``n_bits``, ``class_distances``, ``class_tree``, `
 
 __all__ = [
     "CODEBOOKS",
+    "OptimisedColumns",
     "TrellisGraph",
     "decoc",
     "dense_random",
@@ -41,6 +44,8 @@ __all__ = [
     "nested_dichotomies",
     "one_vs_one",
     "one_vs_rest",
+    "optimised",
+    "optimised_columns",
     "sparse_random",
     "trellis_codebook",
     "unary",
