@@ -3,6 +3,8 @@
 from collections.abc import Callable
 
 from codekin.codebooks.complete import exhaustive
+from codekin.codebooks.eigenvector import spectral
+from codekin.codebooks.factorization import error_correcting_factorization
 from codekin.codebooks.integer_program import OptimisedColumns, optimised, optimised_columns
 from codekin.codebooks.one_vs import one_vs_one, one_vs_rest
 from codekin.codebooks.ordinal import hexj, unary
@@ -21,6 +23,8 @@ CODEBOOKS: dict[str, Callable[..., Codebook]] = {
     "hadamard": hadamard,
     "exhaustive": exhaustive,
     "optimised": optimised,
+    "spectral": spectral,
+    "error_correcting_factorization": error_correcting_factorization,
     "unary": unary,
     "hexj": hexj,
     "nested_dichotomies": nested_dichotomies,
@@ -37,6 +41,7 @@ __all__ = [
     "TrellisGraph",
     "decoc",
     "dense_random",
+    "error_correcting_factorization",
     "exhaustive",
     "given",
     "hadamard",
@@ -47,6 +52,7 @@ __all__ = [
     "optimised",
     "optimised_columns",
     "sparse_random",
+    "spectral",
     "trellis_codebook",
     "unary",
 ]
