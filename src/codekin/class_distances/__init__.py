@@ -1,1 +1,48 @@
-"""How far apart classes are."""
+"""How far apart classes are.
+
+The functions of the table CLASS_DISTANCES that are made from data (``CLASS_DISTANCES_FROM_DATA``) take
+``(X, class_index, *, n_classes=None, sample_weight=None, rng=None, ...)``; the others take what they are made from.
+All return a :class:`codekin.distances.ClassDistances`.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from codekin.class_distances.clustering import clustering_distances
+from codekin.class_distances.confusion import confusion_distances, learned_confusion_distances
+from codekin.class_distances.embeddings import embedding_distances
+from codekin.class_distances.learnability import learnability_distances, learnability_matrix
+from codekin.class_distances.means import mean_distances
+from codekin.class_distances.taxonomy import class_tree, taxonomy_distances
+from codekin.class_distances.word_vectors import name_vectors, read_word_vectors
+from codekin.distances import ClassDistances
+
+CLASS_DISTANCES_FROM_DATA: dict[str, Callable[..., ClassDistances]] = {
+    "means": mean_distances,
+    "confusion": learned_confusion_distances,
+    "learnability": learnability_distances,
+    "clustering": clustering_distances,
+}
+"""Made from samples and their classes."""
+
+CLASS_DISTANCES: dict[str, Callable[..., Any]] = CLASS_DISTANCES_FROM_DATA | {
+    "embeddings": embedding_distances,
+    "taxonomy": taxonomy_distances,
+}
+"""All of them, by name."""
+
+__all__ = [
+    "CLASS_DISTANCES",
+    "CLASS_DISTANCES_FROM_DATA",
+    "class_tree",
+    "clustering_distances",
+    "confusion_distances",
+    "embedding_distances",
+    "learnability_distances",
+    "learnability_matrix",
+    "learned_confusion_distances",
+    "mean_distances",
+    "name_vectors",
+    "read_word_vectors",
+    "taxonomy_distances",
+]

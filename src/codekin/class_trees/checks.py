@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -68,3 +68,10 @@ def cycle_sentence(parent: IntArray, astray: int, labels: tuple[Hashable, ...] |
     names = [repr(labels[v]) if labels is not None else str(v) for v in cycle]
     shown = names if len(names) <= 5 else [*names[:4], "..."]
     return f"A tree has no cycles. Going up from {names[0]} leads back to it: {' -> '.join([*shown, names[0]])}."
+
+
+def listed(names: Iterable[Hashable], n_shown: int = 3) -> str:
+    """The first few names, and how many more there are."""
+    all_names = [repr(name) for name in names]
+    shown = ", ".join(all_names[:n_shown])
+    return shown if len(all_names) <= n_shown else f"{shown} and {len(all_names) - n_shown} more"

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from codekin.class_trees.checks import cycle_sentence
+from codekin.class_trees.checks import cycle_sentence, listed
 from codekin.coding import FloatArray, IntArray
 
 
@@ -148,7 +148,7 @@ def _labelled(
     node_of_leaf, repeated_leaves = _index(labels, np.flatnonzero(~is_inner))
     if classes is None:
         if repeated_leaves:
-            raise ValueError(f"Each leaf needs a name of its own. Got {_listed(repeated_leaves)} more than once.")
+            raise ValueError(f"Each leaf needs a name of its own. Got {listed(repeated_leaves)} more than once.")
         try:
             classes = sorted(cast(Iterable[Any], node_of_leaf))
         except TypeError:
@@ -159,10 +159,10 @@ def _labelled(
     names = list(classes)
     missing = [name for name in names if name not in node_of_name]
     if missing:
-        raise ValueError(f"Every class must be a node of the tree. Not found: {_listed(missing)}.")
+        raise ValueError(f"Every class must be a node of the tree. Not found: {listed(missing)}.")
     unclear = [name for name in names if name in ambiguous]
     if unclear:
-        raise ValueError(f"Every class must be one node of the tree. Found more than once: {_listed(unclear)}.")
+        raise ValueError(f"Every class must be one node of the tree. Found more than once: {listed(unclear)}.")
     return TreeArguments(numbers, [node_of_name[name] for name in names], edge_length, labels)
 
 
@@ -221,10 +221,3 @@ def _index(labels: Sequence[Hashable], nodes: IntArray) -> tuple[dict[Hashable, 
             repeated.add(name)
         node_of_name[name] = node
     return node_of_name, repeated
-
-
-def _listed(names: Iterable[Hashable], n_shown: int = 3) -> str:
-    """The first few names, and how many more there are."""
-    all_names = [repr(name) for name in names]
-    shown = ", ".join(all_names[:n_shown])
-    return shown if len(all_names) <= n_shown else f"{shown} and {len(all_names) - n_shown} more"

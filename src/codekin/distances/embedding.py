@@ -97,9 +97,7 @@ class EmbeddingDistances:
             total = np.asarray(x.sum(axis=0)).ravel()
             row_sums = n_classes * q + q.sum() - 2 * np.asarray(x @ total).ravel()
             weighted = np.asarray(x.T @ q).ravel()
-            gram = x.T @ x if x.shape[1] <= n_classes else x @ x.T
-            gram_squares = float((gram.multiply(gram) if _is_sparse(gram) else gram * gram).sum())
-            squares = 2 * n_classes * (q @ q) + 2 * q.sum() ** 2 - 8 * float(weighted @ total) + 4 * gram_squares
+            squares = 2 * n_classes * (q @ q) + 2 * q.sum() ** 2 - 8 * (weighted @ total) + 4 * self._gram_squares
             return row_sums, float(squares)
         row_sums, squares = np.zeros(self.n_classes), 0.0
         for rows, columns, block in self._blocks():
@@ -108,6 +106,16 @@ class EmbeddingDistances:
             if rows != columns:
                 row_sums[columns] += block.sum(axis=0)
         return row_sums, squares
+
+    @property
+    def _gram_squares(self) -> float:
+        """The sum of the squared inner products of all pairs of vectors."""
+        x = self._centred
+        if not _is_sparse(x) and x.shape[1] <= min(self.n_classes, MAX_DENSE_CLASSES):
+            return float(np.sum((x.T @ x) ** 2))
+        step = max(1, _BLOCK_ENTRIES // self.n_classes)
+        products = (x[start : start + step] @ x.T for start in range(0, self.n_classes, step))
+        return sum(float(np.sum((block.data if _is_sparse(block) else block) ** 2)) for block in products)
 
     def _squared_form(self, matrix: CodingMatrix) -> float:
         M = matrix.astype(np.float64)

@@ -1,0 +1,62 @@
+"""Euclidean distances between class means: the cheapest notion of class similarity, and one that needs no training."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from codekin.class_distances.samples import class_samples
+from codekin.distances import ClassDistances, EmbeddingDistances, PartialDistances
+
+
+def mean_distances(
+    X: Any,
+    class_index: ArrayLike,
+    *,
+    n_classes: int | None = None,
+    sample_weight: ArrayLike | None = None,
+    rng: np.random.Generator | int | None = None,  # noqa: ARG001  # every distance made from data takes it
+    squared: bool = False,
+) -> ClassDistances:
+    r"""Euclidean distances between the means of the classes (App. C.3.2 of Evron et al., 2023).
+
+    .. math:: A_{uv} = \lVert \mu_u - \mu_v \rVert, \qquad \mu_u = \sum_{i: y_i = u} w_i x_i \Big/ \sum_{i: y_i = u} w_i
+
+    with :math:`w` the sample weights. A linear learner finds it easy to keep classes together whose means are close,
+    and scaling the features changes which these are. Means of sparse samples stay sparse.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        The samples.
+    class_index : array-like of int of shape (n_samples,)
+        The class of each sample, numbered from 0.
+    n_classes : int, optional
+        How many classes there are, where ``class_index`` does not show it.
+    sample_weight : array-like of shape (n_samples,), optional
+        How much each sample counts.
+    rng : numpy.random.Generator or int, optional
+        Taken by every distance that is made from data; nothing is random in this one.
+    squared : bool, default=False
+        Take the squares of the distances; at more than 5,000 classes their sums are much faster.
+
+    Returns
+    -------
+    ClassDistances
+        Classes without samples are at the mean distance from all others.
+
+    Examples
+    --------
+    >>> mean_distances([[0.0], [2.0], [4.0], [9.0]], [0, 0, 1, 2]).matrix()
+    array([[0., 3., 8.],
+           [3., 0., 5.],
+           [8., 5., 0.]])
+    """
+    samples = class_samples(X, class_index, n_classes=n_classes, sample_weight=sample_weight)
+    known = np.flatnonzero(samples.has_samples)
+    distances = EmbeddingDistances(samples.class_means[known], squared=squared)
+    if len(known) == samples.n_classes:
+        return distances
+    return PartialDistances(distances, known, n_classes=samples.n_classes)

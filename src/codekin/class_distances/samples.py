@@ -1,0 +1,147 @@
+"""Samples as class distances need them: checked once, with the weights and the means of their classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+from codekin.coding import FloatArray, IntArray
+
+_BLOCK_ENTRIES = 8_000_000
+"""How many entries of a dense X are converted to float64 at once."""
+
+
+@dataclass(frozen=True, eq=False)
+class ClassSamples:
+    """Samples, their classes and their weights.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (n_samples, n_features)
+        The samples.
+    class_index : ndarray of shape (n_samples,)
+        The class of each sample.
+    n_classes : int
+        How many classes there are, those without samples included.
+    sample_weight : ndarray of shape (n_samples,)
+        The weight of each sample; ones where nobody gave any.
+    """
+
+    X: Any
+    class_index: IntArray
+    n_classes: int
+    sample_weight: FloatArray
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether X is sparse."""
+        return bool(sparse.issparse(self.X))
+
+    def of(self, rows: IntArray) -> ClassSamples:
+        """Some of the samples, all classes."""
+        return ClassSamples(self.X[rows], self.class_index[rows], self.n_classes, self.sample_weight[rows])
+
+    @cached_property
+    def class_weight(self) -> FloatArray:
+        """The total weight of each class, (n_classes,)."""
+        return np.bincount(self.class_index, weights=self.sample_weight, minlength=self.n_classes).astype(np.float64)
+
+    @property
+    def has_samples(self) -> np.ndarray:
+        """Which classes have any weight."""
+        return self.class_weight > 0
+
+    @cached_property
+    def class_means(self) -> Any:
+        """The weighted mean of each class, (n_classes, n_features), sparse if X is; zeros where there is no sample."""
+        scale = np.zeros(self.n_classes)
+        scale[self.has_samples] = 1 / self.class_weight[self.has_samples]
+        n_samples = len(self.class_index)
+        membership = sparse.csr_array(
+            (self.sample_weight * scale[self.class_index], (self.class_index, np.arange(n_samples))),
+            shape=(self.n_classes, n_samples),
+        )
+        means: Any
+        if self.is_sparse:
+            means = sparse.csr_array(membership @ self.X.astype(np.float64))
+            _require_finite(means.data)
+            return means
+        means = np.zeros((self.n_classes, self.X.shape[1]))
+        by_sample = membership.tocsc()
+        n_rows = max(1, _BLOCK_ENTRIES // max(1, self.X.shape[1]))
+        for start in range(0, n_samples, n_rows):
+            rows = slice(start, start + n_rows)
+            means += by_sample[:, rows] @ self.X[rows].astype(np.float64)
+        _require_finite(means)
+        return means
+
+
+def class_samples(
+    X: Any, class_index: ArrayLike, *, n_classes: int | None = None, sample_weight: ArrayLike | None = None
+) -> ClassSamples:
+    """Check samples and their classes.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        The samples.
+    class_index : array-like of int of shape (n_samples,)
+        The class of each sample, numbered from 0.
+    n_classes : int, optional
+        How many classes there are; one more than the largest number in ``class_index`` when left out.
+    sample_weight : array-like of shape (n_samples,), optional
+        How much each sample counts, not negative.
+
+    Returns
+    -------
+    ClassSamples
+    """
+    samples: Any = sparse.csr_array(cast(Any, X)) if sparse.issparse(X) else np.asarray(X)
+    if samples.ndim != 2 or 0 in samples.shape:
+        raise ValueError(f"X must have two dimensions, none of them empty. Got shape {samples.shape}.")
+    if samples.dtype.kind not in "fiub":
+        raise ValueError(f"X must hold numbers. Got type {samples.dtype}.")
+    index = np.asarray(class_index)
+    n_samples = samples.shape[0]
+    if index.shape != (n_samples,) or index.dtype.kind not in "iu":
+        raise ValueError(
+            f"class_index must hold one integer per sample, {n_samples}. "
+            f"Got an array of shape {index.shape} and type {index.dtype}."
+        )
+    index = index.astype(np.intp)
+    n_seen = int(index.max()) + 1
+    if index.min() < 0 or (n_classes is not None and n_seen > n_classes):
+        allowed = "from 0" if n_classes is None else f"0 to {n_classes - 1}"
+        wrong = int(index.min()) if index.min() < 0 else n_seen - 1
+        raise ValueError(f"Classes are numbered {allowed}. Got {wrong} in class_index.")
+    weight = np.ones(n_samples) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    if weight.shape != (n_samples,):
+        raise ValueError(f"sample_weight must hold one number per sample, {n_samples}. Got shape {weight.shape}.")
+    if not np.isfinite(weight).all() or weight.min() < 0 or weight.sum() == 0:
+        raise ValueError(
+            f"Sample weights must be finite, not negative, and not all zero. Got values from {weight.min()} to "
+            f"{weight.max()}."
+        )
+    return ClassSamples(samples, index, n_seen if n_classes is None else int(n_classes), weight)
+
+
+def stratified_folds(class_index: IntArray, n_folds: int, rng: np.random.Generator) -> IntArray:
+    """The fold of each sample: each class is dealt out in random order, each starting where the last one stopped.
+
+    Unlike scikit-learn's, these folds differ by one sample at most, and rare classes raise no warning.
+    """
+    shuffled = rng.permutation(len(class_index))
+    by_class = shuffled[np.argsort(class_index[shuffled], kind="stable")]
+    fold = np.empty(len(class_index), dtype=np.intp)
+    fold[by_class] = np.arange(len(class_index)) % n_folds
+    return fold
+
+
+def _require_finite(values: np.ndarray) -> None:
+    if not np.isfinite(values).all():
+        raise ValueError("X must be finite. Got a class mean that is not.")

@@ -1,0 +1,146 @@
+"""Vectors of words from the text formats of GloVe, word2vec and fastText, read line by line.
+
+Such files hold millions of words, of which the names of classes need a few; only these are kept.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import IO, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from codekin.coding import FloatArray
+
+
+def read_word_vectors(path: str | Path, words: Iterable[str]) -> dict[str, FloatArray]:
+    """The vectors of some words in a file of word vectors.
+
+    Parameters
+    ----------
+    path : str or Path
+        A text file with a word and its numbers on each line, as GloVe, word2vec and fastText (``.vec``) write them,
+        with or without a first line of two counts; compressed if its name ends in ``.gz``.
+    words : iterable of str
+        The words to look for, exactly as they are spelled.
+
+    Returns
+    -------
+    dict
+        From each word that was found to its vector. Where a word occurs twice, the first vector counts.
+    """
+    source = Path(path)
+    wanted = {word.encode(): word for word in words}
+    found: dict[str, FloatArray] = {}
+    n_dimensions = 0
+    with _opened(source) as file:
+        for number, line in enumerate(file, start=1):
+            if number == 1:
+                n_dimensions, is_header = _dimensions(line, source)
+                if is_header:
+                    continue
+            # Most lines are done with here, so nothing before this looks at their numbers.
+            word = wanted.get(line.split(None, 1)[0] if line.strip() else b"")
+            if word is None or word in found:
+                continue
+            numbers = line.split()[1:]
+            if len(numbers) > n_dimensions:
+                continue  # a phrase of several words that begins with this one
+            try:
+                vector = np.array(numbers, dtype=np.float64)
+            except ValueError:
+                raise ValueError(
+                    f"{source}, line {number}: something in the vector of {word!r} is no number."
+                ) from None
+            if len(vector) < n_dimensions:
+                wrong = f"the vector of {word!r} has {len(vector)} numbers; {n_dimensions} expected"
+                raise ValueError(f"{source}, line {number}: {wrong}.")
+            found[word] = vector
+            if len(found) == len(wanted):
+                break
+    return found
+
+
+def name_vectors(names: Sequence[str], vectors: Mapping[str, ArrayLike] | str | Path) -> tuple[FloatArray, list[str]]:
+    """A vector for each name: that of the name as one word, or else the mean of those of its words.
+
+    Spellings are tried as they are and in lower, capitalised and upper case, the words of a name joined by underscores
+    too. Words without a vector are left out of a mean.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of one or more words, at spaces, underscores, hyphens and the like.
+    vectors : mapping, str or Path
+        A mapping from words to vectors, or a file of :func:`read_word_vectors`.
+
+    Returns
+    -------
+    vectors : ndarray of shape (n_names, n_dimensions)
+        NaN for names that have none.
+    missing : list of str
+        These names.
+
+    Examples
+    --------
+    >>> words = {"aquarium": [0, 2], "fish": [2, 0], "cat": [1, 3]}
+    >>> rows, missing = name_vectors(["aquarium_fish", "Cat", "yeti"], words)
+    >>> rows
+    array([[ 1.,  1.],
+           [ 1.,  3.],
+           [nan, nan]])
+    >>> missing
+    ['yeti']
+    """
+    # For each name the ways to find it: first as one word, then in words; each word in its spellings, best first.
+    ways = [[[_spellings(name)], [_spellings(word) for word in words_of(name)]] for name in names]
+    known: Mapping[str, ArrayLike]
+    if isinstance(vectors, Mapping):
+        known = vectors
+    else:
+        known = read_word_vectors(vectors, {text for way in ways for words in way for word in words for text in word})
+    rows: list[FloatArray | None] = []
+    for way in ways:
+        found = ([next((known[text] for text in word if text in known), None) for word in words] for words in way)
+        parts = next(filter(None, ([part for part in parts if part is not None] for parts in found)), None)
+        rows.append(None if parts is None else np.mean(np.asarray(parts, dtype=np.float64), axis=0))
+    n_dimensions = next((len(row) for row in rows if row is not None), 0)
+    matrix = np.full((len(rows), n_dimensions), np.nan)
+    for index, row in enumerate(rows):
+        if row is not None:
+            matrix[index] = row
+    return matrix, [name for name, row in zip(names, rows, strict=True) if row is None]
+
+
+def words_of(name: str) -> list[str]:
+    """The words of a name, at spaces, underscores, hyphens and other signs."""
+    return re.findall(r"[^\W_]+", name)
+
+
+def _spellings(name: str) -> list[str]:
+    """How a name may be spelled as one word, best first."""
+    forms = (name, "_".join(words_of(name)))
+    return list(dict.fromkeys(case(form) for case in (str, str.lower, str.capitalize, str.upper) for form in forms))
+
+
+def _opened(source: Path) -> AbstractContextManager[IO[bytes]]:
+    if source.suffix == ".gz":
+        return cast(AbstractContextManager[IO[bytes]], gzip.open(source, "rb"))
+    return source.open("rb")
+
+
+def _dimensions(first_line: bytes, source: Path) -> tuple[int, bool]:
+    """How many numbers a word has, and whether the first line is a header that says so."""
+    fields = first_line.split()
+    if len(fields) < 2 or b"\0" in first_line:
+        raise ValueError(
+            f"{source}, line 1: a word and its numbers were expected, in text; binary files must be converted."
+        )
+    if len(fields) == 2 and fields[0].isdigit() and fields[1].isdigit():
+        return int(fields[1]), True
+    return len(fields) - 1, False
