@@ -67,6 +67,9 @@ class FeatureNumbers:
             if self.n_features is not None and self._largest - self.index_base >= self.n_features:
                 raise DataError(source, self.unknown_reason(self._largest), line=self._line_of_largest)
         n_seen = max(self._largest - self.index_base + 1, 1)
+        if n_seen > MAX_FEATURES:
+            reason = f"feature index {self._largest} is too large; there may be up to {MAX_FEATURES} features."
+            raise DataError(source, reason, line=self._line_of_largest)
         return self.index_base, n_seen if self.n_features is None else self.n_features
 
     def unknown_reason(self, index: int) -> str:

@@ -45,7 +45,15 @@ class RemoteFile:
 
 @dataclass(frozen=True)
 class RemoteSource:
-    """Where a data set can be downloaded, and under which terms."""
+    """Where a data set can be downloaded, and under which terms.
+
+    Parameters
+    ----------
+    files : tuple of RemoteFile
+        Its files.
+    licence : str
+        The terms.
+    """
 
     files: tuple[RemoteFile, ...]
     licence: str
