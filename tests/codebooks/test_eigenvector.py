@@ -5,7 +5,7 @@ import pytest
 
 from codekin.class_trees import ClassTree
 from codekin.codebooks import spectral
-from codekin.codebooks.eigenvector import _cheapest_subsets
+from codekin.codebooks.eigenvector import _cheapest_subsets, _with_distinct_rows
 from codekin.distances import DenseDistances, TreeDistances
 
 
@@ -65,6 +65,19 @@ def test_as_many_bits_as_classes_are_refused():
     distances = np.abs(np.subtract.outer(np.arange(10.0), np.arange(10.0)))
     with pytest.raises(ValueError, match="fewer bits than codewords: 10 classes have 9 eigenvectors .* Got n_bits=10"):
         spectral(10, 10, class_distances=distances)
+
+
+def test_more_bits_than_different_cuts_are_refused():
+    places = np.array([[0, 0], [1, 0], [0, 1], [3, 3]])
+    distances = np.linalg.norm(places[:, None] - places, axis=2)
+    with pytest.raises(ValueError, match="cut these 4 classes in only 2 different ways; .* Got 3"):
+        spectral(4, 3, class_distances=distances, threshold="median")
+    assert spectral(4, class_distances=distances, threshold="median").n_bits == 2
+
+
+def test_what_cannot_be_repaired_is_refused():
+    with pytest.raises(ValueError, match="With n_bits=1 no codeword is left for class 1"):
+        _with_distinct_rows(np.array([[1], [1], [-1]], dtype=np.int8), np.array([[3.0], [1.0], [2.0]]))
 
 
 def test_any_kind_of_class_distances_will_do():

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from codekin.codebooks import dense_random, error_correcting_factorization
-from codekin.codebooks.factorization import design_matrix
+from codekin.codebooks.factorization import _leading_eigenvector, design_matrix
 
 
 def two_clusters(size):
@@ -54,6 +54,11 @@ def test_without_a_spread_the_design_asks_for_codewords_that_are_equally_far_apa
 
 def test_equal_class_distances_ask_for_equally_far_codewords():
     assert not design_matrix(3 * (1 - np.eye(6)), 10, 0.5).any()
+
+
+def test_where_nothing_is_left_to_fit_the_present_column_leads():
+    present = np.array([1.0, -1.0, 1.0, 1.0])
+    assert np.array_equal(_leading_eigenvector(np.zeros((4, 4)), present), present)
 
 
 def test_a_spread_beyond_one_is_refused():

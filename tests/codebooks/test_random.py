@@ -8,7 +8,7 @@ from tests.reference.codebook_search import best_codebook, is_valid, mean_column
 
 from codekin.codebooks import dense_random, exhaustive, sparse_random
 from codekin.codebooks.drawing import DENSE, SPARSE, codebook_sampler
-from codekin.codebooks.random import _mean_column_correlations
+from codekin.codebooks.random import _checked_n_draws, _mean_column_correlations
 
 
 @settings(max_examples=40, deadline=None)
@@ -53,6 +53,11 @@ def test_correlations_of_columns_are_numpys_and_infinite_where_columns_are_usele
             assert correlation == pytest.approx(mean_column_correlation(matrix))
         else:
             assert correlation == np.inf
+
+
+@pytest.mark.parametrize(("shape", "n_draws"), [((10, 15), 10_000), ((1000, 100), 10_000), ((10_000, 133), 66)])
+def test_ten_thousand_are_drawn_by_default_as_long_as_that_takes_seconds(shape, n_draws):
+    assert _checked_n_draws(None, *shape) == n_draws
 
 
 def test_more_draws_never_give_nearer_codewords():
@@ -109,14 +114,6 @@ def test_codebooks_with_hardly_a_column_to_spare_are_found(n_codewords, n_bits):
 
 def test_half_of_the_entries_of_a_sparse_codebook_are_zero():
     assert sparse_random(30, 200, n_draws=1, rng=0).sparsity == pytest.approx(0.5, abs=0.02)
-
-
-@pytest.mark.parametrize(("n_codewords", "n_bits", "entries"), [(5, 9, DENSE), (7, 3, DENSE), (4, 8, SPARSE)])
-def test_drawing_without_replacement_favours_no_line(n_codewords, n_bits, entries):
-    draws = codebook_sampler(n_codewords, n_bits, entries)(np.random.default_rng(0), 4000)
-    # Every codeword is as likely to be +1 as -1 relative to the last, in every bit, when lines are exchangeable.
-    same = (draws[:, :-1] == draws[:, -1:]).mean(axis=(0, 2))
-    assert np.ptp(same) < 0.03
 
 
 @pytest.mark.parametrize("search", [dense_random, sparse_random])

@@ -142,8 +142,9 @@ def _distinct_cuts(vectors: FloatArray, threshold: str) -> tuple[CodingMatrix, F
 
 
 def _equal_rows_sentence(matrix: CodingMatrix, most_bits: int) -> str:
-    equal = (matrix[:, None] == matrix[None, :]).all(axis=2)
-    first, second = np.argwhere(np.triu(equal, k=1))[0]
+    codewords = [row.tobytes() for row in matrix]
+    second = next(k for k, codeword in enumerate(codewords) if codeword in codewords[:k])
+    first = codewords.index(codewords[second])
     more = f" more bits (there are {most_bits})," if matrix.shape[1] < most_bits else ""
     return (
         f"With {matrix.shape[1]} bits the spectral codebook gives classes {first} and {second} the same codeword. "
@@ -171,7 +172,7 @@ def _with_distinct_rows(matrix: CodingMatrix, margins: FloatArray) -> CodingMatr
                 break
         else:
             raise ValueError(
-                f"{n_bits} bits leave no codeword for class {row} that keeps all columns different. Use more bits."
+                f"With n_bits={n_bits} no codeword is left for class {row} that keeps all columns apart. Use more bits."
             )
     return repaired
 

@@ -127,13 +127,14 @@ def _better_column(rest: FloatArray, matrix: FloatArray, bit: int) -> FloatArray
 
 
 def _leading_eigenvector(rest: FloatArray, start: FloatArray) -> FloatArray:
-    from scipy.sparse.linalg import ArpackNoConvergence, eigsh
+    from scipy.sparse.linalg import ArpackError, eigsh
 
     if len(rest) < 3:
         return start
     try:
         return np.asarray(eigsh(rest, k=1, which="LA", v0=start, tol=1e-3)[1][:, 0])
-    except ArpackNoConvergence:
+    except ArpackError:
+        # Where nothing is left to fit, a matrix of zeros, no vector leads.
         return start
 
 

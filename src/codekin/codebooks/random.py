@@ -19,6 +19,14 @@ from codekin.codebooks.sizes import (
 )
 from codekin.coding import Codebook, CodingMatrix, FloatArray, IntArray
 
+MAX_DEFAULT_DRAWS = 10_000
+"""As many as Allwein et al. (2000) draw."""
+
+MAX_DEFAULT_COMPARISONS = 10**10
+"""Pairs of words, of 64 bits, that the default number of draws may compare: about ten seconds."""
+
+MIN_DEFAULT_DRAWS = 10
+
 MAX_DRAWS_AT_ONCE = 512
 """Few enough that what has been found soon spares the rest the full comparison of all codewords."""
 
@@ -33,7 +41,7 @@ def dense_random(
     n_codewords: int,
     n_bits: int | None = None,
     *,
-    n_draws: int = 10_000,
+    n_draws: int | None = None,
     min_distance: int | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> Codebook:
@@ -50,8 +58,9 @@ def dense_random(
     n_bits : int, optional
         The number of bits; by default ``10 log2 K``, rounded up, but not more than the ``2**(K - 1) - 1`` different
         columns that there are, with which the code is the exhaustive one.
-    n_draws : int, default=10_000
-        How many codebooks are drawn.
+    n_draws : int, optional
+        How many codebooks are drawn; by default 10,000, and fewer beyond about 1,000 codewords, whose pairs take
+        longer and longer to compare.
     min_distance : int, optional
         Keep a codebook with exactly this minimum distance instead of the largest.
     rng : numpy.random.Generator, int or None, default=None
@@ -82,7 +91,9 @@ def dense_random(
     if n_bits is None:
         n_bits = default_n_bits(n_codewords, DENSE_BITS_PER_DOUBLING, n_columns=n_columns)
     n_bits = checked_n_bits(n_bits, n_codewords, n_columns=n_columns)
-    search = _Search(n_codewords, n_bits, DENSE, _checked_n_draws(n_draws, is_only_one=n_bits == n_columns))
+    # A codebook with all columns is the same in every draw, but for their order.
+    n_draws = 1 if n_bits == n_columns else _checked_n_draws(n_draws, n_codewords, n_bits)
+    search = _Search(n_codewords, n_bits, DENSE, n_draws)
     return Codebook(search.run(min_distance, np.random.default_rng(rng)), name="dense_random")
 
 
@@ -90,7 +101,7 @@ def sparse_random(
     n_codewords: int,
     n_bits: int | None = None,
     *,
-    n_draws: int = 10_000,
+    n_draws: int | None = None,
     min_distance: float | None = None,
     zero_pair: float = 0.0,
     rng: np.random.Generator | int | None = None,
@@ -107,8 +118,9 @@ def sparse_random(
     n_bits : int, optional
         The number of bits; by default ``15 log2 K``, rounded up, but not more than the
         ``(3**K - 2**(K + 1) + 1) / 2`` different columns that there are.
-    n_draws : int, default=10_000
-        How many codebooks are drawn.
+    n_draws : int, optional
+        How many codebooks are drawn; by default 10,000, and fewer beyond about 1,000 codewords, whose pairs take
+        longer and longer to compare.
     min_distance : float, optional
         Keep a codebook with exactly this minimum distance, a multiple of 1/2, instead of the largest.
     zero_pair : {0.0, 0.5}, default=0.0
@@ -138,16 +150,18 @@ def sparse_random(
     if n_bits is None:
         n_bits = default_n_bits(n_codewords, SPARSE_BITS_PER_DOUBLING, n_columns=n_columns)
     n_bits = checked_n_bits(n_bits, n_codewords, n_columns=n_columns, n_symbols=3)
-    n_draws = _checked_n_draws(n_draws, is_only_one=n_bits == n_columns)
+    n_draws = 1 if n_bits == n_columns else _checked_n_draws(n_draws, n_codewords, n_bits)
     search = _Search(n_codewords, n_bits, SPARSE, n_draws, zero_pair)
     return Codebook(search.run(min_distance, np.random.default_rng(rng)), name="sparse_random")
 
 
-def _checked_n_draws(n_draws: int, *, is_only_one: bool) -> int:
+def _checked_n_draws(n_draws: int | None, n_codewords: int, n_bits: int) -> int:
+    if n_draws is None:
+        n_comparisons = n_codewords * (n_codewords - 1) // 2 * -(-n_bits // 64)
+        return max(MIN_DEFAULT_DRAWS, min(MAX_DEFAULT_DRAWS, MAX_DEFAULT_COMPARISONS // n_comparisons))
     if n_draws < 1:
         raise ValueError(f"The 'n_draws' parameter must be at least 1. Got {n_draws} instead.")
-    # A codebook with all columns is the same in every draw, but for their order.
-    return 1 if is_only_one else n_draws
+    return n_draws
 
 
 def _doubled(min_distance: float) -> int:
