@@ -55,7 +55,10 @@ def test_a_sparse_folder_has_splits_names_texts_and_a_tree(sparse_home):
         ("train.svm.gz", "0 0:1\n", "line 1: feature index 0, but the first feature has index 1"),
         ("val.svm.gz", "1 3:1\n1 3:1\n", "there are 2 samples, but 1 texts in samples.tsv"),
         ("labels.tsv.gz", "0\tyes\n1\n", "labels.tsv.gz, line 2: a row has at least 2 columns. Got 1"),
+        ("labels.tsv.gz", "0\tyes\n2\tno\n1\tpay\n", "labels.tsv.gz, line 2: label 1 belongs here. Got '2'"),
         ("meta.json", "{", "meta.json: this is not JSON"),
+        ("meta.json", "[]", "an object of names and values is expected. Got list"),
+        ("meta.json", "{}", "'n_features' must be a number"),
         ("taxonomy.txt.gz", "3 0\n3 1\n", "class '2' is not in the taxonomy"),
     ],
 )
@@ -183,6 +186,9 @@ def test_intents_are_read_as_texts(tmp_path):
     assert clinc.texts == ("pay me", "hello")
     assert clinc.y.tolist() == [2, 1]
     assert clinc.class_tree.path_length([0, 0], [1, 2]).tolist() == [2, 4]
+    write(folder / "data_full.json", json.dumps(samples | {"test": [["where", "elsewhere"]]}))
+    with pytest.raises(DataError, match="not pairs of text and intent"):
+        load_dataset("clinc150_texts", tmp_path)
 
 
 def test_real_folders_are_read(shared_data):

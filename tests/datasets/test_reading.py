@@ -38,6 +38,8 @@ def some_rows(rng):
         ("a.tsv", TEXTS, "tsv"),
         ("a.txt", TEXTS, "tsv"),
         ("a", "cat\tat 12:30 it | purrs\n", "tsv"),
+        ("a", "3, 4 1:1 # 5\n", "svmlight"),
+        ("a", "a," * 5_000 + "\n", "svmlight"),
     ],
 )
 @pytest.mark.parametrize("is_zipped", [False, True])

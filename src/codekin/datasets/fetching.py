@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import http.client
 import urllib.error
 import urllib.request
 from collections.abc import Callable
@@ -156,10 +157,15 @@ def fetch(
         raise ValueError(f"The data sets that can be downloaded are {', '.join(sorted(known))}. Got {name!r} instead.")
     folder = home_folder(data_home) / name
     folder.mkdir(parents=True, exist_ok=True)
-    for file in known[name].files:
-        target = folder / file.file_name
-        if not target.is_file() or _sha256(target) != file.sha256:
-            _download(file, target, progress, timeout)
+    try:
+        for file in known[name].files:
+            target = folder / file.file_name
+            if not target.is_file() or _sha256(target) != file.sha256:
+                _download(file, target, progress, timeout)
+    finally:
+        # An empty folder would look like a data set that is there.
+        if not any(folder.iterdir()):
+            folder.rmdir()
     return folder
 
 
@@ -187,7 +193,7 @@ def _download(file: RemoteFile, target: Path, progress: Progress | None, timeout
         raise ConnectionError(
             f"{file.url} cannot be downloaded: the server says {error.code} {error.reason}."
         ) from None
-    except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
+    except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError) as error:
         reason = getattr(error, "reason", error)
         raise ConnectionError(f"{file.url} cannot be downloaded: {reason}.") from None
 

@@ -11,7 +11,7 @@ import json
 import tarfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,14 +46,16 @@ def load_sparse_folder(name: str, data_home: str | Path | None = None) -> Datase
     """
     folder = existing_folder(name, data_home)
     meta = _json(required_file(folder, "meta.json"))
-    label_rows = _table(required_file(folder, "labels.tsv.gz", "labels.tsv"))
+    if not isinstance(meta.get("n_features"), int):
+        raise DataError(str(folder / "meta.json"), "'n_features' must be a number.")
+    label_rows = _label_rows(required_file(folder, "labels.tsv.gz", "labels.tsv"))
     class_names = tuple(row[1] for row in label_rows)
     texts = _texts(folder)
     splits = {}
     for split, stem in _SPLIT_NAMES.items():
         path = first_existing(folder, f"{stem}.svm.gz", f"{stem}.svm")
         if path is not None:
-            splits[split] = _split(path, len(class_names), int(meta["n_features"]), texts.get(stem))
+            splits[split] = _split(path, len(class_names), meta["n_features"], texts.get(stem))
     if "train" not in splits:
         required_file(folder, "train.svm.gz", "train.svm")
     return Dataset(
@@ -67,6 +69,14 @@ def load_sparse_folder(name: str, data_home: str | Path | None = None) -> Datase
         description=str(meta.get("note", "")),
         licence=str(meta.get("licence", "")),
     )
+
+
+def _label_rows(path: Path) -> list[list[str]]:
+    rows = _table(path)
+    for k, row in enumerate(rows):
+        if row[0] != str(k):
+            raise DataError(str(path), f"label {k} belongs here. Got {row[0]!r} instead.", line=k + 1)
+    return rows
 
 
 def _named_tree(folder: Path, class_names: Sequence[str]) -> ClassTree | None:
@@ -123,9 +133,12 @@ def _table(path: Path, min_columns: int = 2) -> list[list[str]]:
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        return cast(dict[str, Any], json.loads(path.read_bytes()))
-    except ValueError as error:
+        content = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
         raise DataError(str(path), f"this is not JSON ({error}).") from None
+    if not isinstance(content, dict):
+        raise DataError(str(path), f"an object of names and values is expected. Got {type(content).__name__} instead.")
+    return content
 
 
 def load_clinc150_texts(data_home: str | Path | None = None) -> Dataset:
@@ -148,7 +161,10 @@ def load_clinc150_texts(data_home: str | Path | None = None) -> Dataset:
     position = {name: k for k, name in enumerate(names)}
     splits = {}
     for split, stem in _SPLIT_NAMES.items():
-        rows = [(text, position[intent]) for text, intent in samples[stem]]
+        try:
+            rows = [(str(text), position[intent]) for text, intent in samples[stem]]
+        except (KeyError, TypeError, ValueError) as error:
+            raise DataError(str(folder / "data_full.json"), f"not pairs of text and intent ({error!r}).") from None
         splits[split] = Split(np.array([k for _, k in rows], dtype=np.intp), texts=tuple(text for text, _ in rows))
     superclasses = list(domains)
     superclass_of = {intent: number for number, domain in enumerate(superclasses) for intent in domains[domain]}

@@ -84,6 +84,7 @@ def read_data(
     array([[0.5, 0. , 1. ],
            [0. , 2. , 0. ]], dtype=float32)
     """
+    _check_format(format)
     with opened(source) as stream:
         reader = _Reader(source, stream, format, n_features, options)
         parts = [part for part in reader.parts if len(part)]
@@ -118,9 +119,9 @@ def iter_data(
     options : ReadOptions, optional
         What else the format leaves open.
 
-    Yields
-    ------
-    SparseData or TextData
+    Returns
+    -------
+    iterator of SparseData or TextData
 
     Examples
     --------
@@ -131,6 +132,13 @@ def iter_data(
     """
     if chunk_rows < 1:
         raise ValueError(f"'chunk_rows' must be at least 1. Got {chunk_rows} instead.")
+    _check_format(format)
+    return _chunks(source, format, chunk_rows, n_features, options)
+
+
+def _chunks(
+    source: Source, format: str, chunk_rows: int, n_features: int | None, options: ReadOptions
+) -> Iterator[Data]:
     with opened(source) as stream:
         reader = _Reader(source, stream, format, n_features, options)
         is_empty = True
@@ -139,6 +147,11 @@ def iter_data(
             yield reader.collected(parts)
         if is_empty:
             raise DataError(reader.name, "there are no samples in it.")
+
+
+def _check_format(format: str) -> None:
+    if format not in ("auto", *FORMATS):
+        raise ValueError(f"'format' must be 'auto' or one of {', '.join(FORMATS)}. Got {format!r} instead.")
 
 
 def sniffed_format(block: LineBlock) -> str:
@@ -155,25 +168,24 @@ def sniffed_format(block: LineBlock) -> str:
         A name from ``FORMATS``.
     """
     head = block.text[:10_000].decode(errors="replace")
-    lines = [line for line in head.split("\n") if line.strip() and not line.lstrip().startswith("#")]
-    if not lines:
+    numbered = [(block.first_line + number, line.strip("\r ")) for number, line in enumerate(head.split("\n"))]
+    number, first = next(((n, line) for n, line in numbered if line and not line.startswith("#")), (0, ""))
+    if not first:
         raise DataError(block.source, "there are no samples in it.")
-    first = lines[0].strip()
     if re.fullmatch(r"[0-9]+ +[0-9]+ +[0-9]+", first):
         return "xmc"
-    if re.match(r"[^|\t]*\|", first) and not re.match(r"\S+\t", lines[0]):
+    if "|" in first and "\t" not in first.partition("|")[0]:
         return "vw"
-    if re.match(r"(\S+ ?, ?)*\S+\s+[^\s:]+:", first) and re.match(r"\S+(\s+[^\s:]+:[^\s:]+)*(\s*#.*)?$", first):
+    fields = [field for field in first.partition(" #")[0].split() if not field.endswith(",")]
+    if len(fields) > 1 and all(re.match(r"[0-9]+:[^:]+$", field) for field in fields[1:]):
         return "svmlight"
-    if "\t" in lines[0]:
+    if "\t" in first:
         return "tsv"
-    if all(":" in field for field in first.split()[1:]):
+    if all(":" in field for field in fields[1:]):
         return "svmlight"
-    raise DataError(
-        block.source,
-        f"the format cannot be told from {shortened(first)!r}; pass one of {', '.join(FORMATS)}.",
-        line=block.line_at(block.text.find(lines[0].encode()[:100])) if lines[0].isascii() else None,
-    )
+    known = ", ".join(FORMATS)
+    reason = f"the format cannot be told from {shortened(first)!r}; pass one of {known}."
+    raise DataError(block.source, reason, line=number)
 
 
 class _Reader:
@@ -185,8 +197,6 @@ class _Reader:
         self.name = source_name(source)
         self._labels = LabelColumn(options)
         self._features = FeatureNumbers(options, n_features)
-        if format not in ("auto", *FORMATS):
-            raise ValueError(f"'format' must be 'auto' or one of {', '.join(FORMATS)}. Got {format!r} instead.")
         if format == "auto" and isinstance(source, (str, Path)):
             format = FORMAT_OF_SUFFIX.get(Path(str(source).removesuffix(".gz")).suffix.lower(), "auto")
         blocks = byte_blocks(stream, self.name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -37,10 +38,13 @@ class Rows:
     def __len__(self) -> int:
         return len(self.n_in_row)
 
+    @cached_property
+    def _ends(self) -> IntArray:
+        return np.concatenate([[0], np.cumsum(self.n_in_row)])
+
     def __getitem__(self, rows: slice) -> Rows:
-        ends = np.concatenate([[0], np.cumsum(self.n_in_row)])
         start, stop, _ = rows.indices(len(self))
-        features = slice(int(ends[start]), int(ends[stop]))
+        features = slice(int(self._ends[start]), int(self._ends[stop]))
         return Rows(
             self.indices[features],
             self.values[features],
@@ -67,7 +71,7 @@ class Rows:
         n_values = len(self.indices)
         # One type for both, as SciPy wants it; a product of two int32 matrices' sizes needs no more than int64.
         index_type = np.dtype(np.int32 if n_values <= np.iinfo(np.int32).max else np.int64)
-        indptr = np.concatenate([[0], np.cumsum(self.n_in_row)]).astype(index_type)
+        indptr = self._ends.astype(index_type)
         indices = (self.indices - np.int32(index_base)).astype(index_type, copy=False)
         X = csr_array((self.values, indices, indptr), shape=(len(self), n_features))
         X.has_sorted_indices = True
@@ -222,14 +226,14 @@ def rechunked(blocks: Iterator[Any], n_rows: int) -> Iterator[list[Any]]:
     pending: list[Any] = []
     n_pending = 0
     for block in blocks:
-        rest = block
-        while n_pending + len(rest) >= n_rows:
-            cut = n_rows - n_pending
-            yield [*pending, rest[:cut]]
-            rest, pending, n_pending = rest[cut:], [], 0
-        if len(rest):
-            pending.append(rest)
-            n_pending += len(rest)
+        start = 0
+        while n_pending + len(block) - start >= n_rows:
+            stop = start + n_rows - n_pending
+            yield [*pending, block[start:stop]]
+            start, pending, n_pending = stop, [], 0
+        if start < len(block):
+            pending.append(block[start:])
+            n_pending += len(block) - start
     if pending:
         yield pending
 
