@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.reference import paths as reference
 
 from codekin.codebooks import TrellisGraph
-from codekin.kernels.paths import cheapest_paths, k_cheapest_paths, log_sum_over_paths
+from codekin.kernels.paths import cheapest_paths, k_cheapest_paths, largest_sizes, log_sum_over_paths
 
 graphs = st.integers(2, 120).flatmap(lambda k: st.builds(TrellisGraph, st.just(k), st.integers(2, min(k, 12))))
 seeds = st.integers(0, 2**32 - 1)
@@ -85,3 +85,20 @@ def test_the_sum_over_paths_of_nothing_counts_the_paths():
     log_sums = np.empty(1)
     log_sum_over_paths(np.zeros((1, graph.n_edges)), graph.width, graph.digits, log_sums)
     np.testing.assert_allclose(np.exp(log_sums), 102_673)
+
+
+def test_a_sample_without_numbers_gets_the_first_path_and_disturbs_no_other():
+    graph = TrellisGraph(50, 3)
+    costs = np.random.default_rng(0).normal(size=(3, graph.n_edges))
+    costs[1] = np.nan
+    with np.errstate(invalid="ignore"):
+        ranks, _, _ = cheapest(costs, graph)
+    assert ranks[1] == 0
+    np.testing.assert_array_equal(ranks[[0, 2]], cheapest(costs[[0, 2]], graph)[0])
+
+
+def test_the_largest_sizes_are_those_of_the_columns():
+    values = np.random.default_rng(0).normal(size=(7, 5))
+    largest = np.empty(5)
+    largest_sizes(values, largest)
+    np.testing.assert_array_equal(largest, np.abs(values).max(axis=0))

@@ -23,7 +23,7 @@ from codekin.decoding.minimum_loss import as_margins, check_k
 from codekin.threads import run_blocks
 
 BLOCK_BYTES = 2**18
-"""What the edge lengths of one block of samples may take: half a core's second-level cache."""
+"""What the edge lengths of one block of samples may take, so that losses are computed in a core's own cache."""
 SINGLE_PRECISION_FROM = 10**6
 """From this many margins on, deciding the clear cases in single precision is worth its start-up time."""
 
@@ -89,7 +89,7 @@ class ShortestPathDecoder:
 
     def _block(self, itemsize: int) -> int:
         """How many samples a block has."""
-        return int(max(BLOCK_BYTES // (itemsize * self.trellis.n_edges) // 16 * 16, 16))
+        return int(max(BLOCK_BYTES // (itemsize * self.trellis.n_edges) // 16 * 16, 64))
 
     def _lengths(self, f: Margins) -> Margins:
         """L(f) - L(-f) for every margin."""
@@ -145,8 +145,11 @@ class ShortestPathDecoder:
         Each of the at most n edges of a path is off by ``STABLE_UNITS * eps * (1 + |length|)``, and each of the
         additions by ``eps`` times a partial sum, which is at most n times the longest edge.
         """
+        from codekin.kernels.paths import largest_sizes
+
         n = self._max_path_edges
-        longest = np.maximum(lengths.max(axis=0), -lengths.min(axis=0))
+        longest = np.empty(lengths.shape[1], dtype=lengths.dtype)
+        largest_sizes(lengths, longest)
         unit = 2 * n * np.finfo(lengths.dtype).eps
         return np.asarray(unit * (2 * STABLE_UNITS * (1 + longest) + n * longest), dtype=lengths.dtype)
 

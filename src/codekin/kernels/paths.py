@@ -25,7 +25,7 @@ def cheapest_paths(costs, width, digits, offsets, ranks, totals, leads):
     width : int
     digits : array of shape (n_slices + 1,)
     offsets : array of shape (n_edges,)
-        What an edge adds to the rank of a path; its type is that of the ranks.
+        What an edge adds to the rank of a path.
     ranks, totals, leads : arrays of shape (n_samples,)
         Receive the rank and the cost of the cheapest path, and how much more the second cheapest costs.
     """
@@ -36,60 +36,98 @@ def cheapest_paths(costs, width, digits, offsets, ranks, totals, leads):
     first_final = first_end + width * top
     first_shortcut = n_edges
 
-    # From each vertex of a slice to the sink: the cost of the best path, that of the second best, the best one's rank.
-    best, second = np.empty((2, width, n_samples), costs.dtype)
-    rank = np.empty((width, n_samples), offsets.dtype)
-    before_best, before_second = np.empty((2, width, n_samples), costs.dtype)
-    before_rank = np.empty((width, n_samples), offsets.dtype)
+    # From each vertex to the sink: the cost of the best path, and that of the second best for two slices at a time.
+    best = np.full((n_slices, width, n_samples), np.inf, costs.dtype)
+    second = np.full((2, width, n_samples), np.inf, costs.dtype)
+    alone = np.full(n_samples, np.inf, costs.dtype)
+    nothing = np.zeros(n_samples, costs.dtype)
+    totals[:], leads[:] = np.inf, np.inf
 
     for v in range(width):
-        best[v], second[v], rank[v] = np.inf, np.inf, 0
         for t in range(top):
-            for s in range(n_samples):
-                cost = costs[first_final + t, s] + costs[first_end + t * width + v, s]
-                is_better = cost < best[v, s]
-                second[v, s] = min(second[v, s], max(best[v, s], cost))
-                best[v, s] = cost if is_better else best[v, s]
-                rank[v, s] = t if is_better else rank[v, s]
-
+            to_sink, length = costs[first_final + t], costs[first_end + t * width + v]
+            _offer(best[n_slices - 1, v], second[0, v], to_sink, alone, length)
     for i in range(n_slices - 1, -1, -1):
         first_shortcut -= digits[i]
         for v in range(digits[i]):
-            offset = offsets[first_shortcut + v]
-            for s in range(n_samples):
-                cost = costs[first_shortcut + v, s]
-                is_better = cost < best[v, s]
-                second[v, s] = min(second[v, s], max(best[v, s], cost))
-                best[v, s] = cost if is_better else best[v, s]
-                rank[v, s] = offset if is_better else rank[v, s]
-        n_before = width if i > 0 else 1
-        first_edge = width + (i - 1) * width * width if i > 0 else 0
+            _offer(best[i, v], second[0, v], nothing, alone, costs[first_shortcut + v])
+        second[1] = np.inf
         for v in range(width):
-            offset = offsets[first_edge + v]
-            for s in range(n_samples):
-                rank[v, s] += offset
-        for u in range(n_before):
-            edge = first_edge + u * width
-            for s in range(n_samples):
-                before_best[u, s] = best[0, s] + costs[edge, s]
-                before_second[u, s] = second[0, s] + costs[edge, s]
-                before_rank[u, s] = rank[0, s]
-            for v in range(1, width):
-                for s in range(n_samples):
-                    cost = best[v, s] + costs[edge + v, s]
-                    is_better = cost < before_best[u, s]
-                    runner_up = min(max(before_best[u, s], cost), second[v, s] + costs[edge + v, s])
-                    before_second[u, s] = min(before_second[u, s], runner_up)
-                    before_best[u, s] = cost if is_better else before_best[u, s]
-                    before_rank[u, s] = rank[v, s] if is_better else before_rank[u, s]
-        best, before_best = before_best, best
-        second, before_second = before_second, second
-        rank, before_rank = before_rank, rank
+            if i == 0:
+                _offer(totals, leads, best[0, v], second[0, v], costs[v])
+                continue
+            for u in range(width):
+                length = costs[width + ((i - 1) * width + u) * width + v]
+                _offer(best[i - 1, u], second[1, u], best[i, v], second[0, v], length)
+        second[0] = second[1]
 
-    for s in range(n_samples):
-        ranks[s] = rank[0, s]
-        totals[s] = best[0, s]
-        leads[s] = second[0, s] - best[0, s]
+    leads -= totals
+    _first_paths_of_cost(totals.copy(), best, costs, width, digits, offsets, ranks)
+
+
+@njit(cache=True, nogil=True)
+def _offer(best, second, onward, onward_second, length):
+    """Offer a vertex of each sample the two best paths by way of a successor, ``length`` away."""
+    # No more arrays than these five: before LLVM makes vector instructions of a loop it wants to compare every array
+    # that is written with every other one, and it gives up beyond eight comparisons.
+    for s in range(len(best)):
+        former = best[s]
+        cost = onward[s] + length[s]
+        second[s] = min(second[s], onward_second[s] + length[s], max(former, cost))
+        best[s] = min(former, cost)
+
+
+@njit(cache=True, nogil=True)
+def _first_paths_of_cost(rest, best, costs, width, digits, offsets, ranks):
+    """Find the ranks of the first paths that cost ``rest``, from the source, by sums that are known to be equal.
+
+    ``rest`` becomes what the rest of a path costs, and NaN, which nothing equals, when the path has ended.
+    """
+    n_slices, _, n_samples = best.shape
+    top = digits[n_slices]
+    first_end = width + (n_slices - 1) * width * width
+    first_final = first_end + width * top
+    first_shortcut = first_final + top
+    vertex = np.zeros(n_samples, np.int64)
+    ranks[:] = 0
+    for i in range(n_slices + 1):
+        n_following = width if i < n_slices else top
+        for s in range(n_samples):
+            edge = 0 if i == 0 else width + ((i - 1) * width + vertex[s]) * width
+            found = n_following
+            for v in range(n_following - 1, -1, -1):
+                if i < n_slices:
+                    cost = best[i, v, s] + costs[edge + v, s]
+                else:
+                    cost = costs[first_final + v, s] + costs[first_end + v * width + vertex[s], s]
+                # Arithmetic instead of a branch that nobody can predict.
+                found += (v - found) * (cost == rest[s])
+            if found < n_following:
+                ranks[s] += offsets[edge + found] if i < n_slices else found
+                rest[s] = best[i, found, s] if i < n_slices else np.nan
+                vertex[s] = found
+            elif rest[s] == rest[s]:
+                # No successor has the rest, so the shortcut has, which comes last; or else the costs were no numbers.
+                if i > 0 and vertex[s] < digits[i - 1]:
+                    ranks[s] += offsets[first_shortcut - digits[i - 1] + vertex[s]]
+                rest[s] = np.nan
+        first_shortcut += digits[i]
+
+
+@njit(cache=True, nogil=True)
+def largest_sizes(values, largest):
+    """Find the largest absolute value of each column.
+
+    Parameters
+    ----------
+    values : array of shape (n_rows, n_columns)
+    largest : array of shape (n_columns,)
+        Receives the result.
+    """
+    largest[:] = 0
+    for row in values:
+        for s in range(len(largest)):
+            largest[s] = max(largest[s], abs(row[s]))
 
 
 @njit(cache=True, nogil=True)
