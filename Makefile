@@ -33,7 +33,7 @@ types: $(VENV)/.installed-dev  ## check the types
 contracts: $(VENV)/.installed-dev  ## check that no layer imports one above it
 	$(BIN)/lint-imports
 
-check: lint types contracts test  ## all of the four above
+check: lint types contracts test  ## lint, types, contracts and test
 
 # Compiled code hides its lines from the measurement, so the kernels' tests run a second time as plain Python.
 coverage: $(VENV)/.installed-dev  ## which lines the tests reach, kernels included

@@ -1,7 +1,8 @@
 """Public names explain themselves: numpydoc's checks, as listed in pyproject.toml.
 
 What takes at most one argument may be explained by a sentence; sections are asked for when it takes more, or once
-there is one. Protocols describe what others implement. Names that a folder does not export need a docstring only.
+there is one. Protocols describe what others implement, which need not repeat it. Names that a folder does not export
+need a docstring only.
 """
 
 import importlib
@@ -17,13 +18,21 @@ from tests.conftest import ROOT
 from tests.test_contracts.public_api import all_modules, public_modules, public_names
 
 CHECKS = set(tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["numpydoc_validation"]["checks"])
+SECTIONS = {"PR01", "RT01"}
 
 
 MODULES = [name for name in all_modules() if not name.startswith("codekin.kernels.")]
 EXPORTED = {
-    id(getattr(importlib.import_module(name), exported))
-    for name in public_modules()
-    for exported in public_names(importlib.import_module(name))
+    id(value): value
+    for module in map(importlib.import_module, public_modules())
+    for value in (getattr(module, name) for name in public_names(module))
+}
+OF_PROTOCOLS = {
+    name
+    for value in EXPORTED.values()
+    if getattr(value, "_is_protocol", False)
+    for name in vars(value)
+    if name[0] != "_"
 }
 
 
@@ -52,7 +61,8 @@ def _problems(path: str, value: Any, checks: set[str]) -> Iterator[str]:
     if inspect.isclass(value) and not _is_protocol(value):
         for name, member in vars(value).items():
             if not name.startswith("_") and (inspect.isfunction(member) or isinstance(member, property | classmethod)):
-                yield from _errors(f"{path}.{name}", checks - _excused(getattr(value, name), is_member=True))
+                excused = SECTIONS if name in OF_PROTOCOLS else _excused(getattr(value, name), is_member=True)
+                yield from _errors(f"{path}.{name}", checks - excused)
 
 
 def _errors(path: str, checks: set[str]) -> Iterator[str]:
@@ -63,10 +73,10 @@ def _excused(value: Any, is_member: bool = False) -> set[str]:
     if inspect.isclass(value):
         return {"RT01"}
     if isinstance(value, property):
-        return {"PR01", "RT01"}
+        return SECTIONS
     n_arguments = len(inspect.signature(value).parameters) - (is_member and inspect.isfunction(value))
     has_sections = "\n----" in inspect.cleandoc(value.__doc__ or "")
-    return {"PR01", "RT01"} if n_arguments <= 1 and not has_sections else set()
+    return SECTIONS if n_arguments <= 1 and not has_sections else set()
 
 
 def _is_protocol(value: Any) -> bool:
