@@ -15,6 +15,7 @@ myst_heading_anchors = 3
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the docstrings give the types, with shapes
+autosummary_generate = False  # the reference lists what a folder exports; there are no pages per name
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 

@@ -4,10 +4,10 @@ from html.parser import HTMLParser
 import pytest
 
 from codekin.pages import (
+    Beside,
     Cell,
     Column,
     Command,
-    Figures,
     Page,
     Paragraph,
     Picture,
@@ -61,7 +61,7 @@ def page(tmp_path):
         "What `random_state=0` gives.",
         [
             Section("Data", [Paragraph("x < y"), Command("make demo && true")]),
-            Section("Figure", [Figures([Picture(picture, 'a "blue" pixel', "One.")])]),
+            Section("Figure", [Beside([Picture(picture, 'a "blue" pixel', "One."), Paragraph("Two.")])]),
             Section("Table", [table]),
         ],
         footer="codekin 1.0",
@@ -118,7 +118,7 @@ def test_a_row_with_a_missing_cell_is_refused():
 def test_a_picture_of_unknown_kind_is_refused(tmp_path):
     picture = Picture(tmp_path / "figure.pdf", "a figure")
     with pytest.raises(ValueError, match=r"must be one of \.svg, \.png, \.jpg, \.jpeg\. Got 'figure\.pdf' instead"):
-        page_html(Page("t", "l", [Section("s", [Figures([picture])])]))
+        page_html(Page("t", "l", [Section("s", [picture])]))
 
 
 def test_writing_makes_the_folder_and_returns_the_file(page, tmp_path):

@@ -40,7 +40,14 @@ def test_the_readable_order_of_columns_keeps_the_code(places):
 def test_the_unary_code_of_an_ordered_line_changes_once_per_bit():
     views = assignment_views(on_a_line(np.arange(6)), {"unary": UNARY}, "abcdef")
     assert views.n_changes == {"unary": 5}
+    assert views.correlations["unary"] == pytest.approx(1)
     assert views.class_names == tuple("abcdef")
+
+
+def test_codewords_at_equal_distances_have_no_correlation():
+    one_hot = (2 * np.eye(6) - 1).astype(np.int8)
+    views = assignment_views(on_a_line(np.arange(6)), {"one_vs_rest": one_hot}, "abcdef")
+    assert np.isnan(views.correlations["one_vs_rest"])
 
 
 def test_columns_that_begin_with_zeros_keep_them():

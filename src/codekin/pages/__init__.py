@@ -1,14 +1,14 @@
 """Report pages: one HTML file each, with its figures inside it, readable on a phone, with tables that sort."""
 
-from codekin.pages.content import Block, Cell, Column, Command, Figures, Page, Paragraph, Picture, Section, Table
+from codekin.pages.content import Beside, Block, Cell, Column, Command, Page, Paragraph, Picture, Section, Table
 from codekin.pages.html import page_html, write_page
 
 __all__ = [
+    "Beside",
     "Block",
     "Cell",
     "Column",
     "Command",
-    "Figures",
     "Page",
     "Paragraph",
     "Picture",

@@ -53,19 +53,6 @@ class Picture:
 
 
 @dataclass(frozen=True)
-class Figures:
-    """Figures side by side where there is room, below each other on a phone.
-
-    Parameters
-    ----------
-    pictures : sequence of Picture
-        In reading order.
-    """
-
-    pictures: Sequence[Picture]
-
-
-@dataclass(frozen=True)
 class Cell:
     """One cell of a table that shows something else than it sorts by.
 
@@ -125,7 +112,20 @@ class Table:
                 raise ValueError(f"Row {number} of the table has {len(row)} cells for {len(self.columns)} columns.")
 
 
-Block = Paragraph | Command | Figures | Table
+@dataclass(frozen=True)
+class Beside:
+    """Blocks side by side where there is room, below each other on a phone.
+
+    Parameters
+    ----------
+    blocks : sequence of Paragraph, Command, Picture or Table
+        In reading order.
+    """
+
+    blocks: Sequence[Paragraph | Command | Picture | Table]
+
+
+Block = Paragraph | Command | Picture | Table | Beside
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ class Section:
     ----------
     title : str
         The heading.
-    blocks : sequence of Paragraph, Command, Figures or Table
+    blocks : sequence of Paragraph, Command, Picture, Table or Beside
         In reading order.
     """
 

@@ -10,7 +10,7 @@ from importlib import resources
 from pathlib import Path
 
 from codekin.files import whole_file
-from codekin.pages.content import Block, Cell, Column, Command, Figures, Page, Paragraph, Picture, Section, Table
+from codekin.pages.content import Beside, Block, Cell, Column, Command, Page, Paragraph, Picture, Section, Table
 
 MEDIA_TYPES = {".svg": "image/svg+xml", ".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg"}
 
@@ -119,10 +119,12 @@ def _block(block: Block) -> str:
             return f"<p>{_inline(text)}</p>"
         case Command(text):
             return f"<pre><code>{html.escape(text)}</code></pre>"
-        case Figures(pictures):
-            return '<div class="figures">\n' + "\n".join(_picture(picture) for picture in pictures) + "\n</div>"
+        case Picture():
+            return _picture(block)
         case Table():
             return _table(block)
+        case Beside(blocks):
+            return '<div class="beside">\n' + "\n".join(_block(part) for part in blocks) + "\n</div>"
 
 
 def _picture(picture: Picture) -> str:
@@ -144,10 +146,11 @@ def _table(table: Table) -> str:
         "<tr>" + "".join(_cell(cell, column) for cell, column in zip(row, table.columns, strict=True)) + "</tr>"
         for row in table.rows
     )
-    caption = f"<caption>{_inline(table.caption)}</caption>\n" if table.caption else ""
+    # Not a <caption>: that would be as wide as the table, and scroll with it on a phone.
+    caption = f"<figcaption>{_inline(table.caption)}</figcaption>\n" if table.caption else ""
     return (
-        '<div class="scroll">\n<table class="sortable">\n'
-        f"{caption}<thead><tr>{heading}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>\n</div>"
+        f'<figure class="table">\n{caption}<div class="scroll">\n<table class="sortable">\n'
+        f"<thead><tr>{heading}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>\n</div>\n</figure>"
     )
 
 
@@ -159,7 +162,8 @@ def _cell(content: Cell | str | float | None, column: Column) -> str:
         # An undefined number cannot be ordered; like an empty cell it sorts last.
         is_undefined = isinstance(cell.value, float) and math.isnan(cell.value)
         attributes += f' data-sort="{"" if is_undefined else html.escape(str(cell.value), quote=True)}"'
-    text = _inline(cell.text)
+    # A narrow column may break a line before the error, not within it.
+    text = _inline(cell.text).replace("± ", "±&nbsp;")
     return f"<td{attributes}>{f'<strong>{text}</strong>' if cell.is_strong else text}</td>"
 
 

@@ -1,7 +1,7 @@
 """What an assignment does to a coding matrix, as pictures.
 
 The classes are put in an order in which neighbours are alike. Under a preserving assignment neighbouring rows of the
-coding matrix then look alike as well, and the distances between codewords repeat the pattern of those between classes.
+coding matrix then look alike as well, and the distances between codewords grow with those between classes.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from codekin.coding import CodingMatrix, FloatArray, IntArray, codeword_distances
-from codekin.plots.style import COLUMN_WIDTH, bit_colours, figure_style, new_figure, without_frame
+from codekin.plots.style import PALETTE, POLICY_COLOURS, bit_colours, figure_style, new_figure, without_frame
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
@@ -38,6 +37,9 @@ class AssignmentViews:
         By assignment, in this order.
     n_changes : dict from str to int
         By assignment: how many bits differ between neighbours, over all pairs of neighbours.
+    correlations : dict from str to float
+        By assignment: between the distances of classes and those of their codewords, over all pairs of classes; NaN
+        where one of the two is the same for all pairs.
     """
 
     class_names: tuple[str, ...]
@@ -45,6 +47,7 @@ class AssignmentViews:
     coding_matrices: dict[str, CodingMatrix]
     codeword_distances: dict[str, FloatArray]
     n_changes: dict[str, int]
+    correlations: dict[str, float]
 
 
 def assignment_views(
@@ -75,12 +78,15 @@ def assignment_views(
     distances = np.asarray(class_distances, dtype=np.float64)
     order = similarity_order(distances)
     ordered = {name: _readable_columns(matrix[order]) for name, matrix in coding_matrices.items()}
+    of_classes = distances[np.ix_(order, order)]
+    of_codewords = {name: codeword_distances(matrix, matrix) for name, matrix in ordered.items()}
     return AssignmentViews(
         class_names=tuple(str(class_names[k]) for k in order),
-        class_distances=distances[np.ix_(order, order)],
+        class_distances=of_classes,
         coding_matrices=ordered,
-        codeword_distances={name: codeword_distances(matrix, matrix) for name, matrix in ordered.items()},
+        codeword_distances=of_codewords,
         n_changes={name: int((matrix[1:] != matrix[:-1]).sum()) for name, matrix in ordered.items()},
+        correlations={name: _correlation(of_classes, between) for name, between in of_codewords.items()},
     )
 
 
@@ -158,7 +164,9 @@ def draw_coding_matrices(views: AssignmentViews, *, class_label: str = "class") 
 
 @figure_style()
 def draw_distances(views: AssignmentViews) -> Figure:
-    """The distances between classes, and those between their codewords under each assignment, as heat maps.
+    """How many bits the codewords of two classes differ in, against how far apart the classes are.
+
+    A dot is a pair of classes; the closest pair is named. ``r`` is the correlation.
 
     Parameters
     ----------
@@ -169,36 +177,37 @@ def draw_distances(views: AssignmentViews) -> Figure:
     -------
     matplotlib.figure.Figure
     """
-    n_panels = 1 + len(views.codeword_distances)
-    figure = new_figure(COLUMN_WIDTH / n_panels + 0.95)
-    panels = figure.subplots(1, n_panels, sharey=True, squeeze=False)[0]
-    far = max(float(distances.max()) for distances in views.codeword_distances.values())
-    _draw_square(panels[0], views.class_distances, views.class_names, title="classes", unit="distance")
-    for axes, (name, distances) in zip(panels[1:], views.codeword_distances.items(), strict=True):
-        title = f"codewords,\n{name}"
-        _draw_square(axes, distances, views.class_names, title=title, unit="bits that differ", far=far)
-    panels[0].set_yticks(np.arange(len(views.class_names)) + 0.5, views.class_names)
-    panels[0].invert_yaxis()
+    u, v = np.triu_indices(len(views.class_names), k=1)
+    apart = views.class_distances[u, v]
+    closest = int(apart.argmin())
+    white = {"facecolor": "white", "edgecolor": "none", "pad": 1.0, "alpha": 0.8}
+    figure = new_figure(2.9)
+    panels = figure.subplots(1, len(views.codeword_distances), sharex=True, sharey=True, squeeze=False)[0]
+    for axes, (name, distances) in zip(panels, views.codeword_distances.items(), strict=True):
+        differing = distances[u, v]
+        colour = POLICY_COLOURS.get(name, PALETTE["black"])
+        axes.scatter(apart, differing, s=26, color=colour, alpha=0.6, edgecolor="white", linewidth=0.5)
+        if np.isfinite(views.correlations[name]):
+            slope, intercept = np.polyfit(apart, differing, 1)
+            ends = np.array([apart.min(), apart.max()])
+            axes.plot(ends, intercept + slope * ends, color=colour)
+        label = f"{views.class_names[u[closest]]} and {views.class_names[v[closest]]}"
+        place = (apart[closest], differing[closest])
+        axes.annotate(label, place, (5, 5), textcoords="offset points", size=8, bbox=white)
+        title = f"{name}, r = {views.correlations[name]:.2f}".replace("-", "−")
+        axes.set_title(title, size=9.5)
+        axes.set_xlabel("distance of the classes")
+        axes.grid()
+    panels[0].set_ylabel("bits that differ")
+    panels[0].locator_params(axis="y", integer=True)
     return figure
 
 
-def _draw_square(
-    axes: Axes, distances: FloatArray, names: Sequence[str], *, title: str, unit: str, far: float | None = None
-) -> None:
-    off_diagonal = np.ma.masked_where(np.eye(len(distances), dtype=bool), distances)
-    # One hue, from dark (close) to light (far): what is alike stands out, also when printed in grey.
-    mesh = axes.pcolormesh(off_diagonal, cmap="Blues_r", vmin=None if far is None else 0, vmax=far)
-    axes.set_facecolor("#e8e8e8")
-    axes.set_aspect("equal")
-    axes.set_title(title, size=9.5)
-    axes.set_xticks(np.arange(len(names)) + 0.5, names, size=8, rotation=90 if max(map(len, names)) > 2 else 0)
-    without_frame(axes)
-    figure = axes.get_figure()
-    assert figure is not None
-    bar = figure.colorbar(mesh, ax=axes, orientation="horizontal", shrink=0.9, aspect=14, pad=0.02)
-    bar.set_label(unit, size=8.5)
-    bar.ax.tick_params(labelsize=8)
-    bar.outline.set_visible(False)
+def _correlation(a: FloatArray, b: FloatArray) -> float:
+    pairs = np.triu_indices(len(a), k=1)
+    if len(a) < 3 or np.ptp(a[pairs]) == 0 or np.ptp(b[pairs]) == 0:
+        return float("nan")
+    return float(np.corrcoef(a[pairs], b[pairs])[0, 1])
 
 
 def _readable_columns(matrix: CodingMatrix) -> CodingMatrix:

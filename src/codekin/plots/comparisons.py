@@ -38,6 +38,11 @@ class Mean:
         error = float(array.std(ddof=1) / np.sqrt(array.size)) if array.size > 1 else float("nan")
         return cls(float(array.mean()), error)
 
+    @property
+    def is_positive(self) -> bool:
+        """Whether it is above zero by more than two standard errors."""
+        return self.value > 2 * self.error
+
     def __format__(self, sign: str) -> str:
         """One digit after the point, ``81.2 ± 0.4``; ``"+"`` asks for the sign of positive means as well."""
         text = format(self.value, f"{sign}.1f").replace("-", "−")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.colors import ListedColormap
     from matplotlib.figure import Figure
 
-COLUMN_WIDTH = 5.2
+COLUMN_WIDTH = 4.6
 """Inches; what one column of a page holds."""
 
 PALETTE = {
