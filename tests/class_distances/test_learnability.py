@@ -118,6 +118,9 @@ def test_too_many_features_are_projected_unless_told_otherwise(monkeypatch, as_s
     projected = learnability_distances(wrap(X), Y, rng=0).matrix()
     np.testing.assert_array_equal(projected, learnability_distances(wrap(X), Y, n_components=40, rng=0).matrix())
     assert not np.array_equal(projected, learnability_distances(wrap(X), Y, n_components=None, rng=0).matrix())
+    monkeypatch.setattr("codekin.class_distances.learnability.MAX_FACTOR_ENTRIES", 200)
+    fewer = learnability_distances(wrap(X), Y, rng=0).matrix()
+    np.testing.assert_array_equal(fewer, learnability_distances(wrap(X), Y, n_components=20, rng=0).matrix())
 
 
 def test_many_classes_are_given_in_factors(monkeypatch):

@@ -31,7 +31,10 @@ MAX_ITERATED_PRODUCTS = 100_000_000
 """More features than that are used all, by conjugate gradients, if entries of X times classes are no more than this."""
 
 DEFAULT_COMPONENTS = 1_000
-"""How many components stand for all features otherwise."""
+"""How many components stand for all features otherwise; fewer if there are very many classes."""
+
+MAX_FACTOR_ENTRIES = 20_000_000
+"""Components times classes are no more than this unless somebody asks for it: 160 MB."""
 
 
 def learnability_distances(
@@ -96,8 +99,8 @@ def learnability_distances(
     -----
     Up to 3,000 features the covariance is inverted. With more of them the equations are solved by conjugate gradients,
     to four digits, for at most 5,000 classes; "auto" does this where the non-zero entries of X times the number of
-    classes are at most :math:`10^8` (some seconds), and projects to 1,000 components otherwise. A projection costs
-    accuracy: rare words of a text, for instance, lie outside the leading directions.
+    classes are at most :math:`10^8` (some seconds), and projects to 1,000 components otherwise, fewer beyond 20,000
+    classes. A projection costs accuracy: rare words of a text, for instance, lie outside the leading directions.
 
     Examples
     --------
@@ -166,7 +169,9 @@ def _coordinates(
     if n_components == "auto":
         n_entries = samples.X.nnz if samples.is_sparse else samples.X.size
         can_iterate = n_entries * samples.n_classes <= MAX_ITERATED_PRODUCTS and samples.n_classes <= MAX_DENSE_CLASSES
-        n_components = None if n_features <= MAX_COVARIANCE_FEATURES or can_iterate else DEFAULT_COMPONENTS
+        n_components = None
+        if n_features > MAX_COVARIANCE_FEATURES and not can_iterate:
+            n_components = min(DEFAULT_COMPONENTS, max(1, MAX_FACTOR_ENTRIES // samples.n_classes))
     if n_components is None:
         if samples.n_classes > MAX_DENSE_CLASSES and n_features > MAX_COVARIANCE_FEATURES:
             raise ValueError(
