@@ -1,0 +1,436 @@
+r"""How well an assignment keeps similar classes similar, and how well a random one would.
+
+With ``A`` the class distances and ``D`` the codeword distances, the class-codeword score of the paper (Eq. 5) is
+
+    ``s = || A / |A| - P D P' / |D| ||``,    ``s^2 = 2 - 2 F / (|A| |D|)``,    ``F = sum_uv A_uv D_p(u)p(v)``
+
+so that minimising the score is maximising the sum ``F``. Everything here follows from ``F`` and from three sums over
+each matrix, and no matrix of all pairs is made: the score of 100,000 classes takes less than a second.
+
+A codebook may have codewords to spare. The score then is that of the codewords in use, whose norm ``|D|`` varies with
+the choice. Searches maximise the *alignment* instead, ``sum_uv (A_uv - mean A) D_p(u)p(v)``: pairs of classes that are
+closer than most should have close codewords, the others distant ones. When every codeword is in use the alignment is
+``F`` minus a constant, and a higher alignment is a lower score; otherwise it is so to first order in the deviations of
+codeword distances from their mean. Unlike ``F`` it does not simply prefer codewords that are far from all others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from math import sqrt
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from codekin.class_trees import ClassTree
+from codekin.coding import MAX_DENSE_CODEWORDS, Assignment, Codebook, CodingMatrix, codeword_distances
+from codekin.distances import ClassDistances, DenseDistances, DistanceMoments, as_class_distances
+
+_BLOCK_ROWS = 65_536
+"""How many codewords are multiplied at once; sums of so many terms of size one are exact in float32."""
+
+
+@dataclass(frozen=True)
+class ScoreMoments:
+    """The distribution of a quantity over all assignments, each as likely as any other.
+
+    Parameters
+    ----------
+    mean : float
+        Its mean.
+    standard_deviation : float
+        Its standard deviation.
+    """
+
+    mean: float
+    standard_deviation: float
+
+
+@dataclass(frozen=True, eq=False)
+class AssignmentProblem:
+    """A codebook and the class distances its codewords are to follow; sets up once what all scores share.
+
+    Parameters
+    ----------
+    codebook : Codebook
+        With at least as many codewords as there are classes.
+    class_distances : ClassDistances
+        How far apart the classes are.
+
+    Examples
+    --------
+    >>> codebook = Codebook([[1, 1, 1], [1, 1, -1], [-1, -1, 1]])
+    >>> problem = AssignmentProblem.of(codebook, [[0, 3, 1], [3, 0, 2], [1, 2, 0]])
+    >>> problem.score(Assignment([1, 2, 0])), problem.z(Assignment([1, 2, 0]))
+    (0.0, 1.414213562373095)
+    """
+
+    codebook: Codebook
+    class_distances: ClassDistances
+
+    @classmethod
+    def of(cls, codebook: Codebook, class_distances: ClassDistances | ClassTree | ArrayLike) -> AssignmentProblem:
+        """The problem, after checking that there is a codeword for every class.
+
+        Parameters
+        ----------
+        codebook : Codebook
+            The codewords.
+        class_distances : ClassDistances, ClassTree or array-like of shape (n_classes, n_classes)
+            How far apart the classes are.
+
+        Returns
+        -------
+        AssignmentProblem
+        """
+        distances = as_class_distances(class_distances)
+        if codebook.n_codewords < distances.n_classes:
+            raise ValueError(
+                f"Every class needs a codeword of its own. Got {codebook.n_codewords} codewords for "
+                f"{distances.n_classes} classes."
+            )
+        return cls(codebook, distances)
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes there are."""
+        return self.class_distances.n_classes
+
+    @property
+    def n_codewords(self) -> int:
+        """How many codewords there are to choose from."""
+        return self.codebook.n_codewords
+
+    @cached_property
+    def class_moments(self) -> DistanceMoments:
+        """Sums over the class distances."""
+        return self.class_distances.moments()
+
+    @cached_property
+    def codeword_moments(self) -> DistanceMoments:
+        """Sums over the distances between all codewords."""
+        return codeword_moments(self.codebook.matrix)
+
+    @property
+    def mean_class_distance(self) -> float:
+        """The mean distance between two different classes."""
+        return self.class_moments.total / max(self.n_classes * (self.n_classes - 1), 1)
+
+    def alignment(self, assignment: Assignment) -> float:
+        """What searches maximise: the sum of ``(A_uv - mean A) D_p(u)p(v)`` over all pairs of classes."""
+        coding_matrix = self._coding_matrix(assignment)
+        total = self._moments_in_use(coding_matrix).total
+        return self.class_distances.inner_product(coding_matrix) - self.mean_class_distance * total
+
+    @cached_property
+    def random_alignment(self) -> ScoreMoments:
+        """Mean and standard deviation of the alignment over all assignments, in closed form."""
+        a, b = self._centred_moments()
+        n = self.n_codewords
+        variance = 0.0
+        # One term for each way in which two ordered pairs of classes can overlap: wholly, in one class, not at all.
+        if n >= 2:
+            variance += 2 * a.sum_of_squares * b.sum_of_squares / (n * (n - 1))
+        if n >= 3:
+            variance += 4 * _one_shared(a) * _one_shared(b) / (n * (n - 1) * (n - 2))
+        if n >= 4:
+            variance += _none_shared(a) * _none_shared(b) / (n * (n - 1) * (n - 2) * (n - 3))
+        # What is left of equal matrices is rounding.
+        scale = a.sum_of_squares * b.sum_of_squares
+        return ScoreMoments(0.0, sqrt(variance) if variance > 1e-22 * max(scale, 1e-300) else 0.0)
+
+    def squared_score(self, assignment: Assignment) -> float:
+        """The square of the class-codeword score."""
+        coding_matrix = self._coding_matrix(assignment)
+        norm = self._norm(coding_matrix)
+        if norm == 0.0:
+            in_use = self._moments_in_use(coding_matrix)
+            return float(self.class_moments.sum_of_squares > 0) + float(in_use.sum_of_squares > 0)
+        squared = 2 - 2 * self.class_distances.inner_product(coding_matrix) / norm
+        if squared < 1e-6 and self.n_classes <= MAX_DENSE_CODEWORDS:
+            # Two matrices that almost agree: 2 - 2 F / norm has lost its digits.
+            a, d = self.class_distances.matrix(), codeword_distances(coding_matrix, coding_matrix)
+            return float(np.sum((a / np.linalg.norm(a) - d / np.linalg.norm(d)) ** 2))
+        return max(squared, 0.0)
+
+    def score(self, assignment: Assignment) -> float:
+        """The class-codeword score, Eq. 5 of the paper."""
+        return sqrt(self.squared_score(assignment))
+
+    def z(self, assignment: Assignment) -> float:
+        """How many standard deviations the squared score lies below the mean of random assignments."""
+        return self.z_of_alignment(self.alignment(assignment))
+
+    def z_of_alignment(self, alignment: float) -> float:
+        """The alignment in standard deviations; 0 where all assignments have the same."""
+        sd = self.random_alignment.standard_deviation
+        return alignment / sd if sd > 0 else 0.0
+
+    def score_of_alignment(self, alignment: float) -> float:
+        """The score of an assignment with this alignment; with codewords to spare, if those in use are typical."""
+        n_classes, n_codewords = self.n_classes, self.n_codewords
+        share = n_classes * (n_classes - 1) / max(n_codewords * (n_codewords - 1), 1)
+        norm = sqrt(self.class_moments.sum_of_squares * self.codeword_moments.sum_of_squares * share)
+        inner_product = alignment + self.mean_class_distance * self.codeword_moments.total * share
+        return sqrt(max(2 - 2 * inner_product / norm, 0.0)) if norm > 0 else float("nan")
+
+    def _coding_matrix(self, assignment: Assignment) -> CodingMatrix:
+        if assignment.n_classes != self.n_classes:
+            raise ValueError(
+                f"The assignment is for {assignment.n_classes} classes, the class distances are for {self.n_classes}."
+            )
+        return self.codebook.coding_matrix(assignment)
+
+    def _moments_in_use(self, coding_matrix: CodingMatrix) -> DistanceMoments:
+        return self.codeword_moments if self.n_codewords == self.n_classes else codeword_moments(coding_matrix)
+
+    def _norm(self, coding_matrix: CodingMatrix) -> float:
+        return sqrt(self.class_moments.sum_of_squares * self._moments_in_use(coding_matrix).sum_of_squares)
+
+    def _centred_moments(self) -> tuple[DistanceMoments, DistanceMoments]:
+        """The sums over both matrices after their means are taken off.
+
+        It changes no variance, and leaves no difference of large numbers for the formula to lose its digits in. Classes
+        that do not exist are at distance 0 from everything, which changes none of the sums over ``A``.
+        """
+        return _centred(self.class_moments, self.n_classes), _centred(self.codeword_moments, self.n_codewords)
+
+
+def class_codeword_score(
+    codebook: Codebook,
+    assignment: Assignment,
+    class_distances: ClassDistances | ClassTree | ArrayLike,
+    *,
+    squared: bool = False,
+) -> float:
+    r"""The class-codeword score: how far codeword distances are from being proportional to class distances.
+
+    .. math:: s(P) = \left\lVert \frac{A}{\lVert A \rVert_F} - \frac{P D P^\top}{\lVert D \rVert_F} \right\rVert_F
+
+    (Eq. 5 of Evron et al., 2023). Low scores belong to similarity-preserving assignments, high ones to
+    similarity-breaking ones. Exact for any number of classes. The figures that the paper quotes for LSHTC1, 0.061 and
+    0.049, are squares of it.
+
+    Parameters
+    ----------
+    codebook : Codebook
+        The codewords; their distances :math:`D` are half the L1 distances, Hamming distances where no bit is 0.
+    assignment : Assignment
+        Which class gets which codeword, the permutation :math:`P`.
+    class_distances : ClassDistances, ClassTree or array-like of shape (n_classes, n_classes)
+        The class distances :math:`A`.
+    squared : bool, default=False
+        Return :math:`s^2`.
+
+    Returns
+    -------
+    float
+        Between 0 and 2. A matrix of zeros stays as it is instead of being divided by its norm.
+
+    Examples
+    --------
+    >>> codebook = Codebook([[1, 1, 1], [1, 1, -1], [-1, -1, 1]])
+    >>> class_distances = [[0, 3, 1], [3, 0, 2], [1, 2, 0]]
+    >>> class_codeword_score(codebook, Assignment([1, 2, 0]), class_distances)
+    0.0
+    >>> round(class_codeword_score(codebook, Assignment([0, 1, 2]), class_distances), 3)
+    0.655
+    """
+    problem = AssignmentProblem.of(codebook, class_distances)
+    return problem.squared_score(assignment) if squared else problem.score(assignment)
+
+
+def class_codeword_z(
+    codebook: Codebook, assignment: Assignment, class_distances: ClassDistances | ClassTree | ArrayLike
+) -> float:
+    """How many standard deviations an assignment's squared score lies below the mean of random assignments.
+
+    Parameters
+    ----------
+    codebook : Codebook
+        The codewords.
+    assignment : Assignment
+        Which class gets which codeword.
+    class_distances : ClassDistances, ClassTree or array-like of shape (n_classes, n_classes)
+        The class distances.
+
+    Returns
+    -------
+    float
+        Positive for a similarity-preserving assignment. No sampling is involved: see :func:`random_score_moments`.
+        With codewords to spare it is the alignment (see :mod:`codekin.assignments.scores`) that is compared. 0 where
+        all assignments have the same score.
+
+    Examples
+    --------
+    >>> codebook = Codebook([[1, 1, 1], [1, 1, -1], [-1, -1, 1]])
+    >>> round(class_codeword_z(codebook, Assignment([0, 1, 2]), [[0, 3, 1], [3, 0, 2], [1, 2, 0]]), 3)
+    -0.707
+    """
+    return AssignmentProblem.of(codebook, class_distances).z(assignment)
+
+
+def random_score_moments(codebook: Codebook, class_distances: ClassDistances | ClassTree | ArrayLike) -> ScoreMoments:
+    r"""Mean and standard deviation of the squared score over all assignments, exactly and without sampling.
+
+    For :math:`n` classes, with :math:`a_0, A_1, A_2` the sum of the class distances, of their squares and of their
+    squared row sums, :math:`b_0, B_1, B_2` those of the codeword distances, and both matrices centred first
+    (:math:`a_0 = b_0 = 0`, which changes no variance),
+
+    .. math:: \operatorname{Var} F = \frac{2 A_1 B_1}{n(n-1)} + \frac{4 (A_2 - A_1)(B_2 - B_1)}{n(n-1)(n-2)}
+              + \frac{(2 A_1 - 4 A_2)(2 B_1 - 4 B_2)}{n(n-1)(n-2)(n-3)}
+
+    and :math:`s^2 = 2 - 2F / (\lVert A \rVert \lVert D \rVert)`. The score itself, a square root, has no such formula.
+
+    Parameters
+    ----------
+    codebook : Codebook
+        As many codewords as there are classes. With codewords to spare the norm of the distances in use varies, and
+        only the alignment has moments in closed form: see ``AssignmentProblem.random_alignment``.
+    class_distances : ClassDistances, ClassTree or array-like of shape (n_classes, n_classes)
+        The class distances.
+
+    Returns
+    -------
+    ScoreMoments
+        Of the squared score.
+
+    Examples
+    --------
+    >>> codebook = Codebook([[1, 1, 1], [1, 1, -1], [-1, -1, 1]])
+    >>> moments = random_score_moments(codebook, [[0, 3, 1], [3, 0, 2], [1, 2, 0]])
+    >>> round(moments.mean, 6), round(moments.standard_deviation, 6)
+    (0.285714, 0.202031)
+    """
+    problem = AssignmentProblem.of(codebook, class_distances)
+    if problem.n_codewords != problem.n_classes:
+        raise ValueError(
+            "The moments of the squared score are known where every codeword is in use. Got "
+            f"{problem.n_codewords} codewords for {problem.n_classes} classes."
+        )
+    norm = sqrt(problem.class_moments.sum_of_squares * problem.codeword_moments.sum_of_squares)
+    if norm == 0.0:
+        return ScoreMoments(problem.squared_score(Assignment.identity(problem.n_classes)), 0.0)
+    mean = problem.mean_class_distance * problem.codeword_moments.total
+    return ScoreMoments(2 - 2 * mean / norm, 2 * problem.random_alignment.standard_deviation / norm)
+
+
+def binary_loss_bound(codebook: Codebook, assignment: Assignment, learnability: ClassDistances | ArrayLike) -> float:
+    r"""An upper bound on the average binary loss of ridge regression, known before any bit is trained.
+
+    The least squares predictor of a bit :math:`y \in \{-1, +1\}^K` of the classes, with intercept and ridge penalty,
+    has the penalised training error :math:`y^\top R y` with the learnability matrix :math:`R` (see
+    :func:`codekin.class_distances.learnability`). Its mean over the bits, the columns of :math:`P M`, is
+
+    .. math:: \frac{1}{\ell} \langle R, P M M^\top P^\top \rangle = -\frac{2}{\ell} \langle R, P D P^\top \rangle
+
+    since :math:`M M^\top = \ell \mathbf{1} - 2 D` and a constant bit is learned without error, so that the entries of
+    :math:`R` add up to 0. Without the penalty this *is* the mean squared loss :math:`(1 - y f)^2` of the predictors,
+    the lowest that any linear ones can have; with it, their loss is lower still. Minimising it over assignments is
+    maximising the alignment with :math:`R` in the place of the class distances. Passed to
+    :func:`codekin.measures.multiclass_error_bound` with the squared loss, it bounds the multiclass training error
+    (Allwein et al., 2000).
+
+    Parameters
+    ----------
+    codebook : Codebook
+        Without zeros: a bit that ignores some classes has a matrix of its own.
+    assignment : Assignment
+        Which class gets which codeword.
+    learnability : ClassDistances or array-like of shape (n_classes, n_classes)
+        The matrix :math:`R`. Only what is off its diagonal matters.
+
+    Returns
+    -------
+    float
+        The mean over bits of the penalised squared error, between 0 and 1.
+
+    Examples
+    --------
+    Two classes that no linear predictor tells apart, and a third one that all can tell from them.
+
+    >>> R = [[0.25, -0.25, 0.0], [-0.25, 0.25, 0.0], [0.0, 0.0, 0.0]]
+    >>> codebook = Codebook([[1, 1], [1, -1], [-1, -1]])
+    >>> binary_loss_bound(codebook, Assignment([0, 1, 2]), R)
+    0.5
+    >>> binary_loss_bound(codebook, Assignment([0, 2, 1]), R)
+    1.0
+    """
+    if codebook.is_ternary:
+        raise ValueError(
+            "The learnability of a bit that ignores some classes does not follow from a single matrix. "
+            f"Got {codebook!r}; use one without zeros."
+        )
+    if not isinstance(learnability, ClassDistances):
+        given = np.array(learnability, dtype=np.float64)
+        if given.ndim == 2:
+            np.fill_diagonal(given, 0.0)
+        learnability = DenseDistances(given, signed=True)
+    coding_matrix = AssignmentProblem.of(codebook, learnability)._coding_matrix(assignment)
+    return -2 * learnability.inner_product(coding_matrix) / codebook.n_bits
+
+
+def codeword_moments(coding_matrix: CodingMatrix) -> DistanceMoments:
+    """Sums over the distances between all pairs of rows, without making the distances.
+
+    With ``W = [M, |M|]`` and ``r_u`` the number of non-zero bits of row ``u``, the distance of two rows is
+    ``(r_u + r_v - <W_u, W_v>) / 2``; where no bit is 0, ``|M|`` adds the same to all and ``W = M`` will do.
+
+    Parameters
+    ----------
+    coding_matrix : ndarray of shape (n_codewords, n_bits)
+        Entries -1, 0 and +1.
+
+    Returns
+    -------
+    DistanceMoments
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> codeword_moments(np.array([[1, 1], [1, -1], [-1, -1]], dtype=np.int8))
+    DistanceMoments(total=8.0, sum_of_squares=12.0, sum_of_squared_row_sums=22.0)
+    """
+    n_codewords, n_bits = coding_matrix.shape
+    is_ternary = not coding_matrix.all()
+    width = n_bits * (2 if is_ternary else 1)
+    sums, gram = np.zeros(width), np.zeros((width, width))
+    for block in _wide_blocks(coding_matrix, is_ternary):
+        sums += block.sum(axis=0, dtype=np.float64)
+        gram += block.T @ block
+    # Without zeros <W_u, W_v> lacks the n_bits of the ones; half of r_u + r_v makes up for it.
+    lengths = np.count_nonzero(coding_matrix, axis=1).astype(np.float64) / (1 if is_ternary else 2)
+    total = lengths.sum()
+    inner = np.concatenate([np.asarray(block @ sums) for block in _wide_blocks(coding_matrix, is_ternary)])
+    row_sums = (n_codewords * lengths + total - inner) / 2
+    sum_of_squares = (
+        2 * n_codewords * (lengths @ lengths) + 2 * total**2 - 4 * (lengths @ inner) + float(np.sum(gram**2))
+    ) / 4
+    return DistanceMoments(float(row_sums.sum()), float(sum_of_squares), float(row_sums @ row_sums))
+
+
+def _wide_blocks(coding_matrix: CodingMatrix, is_ternary: bool) -> Iterator[NDArray[np.float32]]:
+    for start in range(0, len(coding_matrix), _BLOCK_ROWS):
+        block = coding_matrix[start : start + _BLOCK_ROWS].astype(np.float32)
+        yield np.hstack([block, np.abs(block)]) if is_ternary else block
+
+
+def _centred(moments: DistanceMoments, n: int) -> DistanceMoments:
+    total = moments.total
+    return DistanceMoments(
+        0.0,
+        moments.sum_of_squares - total**2 / max(n * (n - 1), 1),
+        moments.sum_of_squared_row_sums - total**2 / max(n, 1),
+    )
+
+
+def _one_shared(moments: DistanceMoments) -> float:
+    """The sum of ``A_uv A_uw`` over different u, v and w."""
+    return moments.sum_of_squared_row_sums - moments.sum_of_squares
+
+
+def _none_shared(moments: DistanceMoments) -> float:
+    """The sum of ``A_uv A_wx`` over different u, v, w and x, for a matrix whose entries add up to 0."""
+    return 2 * moments.sum_of_squares - 4 * moments.sum_of_squared_row_sums
