@@ -1,0 +1,146 @@
+"""How long a search may take, how many starts it has, and whom it tells: what all solvers share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from math import inf, isfinite
+from threading import Lock
+from time import perf_counter
+from typing import TypeVar
+
+import numpy as np
+
+from codekin.assignments.result import ProgressCallback, SearchProgress
+from codekin.threads import available_threads
+
+Found = TypeVar("Found")
+
+
+class _Tally:
+    """What the parts of one search have done together."""
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self.n_evaluations = 0
+        self.best = inf
+
+
+@dataclass(eq=False)
+class Budget:
+    """The limits of one search, and a clock that starts with it.
+
+    Parameters
+    ----------
+    method : str
+        The name of the solver, for progress.
+    time_limit : float or None
+        Seconds; None for no limit, in which case the search ends by itself and depends on nothing but its seed.
+    n_restarts : int
+        How many times the search starts anew.
+    progress : callable or None
+        Called with a :class:`SearchProgress` from time to time.
+    n_threads : int or None
+        How many starts run at once; as many as there are processors when None. Results do not depend on it unless
+        there is a time limit.
+    score_of_objective : callable
+        What to report for an objective.
+    """
+
+    method: str
+    time_limit: float | None = None
+    n_restarts: int = 1
+    progress: ProgressCallback | None = None
+    n_threads: int | None = None
+    score_of_objective: Callable[[float], float] = field(default=lambda objective: objective)
+    started: float = field(default_factory=perf_counter)
+    _tally: _Tally = field(default_factory=_Tally, repr=False)
+
+    def __post_init__(self) -> None:
+        """Check the limits."""
+        if self.time_limit is not None and not (isfinite(self.time_limit) and self.time_limit > 0):
+            raise ValueError(f"The 'time_limit' parameter must be a number greater than 0. Got {self.time_limit}.")
+        if self.n_restarts < 1:
+            raise ValueError(f"The 'n_restarts' parameter must be at least 1. Got {self.n_restarts}.")
+        if self.n_threads is not None and self.n_threads < 1:
+            raise ValueError(f"The 'n_threads' parameter must be at least 1. Got {self.n_threads}.")
+
+    @property
+    def seconds(self) -> float:
+        """The time since the start."""
+        return perf_counter() - self.started
+
+    @property
+    def deadline(self) -> float:
+        """When to stop, on the clock of :func:`time.perf_counter`."""
+        return inf if self.time_limit is None else self.started + self.time_limit
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether the time is over."""
+        return perf_counter() >= self.deadline
+
+    def report(self, n_evaluations: int, objective: float) -> None:
+        """Tell of so many more evaluations, and of the best objective that they found."""
+        if self.progress is None:
+            return
+        tally = self._tally
+        with tally.lock:
+            tally.n_evaluations += n_evaluations
+            tally.best = min(tally.best, objective)
+            score = self.score_of_objective(tally.best)
+            self.progress(SearchProgress(self.method, self.seconds, tally.n_evaluations, score))
+
+    def run_restarts(
+        self, start: Callable[[int, int, float], Found], seed: int, *, until: float | None = None
+    ) -> list[Found]:
+        """Run ``start(index, seed, deadline)`` for every restart, several at a time; what they found, in order.
+
+        With a time limit the starts share the time evenly, and those for which none is left are not made; the first
+        one always is.
+
+        Parameters
+        ----------
+        start : callable
+            One start; releases the interpreter's lock most of the time.
+        seed : int
+            The seeds of the starts derive from it.
+        until : float, optional
+            The time at which all should be over; the budget's own deadline when left out.
+        """
+        deadline = self.deadline if until is None else until
+        seeds = derived_seeds(seed, self.n_restarts)
+        n_threads = min(self.n_threads or available_threads(), self.n_restarts)
+        n_rounds = -(-self.n_restarts // n_threads)
+        began = perf_counter()
+
+        def run(index: int) -> Found | None:
+            if index > 0 and perf_counter() >= deadline:
+                return None
+            share = deadline if deadline == inf else began + (deadline - began) * (index // n_threads + 1) / n_rounds
+            return start(index, seeds[index], share)
+
+        if n_threads == 1:
+            found = [run(index) for index in range(self.n_restarts)]
+        else:
+            with ThreadPoolExecutor(n_threads) as pool:
+                found = list(pool.map(run, range(self.n_restarts)))
+        return [one for one in found if one is not None]
+
+
+def seed_of(rng: np.random.Generator | int | None) -> int:
+    """The seed of a search: ``rng`` itself if it is a number, otherwise one drawn from it."""
+    if isinstance(rng, int | np.integer):
+        return int(rng)
+    return int(np.random.default_rng(rng).integers(2**63))
+
+
+def derived_seeds(seed: int, n: int) -> list[int]:
+    """So many seeds that have nothing to do with each other, all determined by one."""
+    return [int(word) for word in np.random.SeedSequence(seed).generate_state(n, np.uint64)]
+
+
+def generator_state(seed: int) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+    """The state of a kernel's random number generator."""
+    return np.array([seed], dtype=np.uint64)

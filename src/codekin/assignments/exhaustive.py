@@ -1,0 +1,221 @@
+"""Every assignment: for ten codewords there are 3,628,800 of them, and all are scored in a fraction of a second."""
+
+from __future__ import annotations
+
+from itertools import permutations
+from math import factorial, sqrt
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from codekin.assignments.budget import Budget
+from codekin.assignments.dense import solve
+from codekin.assignments.quadratic import QuadraticProblem, QuadraticSolution
+from codekin.assignments.result import AssignmentResult, ProgressCallback, Sense
+from codekin.assignments.scores import AssignmentProblem
+from codekin.class_trees import ClassTree
+from codekin.coding import Assignment, Codebook, FloatArray, IntArray
+from codekin.distances import ClassDistances
+from codekin.threads import run_blocks
+
+MAX_CODEWORDS = 10
+"""The assignments of more codewords than this are not enumerated."""
+
+
+def exhaustive(
+    codebook: Codebook,
+    class_distances: ClassDistances | ClassTree | ArrayLike,
+    *,
+    sense: Sense = "preserving",
+    rng: np.random.Generator | int | None = None,
+    time_limit: float | None = None,
+    n_restarts: int = 1,
+    progress: ProgressCallback | None = None,
+    n_threads: int | None = None,
+) -> AssignmentResult:
+    """The best of all assignments; of several that are equally good, the first in lexicographic order.
+
+    Parameters
+    ----------
+    codebook : Codebook
+        At most 10 codewords.
+    class_distances : ClassDistances, ClassTree or array-like of shape (n_classes, n_classes)
+        How far apart the classes are.
+    sense : "preserving" or "breaking", default="preserving"
+        Whether similar classes are to get similar codewords, or dissimilar ones.
+    rng : numpy.random.Generator, int or None
+        Not consulted: chance plays no part.
+    time_limit : float, optional
+        Not needed: all assignments together take less than a second.
+    n_restarts : int, default=1
+        More starts would end the same.
+    progress : callable, optional
+        Called once, when all is done.
+    n_threads : int, optional
+        How many threads share the work; the result does not depend on it.
+
+    Returns
+    -------
+    AssignmentResult
+        Optimal. The scores of all assignments are had from :func:`all_scores`.
+
+    Examples
+    --------
+    >>> from codekin.coding import Codebook
+    >>> codebook = Codebook([[1, 1, 1], [1, 1, -1], [-1, -1, 1]])
+    >>> result = exhaustive(codebook, [[0, 3, 1], [3, 0, 2], [1, 2, 0]])
+    >>> result.codeword_of_class, result.is_optimal, result.n_evaluations
+    (array([1, 2, 0]), True, 6)
+    """
+    _check_size(codebook)
+    return solve(
+        exhaustive_search,
+        "exhaustive",
+        codebook,
+        class_distances,
+        sense=sense,
+        rng=rng if rng is not None else 0,
+        time_limit=time_limit,
+        n_restarts=n_restarts,
+        progress=progress,
+        n_threads=n_threads,
+    )
+
+
+def exhaustive_search(problem: QuadraticProblem, budget: Budget, _seed: int) -> QuadraticSolution:
+    """All permutations."""
+    objectives = all_objectives(problem, n_threads=budget.n_threads)
+    least = objectives.min()
+    # Equal up to rounding is equal.
+    rank = int((objectives <= least + problem.tolerance).argmax())
+    order = nth_assignment(rank, problem.n_active, problem.n)
+    order = np.concatenate([order, np.setdiff1d(np.arange(problem.n), order)])
+    budget.report(len(objectives), float(objectives[rank]))
+    return QuadraticSolution(
+        order,
+        float(objectives[rank]),
+        len(objectives),
+        np.array([[len(objectives), objectives[rank]]]),
+        bound=float(objectives[rank]),
+        is_optimal=True,
+    )
+
+
+def all_scores(
+    codebook: Codebook,
+    class_distances: ClassDistances | ClassTree | ArrayLike,
+    *,
+    squared: bool = False,
+    n_threads: int | None = None,
+) -> FloatArray:
+    """The class-codeword scores of all assignments, in lexicographic order.
+
+    Parameters
+    ----------
+    codebook : Codebook
+        At most 10 codewords.
+    class_distances : ClassDistances, ClassTree or array-like of shape (n_classes, n_classes)
+        How far apart the classes are.
+    squared : bool, default=False
+        Return squared scores.
+    n_threads : int, optional
+        How many threads share the work; the result does not depend on it.
+
+    Returns
+    -------
+    ndarray of shape (n_codewords! / (n_codewords - n_classes)!,)
+        In the order of :func:`itertools.permutations`. :func:`nth_assignment` has the assignment that belongs to one
+        of them.
+
+    Examples
+    --------
+    >>> from codekin.coding import Codebook
+    >>> codebook = Codebook([[1, 1, 1], [1, 1, -1], [-1, -1, 1]])
+    >>> scores = all_scores(codebook, [[0, 3, 1], [3, 0, 2], [1, 2, 0]])
+    >>> scores.round(3)
+    array([0.655, 0.378, 0.756, 0.   , 0.655, 0.378])
+    >>> nth_assignment(int(scores.argmin()), 3, 3)
+    array([1, 2, 0])
+    """
+    _check_size(codebook)
+    problem = AssignmentProblem.of(codebook, class_distances)
+    a, d = problem.class_distances.matrix(), codebook.row_distances()
+    n_classes, n_codewords = problem.n_classes, problem.n_codewords
+    padded = np.zeros((n_codewords, n_codewords))
+    padded[:n_classes, :n_classes] = a
+    inner_products = all_objectives(QuadraticProblem(padded[None], d[None], n_classes), n_threads=n_threads)
+    squared_norms: FloatArray | float = float(np.sum(d**2))
+    if n_codewords > n_classes:
+        # The norm of the distances in use is itself a sum over pairs of classes.
+        padded[:n_classes, :n_classes] = 1.0
+        squared_norms = all_objectives(QuadraticProblem(padded[None], d[None] ** 2, n_classes), n_threads=n_threads)
+    norms = np.sqrt(squared_norms) * sqrt(problem.class_moments.sum_of_squares)
+    if not np.all(norms > 0):
+        return np.full(len(inner_products), problem.score(Assignment.identity(n_classes)))
+    squares = 2 - 2 * inner_products / norms
+    # Where 2 - 2 is taken of equal numbers the rest is rounding.
+    squares[squares < 1e-14] = 0.0
+    return squares if squared else np.sqrt(squares)
+
+
+def nth_assignment(rank: int, n_classes: int, n_codewords: int) -> IntArray:
+    """The assignment at a place of the lexicographic order.
+
+    Parameters
+    ----------
+    rank : int
+        The place, from 0.
+    n_classes : int
+        How many classes there are.
+    n_codewords : int
+        How many codewords there are to choose from.
+
+    Returns
+    -------
+    ndarray of shape (n_classes,)
+        ``codeword_of_class``.
+
+    Examples
+    --------
+    >>> nth_assignment(3, 3, 3)
+    array([1, 2, 0])
+    """
+    n_assignments = factorial(n_codewords) // factorial(n_codewords - n_classes)
+    if not 0 <= rank < n_assignments:
+        raise ValueError(f"There are {n_assignments} assignments, numbered from 0. Got {rank}.")
+    left = list(range(n_codewords))
+    codeword_of_class = []
+    for _ in range(n_classes):
+        n_assignments //= len(left)
+        place, rank = divmod(rank, n_assignments)
+        codeword_of_class.append(left.pop(place))
+    return np.array(codeword_of_class, dtype=np.intp)
+
+
+def all_objectives(problem: QuadraticProblem, *, n_threads: int | None = None) -> FloatArray:
+    """The objectives of all permutations, in lexicographic order, those that differ in unused values taken once."""
+    from codekin.kernels.qap_exhaustive import fill_objectives, fill_tail_sums
+
+    n = problem.n
+    # A layer of its own for each part is not needed here.
+    a, b = np.ascontiguousarray(problem.a.sum(axis=0)), np.ascontiguousarray(problem.b.sum(axis=0))
+    n_head = n // 2
+    tails = np.array(list(permutations(range(n - n_head))), dtype=np.int64)
+    tail_sums = np.zeros((2**n, len(tails)))
+    fill_tail_sums(a, b, n_head, tails, tail_sums)
+    objectives = np.empty(factorial(n))
+    run_blocks(
+        lambda start, stop: fill_objectives(a, b, n_head, tails, tail_sums, start, stop, objectives),
+        factorial(n) // len(tails),
+        block=max(1, 500_000 // len(tails)),
+        n_threads=n_threads,
+    )
+    return objectives[:: factorial(n - problem.n_active)]
+
+
+def _check_size(codebook: Codebook) -> None:
+    if codebook.n_codewords > MAX_CODEWORDS:
+        raise ValueError(
+            f"All assignments are enumerated for at most {MAX_CODEWORDS} codewords. Got {codebook.n_codewords}; use "
+            "'optimal' for a few more, 'portfolio' for many."
+        )
