@@ -22,9 +22,8 @@ from codekin.decoding.losses import STABLE_UNITS, Loss, LossLike, get_loss
 from codekin.decoding.minimum_loss import as_margins, check_k
 from codekin.threads import run_blocks
 
-BLOCK_BYTES = 2**17 - 2**12
-"""What the edge lengths of one block of samples may take: they stay in a core's own cache, and below the size from
-which the C library returns every array to the system and asks for it again."""
+BLOCK_BYTES = 2**18
+"""What the edge lengths of one block of samples may take, so that losses are computed in a core's own cache."""
 SINGLE_PRECISION_FROM = 10**6
 """From this many margins on, deciding the clear cases in single precision is worth its start-up time."""
 

@@ -66,7 +66,7 @@ def sparse_times_sparse(indptr, indices, values, weight_indptr, weight_bits, wei
 
 @njit(cache=True, nogil=True)
 def count_large(weights, threshold, counts):
-    """Count the weights of each feature that are larger than the threshold in size.
+    """Count the weights of each feature whose size is at least the threshold and not zero.
 
     Parameters
     ----------
@@ -78,7 +78,8 @@ def count_large(weights, threshold, counts):
     for f in range(n_features):
         count = 0
         for j in range(n_bits):
-            count += abs(weights[f, j]) > threshold
+            size = abs(weights[f, j])
+            count += 1 if size >= threshold and size > 0 else 0
         counts[f] = count
 
 
@@ -97,7 +98,8 @@ def keep_large(weights, threshold, kept_bits, kept):
     q = 0
     for f in range(n_features):
         for j in range(n_bits):
-            if abs(weights[f, j]) > threshold:
+            size = abs(weights[f, j])
+            if size >= threshold and size > 0:
                 kept_bits[q] = j
                 kept[q] = weights[f, j]
                 q += 1

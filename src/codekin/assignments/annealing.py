@@ -1,0 +1,174 @@
+"""Simulated annealing: swaps that make things worse are accepted, ever more rarely."""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from codekin.assignments.budget import Budget, generator_state
+from codekin.assignments.dense import solve
+from codekin.assignments.quadratic import QuadraticProblem, QuadraticSolution, best_of
+from codekin.assignments.result import AssignmentResult, ProgressCallback, Sense
+from codekin.assignments.steepest_descent import descend_from
+from codekin.class_trees import ClassTree
+from codekin.coding import Codebook, IntArray
+from codekin.distances import ClassDistances
+
+_START_TEMPERATURES = (0.2, 0.35)
+"""In mean changes of the objective by a random swap; restarts take them in turn. Which is better depends on the
+problem: the lower one where both matrices have structure, the higher one where codewords are random."""
+_COOLING = 0.12
+"""The last temperature, as a share of the first."""
+_SAMPLES = 2_000
+"""How many random swaps set the scale of temperatures."""
+
+
+def annealing(
+    codebook: Codebook,
+    class_distances: ClassDistances | ClassTree | ArrayLike,
+    *,
+    sense: Sense = "preserving",
+    rng: np.random.Generator | int | None = None,
+    time_limit: float | None = None,
+    n_restarts: int = 1,
+    progress: ProgressCallback | None = None,
+    n_threads: int | None = None,
+    n_proposals: int | None = None,
+) -> AssignmentResult:
+    """The best of several runs of simulated annealing, each followed by steepest descent.
+
+    All swaps are proposed in turn (Connolly, 1990) while the temperature falls by a constant factor; a proposal takes
+    O(K). The strongest single search where distances have structure and there are more than about 60 classes.
+
+    Parameters
+    ----------
+    codebook : Codebook
+        The codewords, at most 5,000.
+    class_distances : ClassDistances, ClassTree or array-like of shape (n_classes, n_classes)
+        How far apart the classes are.
+    sense : "preserving" or "breaking", default="preserving"
+        Whether similar classes are to get similar codewords, or dissimilar ones.
+    rng : numpy.random.Generator, int or None
+        The source of the random starts and of what is accepted.
+    time_limit : float, optional
+        Seconds over which to cool down; the restarts share them evenly.
+    n_restarts : int, default=1
+        From how many random assignments to start.
+    progress : callable, optional
+        Called with a :class:`SearchProgress` from time to time.
+    n_threads : int, optional
+        How many restarts run at once; without a time limit the result does not depend on it.
+    n_proposals : int, optional
+        How many swaps each start proposes. By default as many as the time limit allows, and without one all swaps 200
+        times, or fewer where there are more than 100 codewords.
+
+    Returns
+    -------
+    AssignmentResult
+
+    References
+    ----------
+    D. Connolly, "An improved annealing scheme for the QAP", European Journal of Operational Research 46, 1990.
+
+    Examples
+    --------
+    >>> from codekin.coding import Codebook
+    >>> codebook = Codebook([[1, 1, 1], [1, 1, -1], [-1, -1, 1]])
+    >>> annealing(codebook, [[0, 3, 1], [3, 0, 2], [1, 2, 0]], rng=0).score
+    0.0
+    """
+
+    def search(problem: QuadraticProblem, budget: Budget, seed: int) -> QuadraticSolution:
+        return annealing_search(problem, budget, seed, n_proposals=n_proposals)
+
+    return solve(
+        search,
+        "annealing",
+        codebook,
+        class_distances,
+        sense=sense,
+        rng=rng,
+        time_limit=time_limit,
+        n_restarts=n_restarts,
+        progress=progress,
+        n_threads=n_threads,
+    )
+
+
+def annealing_search(
+    problem: QuadraticProblem, budget: Budget, seed: int, *, n_proposals: int | None = None
+) -> QuadraticSolution:
+    """Simulated annealing from random permutations."""
+    if n_proposals is not None and n_proposals < 1:
+        raise ValueError(f"The 'n_proposals' parameter must be at least 1. Got {n_proposals}.")
+    if n_proposals is None and budget.time_limit is None:
+        n_proposals = default_proposals(problem)
+    return best_of(anneal_restarts(problem, budget, seed, n_proposals=n_proposals, until=budget.deadline))
+
+
+def default_proposals(problem: QuadraticProblem) -> int:
+    """How many proposals a run makes that nobody limits: about a tenth of a second's worth, and some per row."""
+    return min(200 * problem.n_pairs, max(100_000_000 // problem.n, 1_000 * problem.n_active))
+
+
+def anneal_restarts(
+    problem: QuadraticProblem, budget: Budget, seed: int, *, n_proposals: int | None, until: float
+) -> list[QuadraticSolution]:
+    """The local optima that the budget's restarts end in, in order."""
+
+    def start(index: int, seed: int, deadline: float) -> QuadraticSolution:
+        order = np.random.default_rng(seed).permutation(problem.n)
+        temperature = _START_TEMPERATURES[index % len(_START_TEMPERATURES)]
+        return anneal_from(problem, order, budget, seed, temperature, n_proposals=n_proposals, deadline=deadline)
+
+    return budget.run_restarts(start, seed, until=until)
+
+
+def anneal_from(
+    problem: QuadraticProblem,
+    order: IntArray,
+    budget: Budget,
+    seed: int,
+    start_temperature: float,
+    *,
+    n_proposals: int | None,
+    deadline: float,
+) -> QuadraticSolution:
+    """Anneal from a given permutation, for so many proposals or until a deadline, and descend to a local optimum."""
+    from codekin.kernels.qap_swaps import anneal_moves, mean_absolute_delta
+
+    order = np.array(order, dtype=np.int64)
+    b, random_state = problem.permuted_b(order), generator_state(seed)
+    objective = best = problem.objective(order)
+    best_order = order.copy()
+    history = [(1, objective)]
+    if problem.n < 2:
+        return QuadraticSolution(order.astype(np.intp), objective, 1, np.array(history))
+    scale = mean_absolute_delta(problem.a, b, problem.n_active, _SAMPLES, random_state)
+    first = start_temperature * max(scale, problem.tolerance)
+    pair = np.array([0, 1], dtype=np.int64)
+    n_at_once, done, began = max(100, 1_000_000 // problem.n), 0, perf_counter()
+    while n_proposals is None or done < n_proposals:
+        now = perf_counter()
+        if now >= deadline:
+            break
+        if n_proposals is None:
+            chunk, cooling = n_at_once, 1.0
+            share = (now - began) / (deadline - began)
+        else:
+            chunk, cooling = min(n_at_once, n_proposals - done), _COOLING ** (1 / n_proposals)
+            share = done / n_proposals
+        temperature = first * _COOLING**share
+        change = anneal_moves(problem.a, b, problem.n_active, order, pair, temperature, cooling, chunk, random_state)
+        done += chunk
+        objective += change
+        if objective < best - problem.tolerance:
+            best, best_order = objective, order.copy()
+        history.append((1 + done, best))
+        budget.report(chunk, best)
+    # What annealing ends in is almost always the best it has seen; a short run may have been luckier before.
+    local = descend_from(problem, (order if objective <= best else best_order).astype(np.intp), budget.deadline)
+    history.append((1 + done + local.n_evaluations, local.objective))
+    return QuadraticSolution(local.order, local.objective, 1 + done + local.n_evaluations, np.array(history))

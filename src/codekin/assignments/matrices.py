@@ -1,0 +1,97 @@
+"""The searches on two matrices of one's own: any quadratic assignment problem."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from codekin.assignments.annealing import annealing_search
+from codekin.assignments.budget import Budget, seed_of
+from codekin.assignments.dense import Search
+from codekin.assignments.exhaustive import MAX_CODEWORDS, exhaustive_search
+from codekin.assignments.frank_wolfe import frank_wolfe_search
+from codekin.assignments.optimal import branch_and_bound
+from codekin.assignments.portfolio import default_restarts, portfolio_search
+from codekin.assignments.quadratic import QuadraticProblem, QuadraticSolution
+from codekin.assignments.result import ProgressCallback
+from codekin.assignments.steepest_descent import descent_search
+from codekin.assignments.tabu import tabu_search
+
+SEARCHES: dict[str, Search] = {
+    "exhaustive": exhaustive_search,
+    "optimal": branch_and_bound,
+    "steepest_descent": descent_search,
+    "tabu": tabu_search,
+    "annealing": annealing_search,
+    "portfolio": portfolio_search,
+    "frank_wolfe": frank_wolfe_search,
+}
+"""The methods that need nothing but matrices."""
+
+
+def quadratic_assignment(
+    A: ArrayLike,
+    B: ArrayLike,
+    method: str = "portfolio",
+    *,
+    maximize: bool = False,
+    rng: np.random.Generator | int | None = None,
+    time_limit: float | None = None,
+    n_restarts: int | None = None,
+    progress: ProgressCallback | None = None,
+    n_threads: int | None = None,
+) -> QuadraticSolution:
+    r"""Minimise :math:`\sum_{uv} A_{uv} B_{p(u)p(v)}` over permutations :math:`p`.
+
+    The problem behind assignments, for matrices that come from elsewhere; they need not be symmetric.
+
+    Parameters
+    ----------
+    A, B : array-like of shape (n, n)
+        The matrices.
+    method : str, default="portfolio"
+        One of "exhaustive" (n at most 10), "optimal", "steepest_descent", "tabu", "annealing", "portfolio" and
+        "frank_wolfe".
+    maximize : bool, default=False
+        Look for the highest sum.
+    rng : numpy.random.Generator, int or None
+        The source of randomness.
+    time_limit : float, optional
+        Seconds to search for.
+    n_restarts : int, optional
+        How many times to start.
+    progress : callable, optional
+        Called with a :class:`SearchProgress` from time to time.
+    n_threads : int, optional
+        How many searches run at once.
+
+    Returns
+    -------
+    QuadraticSolution
+        With ``order[u] = p(u)``, the objective, and a bound where there is one.
+
+    Examples
+    --------
+    >>> solution = quadratic_assignment([[0, 3, 1], [3, 0, 2], [1, 2, 0]], [[0, 1, 2], [1, 0, 3], [2, 3, 0]], rng=0)
+    >>> solution.order, solution.objective
+    (array([1, 0, 2]), 20.0)
+    """
+    if method not in SEARCHES:
+        raise ValueError(f"The 'method' parameter must be one of {', '.join(SEARCHES)}. Got {method!r}.")
+    problem = QuadraticProblem.of(A, B)
+    if method == "exhaustive" and problem.n > MAX_CODEWORDS:
+        raise ValueError(f"All permutations are enumerated for n of at most {MAX_CODEWORDS}. Got {problem.n}.")
+    sign = 1.0
+    if maximize:
+        sign, problem = -1.0, replace(problem, a=-problem.a)
+    if n_restarts is None:
+        n_restarts = default_restarts(problem.n) if method == "portfolio" else 1
+    budget = Budget(method, time_limit, n_restarts, progress, n_threads, lambda objective: sign * objective)
+    found = SEARCHES[method](problem, budget, seed_of(rng))
+    changes: dict[str, Any] = {"objective": sign * found.objective}
+    if found.bound is not None:
+        changes["bound"] = sign * found.bound
+    return replace(found, history=found.history * np.array([1.0, sign]), **changes)

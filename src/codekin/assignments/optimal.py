@@ -1,0 +1,207 @@
+"""The best assignment with a proof, by branch and bound."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from time import perf_counter
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from codekin.assignments.budget import Budget, derived_seeds
+from codekin.assignments.dense import solve
+from codekin.assignments.quadratic import QuadraticProblem, QuadraticSolution
+from codekin.assignments.result import AssignmentResult, ProgressCallback, Sense
+from codekin.assignments.tabu import tabu_search
+from codekin.class_trees import ClassTree
+from codekin.coding import Codebook, FloatArray, IntArray
+from codekin.distances import ClassDistances
+
+_MAX_AUTOMORPHISMS = 2_000
+_MAX_STEPS = 2_000_000
+"""How many images are tried in the search for automorphisms."""
+_NODES_AT_ONCE = 2_000
+
+
+def optimal(
+    codebook: Codebook,
+    class_distances: ClassDistances | ClassTree | ArrayLike,
+    *,
+    sense: Sense = "preserving",
+    rng: np.random.Generator | int | None = None,
+    time_limit: float | None = None,
+    n_restarts: int = 1,
+    progress: ProgressCallback | None = None,
+    n_threads: int | None = None,
+) -> AssignmentResult:
+    """An optimal assignment and the proof that it is one; or, when time is over, the best one found and a bound.
+
+    A tabu search finds a good assignment; branch and bound with the Gilmore-Lawler bound then proves that there is no
+    better one, or finds it. Codewords that a symmetry of the codebook makes equivalent are tried once. Seconds for up
+    to 14 codewords; beyond about 16 expect a bound and no proof.
+
+    Parameters
+    ----------
+    codebook : Codebook
+        The codewords.
+    class_distances : ClassDistances, ClassTree or array-like of shape (n_classes, n_classes)
+        How far apart the classes are.
+    sense : "preserving" or "breaking", default="preserving"
+        Whether similar classes are to get similar codewords, or dissimilar ones.
+    rng : numpy.random.Generator, int or None
+        The source of randomness for the tabu search. Which of several optimal assignments is found depends on it.
+    time_limit : float, optional
+        Seconds after which to return the best assignment found and a bound; without it the search ends with a proof.
+    n_restarts : int, default=1
+        How many tabu searches come first.
+    progress : callable, optional
+        Called with a :class:`SearchProgress` from time to time.
+    n_threads : int, optional
+        How many tabu searches run at once.
+
+    Returns
+    -------
+    AssignmentResult
+        With ``is_optimal`` and, when all codewords are in use, ``bound``.
+
+    Examples
+    --------
+    >>> from codekin.coding import Codebook
+    >>> codebook = Codebook([[1, 1, 1], [1, 1, -1], [-1, -1, 1]])
+    >>> result = optimal(codebook, [[0, 3, 1], [3, 0, 2], [1, 2, 0]], rng=0)
+    >>> result.score, result.bound, result.is_optimal
+    (0.0, 0.0, True)
+    """
+    return solve(
+        branch_and_bound,
+        "optimal",
+        codebook,
+        class_distances,
+        sense=sense,
+        rng=rng,
+        time_limit=time_limit,
+        n_restarts=n_restarts,
+        progress=progress,
+        n_threads=n_threads,
+    )
+
+
+def branch_and_bound(problem: QuadraticProblem, budget: Budget, seed: int) -> QuadraticSolution:
+    """A tabu search, and then a depth-first search that proves or improves what it found."""
+    (tabu_seed,) = derived_seeds(seed, 1)
+    n_moves = 10 * problem.n**2
+    start = tabu_search(problem, replace(budget, time_limit=None), tabu_seed, n_moves=n_moves)
+    tree = _SearchTree(problem, start)
+    history = [tuple(point) for point in start.history]
+    while not tree.is_finished and perf_counter() < budget.deadline:
+        before = tree.objective
+        n_nodes = tree.explore(_NODES_AT_ONCE)
+        budget.report(n_nodes, tree.objective)
+        if tree.objective < before:
+            history.append((start.n_evaluations + tree.n_nodes, tree.objective))
+    objective = problem.objective(tree.order)
+    history.append((start.n_evaluations + tree.n_nodes, objective))
+    return QuadraticSolution(
+        tree.order,
+        objective,
+        start.n_evaluations + tree.n_nodes,
+        np.array(history, dtype=np.float64),
+        bound=min(objective, tree.bound),
+        is_optimal=tree.is_finished,
+    )
+
+
+class _SearchTree:
+    """The stack of a depth-first search that can be left and taken up again."""
+
+    def __init__(self, problem: QuadraticProblem, start: QuadraticSolution) -> None:
+        self.problem = problem
+        a, b = (np.ascontiguousarray(layers.sum(axis=0)) for layers in (problem.a, problem.b))
+        automorphisms = _automorphisms(b)
+        # Symmetries of either matrix will do, but only those of the second one are used: exchange them if that helps.
+        self._is_exchanged = False
+        if problem.n_active == problem.n:
+            of_a = _automorphisms(a)
+            if len(of_a) > len(automorphisms):
+                a, b, automorphisms, self._is_exchanged = b, a, of_a, True
+        n = problem.n
+        self._a, self._b, self._automorphisms = a, b, automorphisms
+        self._rising_a = np.argsort(a, axis=1, kind="stable")
+        self._falling_b = np.argsort(-b, axis=1, kind="stable")
+        self._value_of_row = np.full(n, -1, dtype=np.int64)
+        self._row_at, self._n_children, self._next_child = np.zeros((3, n + 1), dtype=np.int64)
+        self._child_at = np.zeros((n + 1, n), dtype=np.int64)
+        self._bound_at = np.zeros((n + 1, n))
+        self._fixed_cost = np.zeros(n + 1)
+        self._valid_at = np.zeros((n + 1, len(automorphisms)), dtype=np.int64)
+        self._n_valid = np.zeros(n + 1, dtype=np.int64)
+        self._depth = np.array([-1], dtype=np.int64)
+        self._incumbent = (np.argsort(start.order) if self._is_exchanged else start.order).astype(np.int64)
+        self._objective = np.array([start.objective])
+        self.n_nodes = 0
+
+    @property
+    def is_finished(self) -> bool:
+        return bool(self._depth[0] == -2)
+
+    @property
+    def objective(self) -> float:
+        return float(self._objective[0])
+
+    @property
+    def order(self) -> IntArray:
+        order = np.argsort(self._incumbent) if self._is_exchanged else self._incumbent
+        assigned = order[: self.problem.n_active]
+        return np.concatenate([assigned, np.setdiff1d(np.arange(self.problem.n), assigned)]).astype(np.intp)
+
+    @property
+    def bound(self) -> float:
+        """No permutation has a lower objective: the least bound of a child that is still to be visited."""
+        if self.is_finished:
+            return self.objective
+        if self._depth[0] == -1:
+            return -np.inf
+        open_bounds = [
+            self._bound_at[depth, self._next_child[depth]]
+            for depth in range(int(self._depth[0]) + 1)
+            if self._next_child[depth] < self._n_children[depth]
+        ]
+        return float(min(open_bounds, default=self.objective))
+
+    def explore(self, n_nodes: int) -> int:
+        """Go on for so many nodes."""
+        from codekin.kernels.qap_branch_and_bound import explore
+
+        done = explore(
+            self._a,
+            self._b,
+            self.problem.n_active,
+            self._rising_a,
+            self._falling_b,
+            self._automorphisms,
+            self._value_of_row,
+            self._row_at,
+            self._child_at,
+            self._bound_at,
+            self._n_children,
+            self._next_child,
+            self._fixed_cost,
+            self._valid_at,
+            self._n_valid,
+            self._depth,
+            self._incumbent,
+            self._objective,
+            # A little less than the step, so that bounds may be rounded.
+            self.problem.step * (1 - 1e-6),
+            n_nodes,
+        )
+        self.n_nodes += int(done)
+        return int(done)
+
+
+def _automorphisms(matrix: FloatArray) -> IntArray:
+    from codekin.kernels.qap_branch_and_bound import find_automorphisms
+
+    found = np.zeros((_MAX_AUTOMORPHISMS, len(matrix)), dtype=np.int64)
+    n_found = find_automorphisms(matrix, 1e-12 * float(np.abs(matrix).max(initial=0.0)), _MAX_STEPS, found)
+    return found[: max(n_found, 1)] if n_found else np.arange(len(matrix))[None]

@@ -1,0 +1,174 @@
+"""Robust tabu search: always the best swap that does not undo a recent one."""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from codekin.assignments.budget import Budget, generator_state
+from codekin.assignments.dense import solve
+from codekin.assignments.quadratic import QuadraticProblem, QuadraticSolution, SwapState, best_of
+from codekin.assignments.result import AssignmentResult, ProgressCallback, Sense
+from codekin.class_trees import ClassTree
+from codekin.coding import Codebook, IntArray
+from codekin.distances import ClassDistances
+
+_TENURE = 8
+"""The longest ban, in numbers of moves per row."""
+_PATIENCE = 5
+"""A swap that has been possible for this times n^2 moves is made whatever it costs."""
+_MOVES_BETWEEN_REFRESHES = 10_000
+
+
+def tabu(
+    codebook: Codebook,
+    class_distances: ClassDistances | ClassTree | ArrayLike,
+    *,
+    sense: Sense = "preserving",
+    rng: np.random.Generator | int | None = None,
+    time_limit: float | None = None,
+    n_restarts: int = 1,
+    progress: ProgressCallback | None = None,
+    n_threads: int | None = None,
+    n_moves: int | None = None,
+) -> AssignmentResult:
+    """The best assignment that a robust tabu search meets (Taillard, 1991).
+
+    Strong where the problem has no structure to exploit, and for fewer than about 60 classes; a move takes O(K^2).
+
+    Parameters
+    ----------
+    codebook : Codebook
+        The codewords, at most 5,000.
+    class_distances : ClassDistances, ClassTree or array-like of shape (n_classes, n_classes)
+        How far apart the classes are.
+    sense : "preserving" or "breaking", default="preserving"
+        Whether similar classes are to get similar codewords, or dissimilar ones.
+    rng : numpy.random.Generator, int or None
+        The source of the random starts and of the random lengths of bans.
+    time_limit : float, optional
+        Seconds to search for; the restarts share them evenly.
+    n_restarts : int, default=1
+        From how many random assignments to start.
+    progress : callable, optional
+        Called with a :class:`SearchProgress` from time to time.
+    n_threads : int, optional
+        How many restarts run at once; without a time limit the result does not depend on it.
+    n_moves : int, optional
+        How many moves each start makes. By default as many as the time limit allows, and without one up to
+        100,000, which takes some tenths of a second.
+
+    Returns
+    -------
+    AssignmentResult
+
+    References
+    ----------
+    E. Taillard, "Robust taboo search for the quadratic assignment problem", Parallel Computing 17, 1991.
+
+    Examples
+    --------
+    >>> from codekin.coding import Codebook
+    >>> codebook = Codebook([[1, 1, 1], [1, 1, -1], [-1, -1, 1]])
+    >>> tabu(codebook, [[0, 3, 1], [3, 0, 2], [1, 2, 0]], rng=0, n_moves=10).score
+    0.0
+    """
+
+    def search(problem: QuadraticProblem, budget: Budget, seed: int) -> QuadraticSolution:
+        return tabu_search(problem, budget, seed, n_moves=n_moves)
+
+    return solve(
+        search,
+        "tabu",
+        codebook,
+        class_distances,
+        sense=sense,
+        rng=rng,
+        time_limit=time_limit,
+        n_restarts=n_restarts,
+        progress=progress,
+        n_threads=n_threads,
+    )
+
+
+def tabu_search(
+    problem: QuadraticProblem, budget: Budget, seed: int, *, n_moves: int | None = None
+) -> QuadraticSolution:
+    """Robust tabu search from random permutations."""
+    if n_moves is not None and n_moves < 1:
+        raise ValueError(f"The 'n_moves' parameter must be at least 1. Got {n_moves}.")
+    if n_moves is None and budget.time_limit is None:
+        n_moves = default_moves(problem)
+
+    def start(_index: int, seed: int, deadline: float) -> QuadraticSolution:
+        order = np.random.default_rng(seed).permutation(problem.n)
+        return tabu_from(problem, order, budget, seed, n_moves=n_moves, deadline=deadline)
+
+    return best_of(budget.run_restarts(start, seed))
+
+
+def default_moves(problem: QuadraticProblem) -> int:
+    """How many moves a search makes that nobody limits: some tenths of a second's worth, and at least one per row."""
+    return max(min(100_000, 3_000 * problem.n, 300_000_000 // problem.n**2), problem.n)
+
+
+def tabu_from(
+    problem: QuadraticProblem,
+    order: IntArray,
+    budget: Budget,
+    seed: int,
+    *,
+    n_moves: int | None,
+    deadline: float,
+) -> QuadraticSolution:
+    """Robust tabu search from a given permutation, for so many moves or until a deadline."""
+    from codekin.kernels.qap_swaps import tabu_moves
+
+    n, n_pairs = problem.n, problem.n_pairs
+    state, random_state = SwapState(problem, order), generator_state(seed)
+    best_order = state.order.copy()
+    history = [(1, state.objective)]
+    if n < 2:
+        return QuadraticSolution(best_order.astype(np.intp), state.objective, 1, np.array(history))
+    # All different, so that the first swaps to be overdue come one by one.
+    banned_until = -np.arange(n * n, dtype=np.int64).reshape(n, n)
+    by_place = banned_until[:, state.order]
+    move_banned_until = np.minimum(by_place, by_place.T)
+    clock = np.array([0.0, state.objective])
+    n_at_once = max(10, 5_000_000 // n**2)
+    done, refreshed = 0, 0
+    while n_moves is None or done < n_moves:
+        chunk = n_at_once if n_moves is None else min(n_at_once, n_moves - done)
+        before = clock[1]
+        state.objective = tabu_moves(
+            state.a,
+            state.b,
+            state.products,
+            state.deltas,
+            problem.n_active,
+            state.order,
+            banned_until,
+            move_banned_until,
+            state.objective,
+            best_order,
+            problem.tolerance,
+            clock,
+            chunk,
+            float(_TENURE * n),
+            _PATIENCE * n * n,
+            random_state,
+        )
+        done += chunk
+        if clock[1] < before:
+            history.append((1 + done * n_pairs, clock[1]))
+        budget.report(chunk * n_pairs, clock[1])
+        if perf_counter() >= deadline:
+            break
+        if done - refreshed >= _MOVES_BETWEEN_REFRESHES:
+            state.refresh()
+            refreshed = done
+    objective = problem.objective(best_order)
+    history.append((1 + done * n_pairs, objective))
+    return QuadraticSolution(best_order.astype(np.intp), objective, 1 + done * n_pairs, np.array(history))
