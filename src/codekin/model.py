@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from codekin.coding import Assignment, Codebook, CodingMatrix, FloatArray, IntArray, Margins
-from codekin.decoding import Decoder, MinimumLossDecoder
+from codekin.decoding import Decoder, MinimumLossDecoder, ShortestPathDecoder
 from codekin.decoding.losses import LossLike
 from codekin.learners import BitLearner, FittedBits, calibrate_bits
 
@@ -134,4 +134,27 @@ def fit_coded_model(
         bits = learner.fit_bits(X, class_index, matrix, sample_weight=sample_weight, rng=rng)
     else:
         bits = calibrate_bits(learner, X, class_index, matrix, method=calibrate, sample_weight=sample_weight, rng=rng)
-    return CodedModel(codebook, assignment, bits, MinimumLossDecoder(matrix, loss, is_weighted))
+    return CodedModel(codebook, assignment, bits, make_decoder(codebook, assignment, loss, is_weighted=is_weighted))
+
+
+def make_decoder(
+    codebook: Codebook, assignment: Assignment, loss: LossLike, *, is_weighted: bool = False
+) -> MinimumLossDecoder | ShortestPathDecoder:
+    """The fastest decoder that the codebook allows: shortest paths where all of a trellis's paths are classes.
+
+    Parameters
+    ----------
+    codebook : Codebook
+    assignment : Assignment
+    loss : str or callable
+        The decoding loss.
+    is_weighted : bool, default=False
+        Divide the loss of a class by the number of its non-zero bits; a trellis has no others.
+
+    Returns
+    -------
+    MinimumLossDecoder or ShortestPathDecoder
+    """
+    if codebook.trellis is not None and assignment.n_classes == codebook.n_codewords:
+        return ShortestPathDecoder(codebook.trellis, loss, assignment)
+    return MinimumLossDecoder(codebook.coding_matrix(assignment), loss, is_weighted)

@@ -13,6 +13,7 @@ from codekin.class_distances.confusion import confusion_distances, learned_confu
 from codekin.class_distances.embeddings import embedding_distances
 from codekin.class_distances.learnability import learnability_distances, learnability_matrix
 from codekin.class_distances.means import mean_distances
+from codekin.class_distances.splitting import halving_tree, splitting_distances
 from codekin.class_distances.taxonomy import class_tree, taxonomy_distances
 from codekin.class_distances.word_vectors import name_vectors, read_word_vectors
 from codekin.distances import ClassDistances
@@ -22,6 +23,7 @@ CLASS_DISTANCES_FROM_DATA: dict[str, Callable[..., ClassDistances]] = {
     "confusion": learned_confusion_distances,
     "learnability": learnability_distances,
     "clustering": clustering_distances,
+    "splitting": splitting_distances,
 }
 """Made from samples and their classes."""
 
@@ -38,11 +40,13 @@ __all__ = [
     "clustering_distances",
     "confusion_distances",
     "embedding_distances",
+    "halving_tree",
     "learnability_distances",
     "learnability_matrix",
     "learned_confusion_distances",
     "mean_distances",
     "name_vectors",
     "read_word_vectors",
+    "splitting_distances",
     "taxonomy_distances",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from codekin.coding import FloatArray, IntArray, Margins
-from codekin.decoding.losses import LOSSES, Loss, get_loss
+from codekin.decoding.losses import LOSSES, Loss, LossLike, get_loss
 from codekin.decoding.minimum_loss import MinimumLossDecoder
 from codekin.decoding.shortest_path import ShortestPathDecoder
 
@@ -14,6 +14,10 @@ __all__ = ["LOSSES", "Decoder", "Loss", "MinimumLossDecoder", "ShortestPathDecod
 
 class Decoder(Protocol):
     """Turns margins, one per bit, into classes. Equal losses go to the lowest class index."""
+
+    @property
+    def loss(self) -> LossLike:
+        """The decoding loss."""
 
     @property
     def n_classes(self) -> int:

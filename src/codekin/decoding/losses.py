@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -37,8 +38,8 @@ class Loss:
         The formula, for people.
     function : callable
         Takes an array of ``z = bit * margin``, returns the losses.
-    agreement : callable
-        Takes margins ``f``, returns ``g = (L(-f) - L(f)) / 2``: positive where a margin speaks for +1.
+    closed_form : callable, optional
+        Takes margins ``f``, returns ``g``; without it, ``g`` takes two calls of the loss.
     is_stable : bool, default=False
         Whether ``g`` computed in single precision is off by at most ``STABLE_UNITS * eps * (1 + |g|)``, and ``h``
         likewise. True of the built-in losses, unknown of any other callable.
@@ -47,12 +48,20 @@ class Loss:
     name: str
     formula: str
     function: Callable[[Margins], Margins]
-    agreement: Callable[[Margins], Margins]
+    closed_form: Callable[[Margins], Margins] | None = None
     is_stable: bool = False
 
     def __call__(self, z: Margins) -> Margins:
         """The loss of every ``z``."""
         return self.function(z)
+
+    def agreement(self, f: Margins) -> Margins:
+        """The odd part ``g = (L(-f) - L(f)) / 2``: positive where a margin speaks for +1."""
+        return (self.function(-f) - self.function(f)) / 2 if self.closed_form is None else self.closed_form(f)
+
+    def __reduce__(self) -> Any:
+        """Built-in losses are pickled by name, others by their function."""
+        return (get_loss, (self.name if LOSSES.get(self.name) is self else self.function,))
 
     def __repr__(self) -> str:
         """The name and the formula."""
@@ -151,6 +160,5 @@ def get_loss(loss: LossLike) -> Loss:
         return LOSSES[loss]
     if not callable(loss):
         raise TypeError(f"The 'loss' parameter must be a name or a callable. Got {loss!r} instead.")
-    given = loss
     name = getattr(loss, "__name__", type(loss).__name__)
-    return Loss(name, f"{name}(z)", given, lambda f: (given(-f) - given(f)) / 2)
+    return Loss(name, f"{name}(z)", loss)

@@ -172,7 +172,7 @@ class AROW:
 
     def partial_fit_bits(
         self,
-        bits: AROWBits | None,
+        bits: AROWBits | LinearBits | None,
         X: Any,
         class_index: IntArray,
         coding_matrix: CodingMatrix,
@@ -184,8 +184,9 @@ class AROW:
 
         Parameters
         ----------
-        bits : AROWBits or None
-            What an earlier call returned; None to begin.
+        bits : AROWBits, LinearBits or None
+            What an earlier call returned; None to begin. Finished predictors, whose variances are gone, go on from
+            their weights with variances of 1.
         X, class_index, coding_matrix, sample_weight, rng
             As in :meth:`fit_bits`.
 
@@ -197,7 +198,10 @@ class AROW:
         samples = self._samples(X, class_index, coding_matrix, sample_weight)
         n_features, n_bits = samples.n_features, coding_matrix.shape[1]
         self._column_blocks(n_features, n_bits, None, may_split=False)
-        begun = self._begun(n_features, n_bits) if bits is None else bits.copy()
+        if isinstance(bits, LinearBits):
+            begun = self._resumed(bits)
+        else:
+            begun = self._begun(n_features, n_bits) if bits is None else bits.copy()
         if begun.state.shape != (n_features, 3 if self.average else 2, n_bits) or begun.has_bias != self.fit_intercept:
             raise ValueError(
                 f"These bits were begun with {begun.n_features} features, {begun.n_bits} bits, "
@@ -210,6 +214,13 @@ class AROW:
         return AROWBits.begun(
             n_features, n_bits, is_averaged=self.average, has_bias=self.fit_intercept, n_threads=self.n_threads
         )
+
+    def _resumed(self, bits: LinearBits) -> AROWBits:
+        begun = self._begun(bits.n_features + self.fit_intercept, bits.n_bits)
+        begun.state[: bits.n_features, 0] = bits.weights
+        if self.fit_intercept:
+            begun.state[-1, 0] = bits.bias
+        return begun
 
     def _order(self, n_samples: int, seed: int) -> NDArray[np.int64]:
         return pass_order(n_samples, seed, oversample=self.oversample, is_shuffled=self.shuffle)

@@ -82,7 +82,7 @@ class EstimatorBits:
     def _linear(self) -> tuple[NDArray[Any], NDArray[Any]] | None:
         """Stacked weights (n_features, n_bits) and intercepts, when every predictor is linear and nothing but."""
         rows, intercepts = [], []
-        n_features = next((p.coef_.shape[1] for p in self.predictors if _is_plain_linear(p)), None)
+        n_features = next((p.coef_.shape[-1] for p in self.predictors if _is_plain_linear(p)), None)
         for predictor in self.predictors:
             if isinstance(predictor, ConstantBit) and n_features is not None:
                 rows.append(np.zeros(n_features))
@@ -90,7 +90,7 @@ class EstimatorBits:
             elif _is_plain_linear(predictor):
                 coefficients = predictor.coef_
                 dense = coefficients.toarray() if hasattr(coefficients, "toarray") else np.asarray(coefficients)
-                rows.append(dense[0])
+                rows.append(np.ravel(dense))
                 intercepts.append(float(np.ravel(predictor.intercept_)[0]))
             else:
                 return None

@@ -1,0 +1,108 @@
+"""A class tree learned from data, for any number of classes: halves of halves of the class means."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+from codekin.class_distances.samples import class_samples
+from codekin.class_trees import ClassTree
+from codekin.coding import IntArray
+from codekin.distances import TreeDistances
+
+N_ITERATIONS = 10
+
+
+def splitting_distances(
+    X: Any,
+    class_index: ArrayLike,
+    *,
+    n_classes: int | None = None,
+    sample_weight: ArrayLike | None = None,
+    rng: np.random.Generator | int | None = None,
+) -> TreeDistances:
+    """Path lengths in a balanced binary tree of the classes, made by halving the set of classes again and again.
+
+    Each set is split by balanced 2-means of the directions of its class means, which stay sparse. Time grows with
+    their non-zeros times the depth of the tree, memory with the non-zeros: no matrix of pairs, for a million classes.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        The samples.
+    class_index : array-like of int of shape (n_samples,)
+        The class of each sample, numbered from 0.
+    n_classes : int, optional
+        How many classes there are, where ``class_index`` does not show it.
+    sample_weight : array-like of shape (n_samples,), optional
+        How much each sample counts.
+    rng : numpy.random.Generator or int, optional
+        Shuffles the classes at the start, so that their numbers do not decide where equal ones go.
+
+    Returns
+    -------
+    TreeDistances
+        Every edge has length 1.
+
+    Examples
+    --------
+    >>> X = [[1.0, 0.0], [0.0, 1.0], [1.0, 0.1], [0.1, 1.0]]
+    >>> tree = splitting_distances(X, [0, 1, 2, 3], rng=0).tree
+    >>> float(tree.path_length(0, 2)), float(tree.path_length(0, 1))
+    (2.0, 4.0)
+    """
+    from codekin.kernels.balanced_split import balanced_split_order
+
+    samples = class_samples(X, class_index, n_classes=n_classes, sample_weight=sample_weight)
+    means = sparse.csr_array(samples.class_means)
+    norms = np.sqrt(np.asarray(means.multiply(means).sum(axis=1)).ravel())
+    means = sparse.csr_array(sparse.diags_array(1 / np.where(norms > 0, norms, 1)) @ means)
+    order = np.random.default_rng(rng).permutation(samples.n_classes).astype(np.int64)
+    balanced_split_order(
+        means.indptr.astype(np.int64),
+        means.indices.astype(np.int64),
+        means.data.astype(np.float64),
+        means.shape[1],
+        N_ITERATIONS,
+        order,
+    )
+    return TreeDistances(halving_tree(order))
+
+
+def halving_tree(order: IntArray) -> ClassTree:
+    """The binary tree over classes in this order whose every node parts its classes in halves, the first the larger.
+
+    Parameters
+    ----------
+    order : ndarray of shape (n_classes,)
+        The classes from left to right.
+
+    Returns
+    -------
+    ClassTree
+
+    Examples
+    --------
+    >>> halving_tree(np.array([2, 0, 1])).class_order()
+    array([2, 0, 1])
+    """
+    parents = [np.array([-1])]
+    node_of_class = np.zeros(len(order), dtype=np.intp)
+    nodes, starts, stops = np.array([0]), np.array([0]), np.array([len(order)])
+    n_nodes = 1
+    while True:
+        sizes = stops - starts
+        node_of_class[order[starts[sizes == 1]]] = nodes[sizes == 1]
+        inner = sizes > 1
+        if not inner.any():
+            return ClassTree(np.concatenate(parents), node_of_class)
+        nodes, starts, stops = nodes[inner], starts[inner], stops[inner]
+        middles = starts + (stops - starts + 1) // 2
+        parents.append(np.repeat(nodes, 2))
+        starts = np.column_stack([starts, middles]).ravel()
+        stops = np.column_stack([middles, stops]).ravel()
+        nodes = n_nodes + np.arange(len(starts))
+        n_nodes += len(starts)

@@ -1,0 +1,245 @@
+"""From what a user wrote to the parts of the method: every choice is a name from a table, or the object itself."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from codekin.assignments import ASSIGNMENTS, AssignmentResult, assign
+from codekin.class_distances import CLASS_DISTANCES, CLASS_DISTANCES_FROM_DATA
+from codekin.class_trees import ClassTree
+from codekin.codebooks import CODEBOOKS
+from codekin.coding import Assignment, Codebook, FloatArray, IntArray
+from codekin.distances import ClassDistances, as_class_distances
+
+ASSIGNMENT_POLICIES = ("preserving", "breaking", "random")
+
+
+@dataclass(frozen=True, eq=False)
+class Classes:
+    """What is known of the classes: their samples, and how far apart they are.
+
+    Parameters
+    ----------
+    features : callable
+        Gives the samples as numbers, (n_samples, n_features); called only if a choice needs them.
+    class_index : array of shape (n_samples,)
+    n_classes : int
+    sample_weight : array of shape (n_samples,), optional
+    distances_choice : str, array, ClassTree, ClassDistances or callable
+        How far apart classes are.
+    rng : numpy.random.Generator
+    """
+
+    features: Callable[[], Any]
+    class_index: IntArray
+    n_classes: int
+    sample_weight: FloatArray | None
+    distances_choice: Any
+    rng: np.random.Generator
+
+    @cached_property
+    def distances(self) -> ClassDistances:
+        """How far apart classes are, by the user's choice."""
+        choice = self.distances_choice
+        if isinstance(choice, str):
+            if choice not in CLASS_DISTANCES_FROM_DATA:
+                hint = f" Make it first: class_distances={choice}(...)." if choice in CLASS_DISTANCES else ""
+                raise ValueError(
+                    f"The 'class_distances' parameter must be one of {list(CLASS_DISTANCES_FROM_DATA)}, a matrix, "
+                    f"a class tree, a callable or a ClassDistances object. Got {choice!r} instead.{hint}"
+                )
+            return self._from_data(choice)
+        if callable(choice) and not isinstance(choice, ClassDistances):
+            choice = choice(self.features(), self.class_index)
+        distances = as_class_distances(choice)
+        if distances.n_classes != self.n_classes:
+            raise ValueError(
+                f"The class distances are between {distances.n_classes} classes, but the labels have {self.n_classes}."
+            )
+        return distances
+
+    @cached_property
+    def tree(self) -> ClassTree:
+        """The tree that the distances come from, or one learned from the class means."""
+        tree = self.distances.tree
+        if tree is None:
+            tree = self._from_data("clustering").tree
+        assert tree is not None
+        return tree
+
+    def _from_data(self, name: str) -> ClassDistances:
+        return CLASS_DISTANCES_FROM_DATA[name](
+            self.features(),
+            self.class_index,
+            n_classes=self.n_classes,
+            sample_weight=self.sample_weight,
+            rng=self.rng,
+        )
+
+
+def choose_codebook(choice: Any, n_bits: int | None, classes: Classes, rng: np.random.Generator) -> Codebook:
+    """A codebook with at least as many codewords as there are classes.
+
+    The parameters of a function in ``CODEBOOKS`` say by their names what it needs: ``n_bits``, ``rng``,
+    ``class_distances`` (a matrix) or ``class_tree``; it is given these and no others.
+
+    Parameters
+    ----------
+    choice : str, callable, Codebook or array
+        A name from ``CODEBOOKS``, a function like those in it, or the codewords.
+    n_bits : int, optional
+        How many bits; None for the codebook's own default.
+    classes : Classes
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    Codebook
+    """
+    if isinstance(choice, str) or (callable(choice) and not isinstance(choice, Codebook)):
+        codebook = _make_codebook(choice, n_bits, classes, rng)
+    else:
+        codebook = choice if isinstance(choice, Codebook) else Codebook(choice)
+        if n_bits is not None and n_bits != codebook.n_bits:
+            raise ValueError(f"The given codebook has {codebook.n_bits} bits. Got n_bits={n_bits}; leave it out.")
+    if codebook.n_codewords < classes.n_classes:
+        raise ValueError(
+            f"The codebook has {codebook.n_codewords} codewords, but the labels have {classes.n_classes} classes."
+        )
+    return codebook
+
+
+def _make_codebook(
+    choice: str | Callable[..., Codebook], n_bits: int | None, classes: Classes, rng: np.random.Generator
+) -> Codebook:
+    if isinstance(choice, str):
+        if choice not in CODEBOOKS:
+            raise ValueError(
+                f"The 'codebook' parameter must be one of {sorted(CODEBOOKS)}, a function, a Codebook or a matrix. "
+                f"Got {choice!r} instead."
+            )
+        make, name = CODEBOOKS[choice], choice
+    else:
+        make, name = choice, getattr(choice, "__name__", "given")
+    wanted = inspect.signature(make).parameters
+    if n_bits is not None and "n_bits" not in wanted:
+        raise ValueError(
+            f"The width of a {name} codebook follows from the number of classes. Leave n_bits={n_bits} out."
+        )
+    arguments: dict[str, Any] = {}
+    if "n_bits" in wanted and n_bits is not None:
+        arguments["n_bits"] = n_bits
+    if "rng" in wanted:
+        arguments["rng"] = rng
+    if "class_distances" in wanted:
+        arguments["class_distances"] = classes.distances.matrix()
+    if "class_tree" in wanted:
+        # A tree is learned only for codebooks that cannot do without.
+        is_needed = wanted["class_tree"].default is inspect.Parameter.empty
+        arguments["class_tree"] = classes.tree if is_needed else classes.distances.tree
+    return make(classes.n_classes, **arguments)
+
+
+def choose_assignment(
+    choice: Any, codebook: Codebook, classes: Classes, rng: np.random.Generator
+) -> tuple[Assignment, AssignmentResult | None]:
+    """An assignment of codewords to classes, and the result of the search that found it, if there was one.
+
+    Parameters
+    ----------
+    choice : str, Assignment, AssignmentResult, callable or array
+        A policy, a name from ``ASSIGNMENTS``, a function like those in it, or the assignment itself.
+    codebook : Codebook
+    classes : Classes
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    assignment : Assignment
+    result : AssignmentResult or None
+    """
+    if isinstance(choice, str):
+        if choice not in ASSIGNMENT_POLICIES and choice not in ASSIGNMENTS:
+            raise ValueError(
+                f"The 'assignment' parameter must be one of {[*ASSIGNMENT_POLICIES, *sorted(ASSIGNMENTS)]}, a "
+                f"function, an Assignment or an array. Got {choice!r} instead."
+            )
+        if choice == "random":
+            # Needs no distances, which may take long to learn.
+            return Assignment(rng.permutation(codebook.n_codewords)[: classes.n_classes], method="random"), None
+        result = assign(codebook, classes.distances, choice, rng=rng)
+        return result.assignment, result
+    if callable(choice) and not isinstance(choice, Assignment | AssignmentResult):
+        choice = choice(codebook, classes.distances, rng=rng)
+    if isinstance(choice, AssignmentResult):
+        return choice.assignment, choice
+    assignment = choice if isinstance(choice, Assignment) else Assignment(choice)
+    if assignment.n_classes != classes.n_classes:
+        raise ValueError(
+            f"The assignment is for {assignment.n_classes} classes, but the labels have {classes.n_classes}."
+        )
+    return assignment, None
+
+
+LOSS_OF_LEARNER = {
+    "LogisticRegression": "logistic",
+    "LogisticRegressionCV": "logistic",
+    "LinearDiscriminantAnalysis": "logistic",
+    "QuadraticDiscriminantAnalysis": "logistic",
+    "HistGradientBoostingClassifier": "logistic",
+    "RidgeClassifier": "squared",
+    "RidgeClassifierCV": "squared",
+    "AdaBoostClassifier": "exponential",
+}
+"""From the name of a learner to the decoding loss."""
+
+LOSS_OF_PARAMETER = {
+    "log_loss": "logistic",
+    "modified_huber": "squared_hinge",
+    "exponential": "exponential",
+    "squared_error": "squared",
+}
+"""From the ``loss`` parameter of a learner to the decoding loss; anything else has margins like an SVM's."""
+
+
+def natural_loss(estimator: Any) -> str:
+    """The decoding loss that matches what a learner minimises.
+
+    Log-odds are decoded by the logistic loss: learners with probabilities only, logistic regression, discriminant
+    analysis, gradient boosting, and any learner whose ``loss`` parameter says so. Ridge classifiers are decoded by
+    the squared loss, AdaBoost by the exponential one. All other margins are taken for those of an SVM: hinge.
+
+    Parameters
+    ----------
+    estimator : classifier
+        A pipeline or a search is judged by its last step or its estimator.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from sklearn.svm import LinearSVC
+    >>> natural_loss(LinearSVC())
+    'hinge'
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> natural_loss(make_pipeline(StandardScaler(), LogisticRegression()))
+    'logistic'
+    """
+    if hasattr(estimator, "steps"):
+        return natural_loss(estimator.steps[-1][1])
+    if hasattr(estimator, "estimator") and hasattr(estimator, "cv"):
+        return natural_loss(estimator.estimator)
+    if not hasattr(estimator, "decision_function"):
+        return "logistic"
+    by_parameter = LOSS_OF_PARAMETER.get(str(getattr(estimator, "loss", None)), "hinge")
+    return LOSS_OF_LEARNER.get(type(estimator).__name__, by_parameter)

@@ -1,0 +1,518 @@
+"""ECOCClassifier: error-correcting output codes with any scikit-learn classifier as the learner of the bits."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from numbers import Integral
+from typing import Any, Self, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import softmax
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.callback import CallbackSupportMixin, with_callbacks
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils import check_random_state, get_tags
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, _routing_enabled, process_routing
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_fit_parameter, validate_data
+
+from codekin.assignments import AssignmentResult
+from codekin.coding import Assignment, Codebook, CodingMatrix, FloatArray, IntArray, Margins
+from codekin.decoding import Loss, MinimumLossDecoder, get_loss
+from codekin.distances import ClassDistances
+from codekin.estimators.choices import Classes, choose_assignment, choose_codebook, natural_loss
+from codekin.estimators.report import FitReport, make_report
+from codekin.learners import EstimatorBits, IndependentBits
+from codekin.learners.calibration import N_FOLDS
+from codekin.learners.independent import BitTask
+from codekin.model import CodedModel, fit_coded_model, make_decoder
+
+
+def _learner_has(method: str) -> Any:
+    def check(self: ECOCClassifier) -> bool:
+        getattr(self._learner(), method)
+        return True
+
+    return check
+
+
+class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+    """Multiclass classification by error-correcting output codes, with codewords assigned to classes on purpose.
+
+    Every class gets a codeword of a codebook; one binary classifier per bit is learned; a sample is given to the class
+    whose codeword fits its margins best. Similar classes get similar codewords, so that the binary problems are easy
+    (Evron et al., 2023).
+
+    Parameters
+    ----------
+    estimator : classifier, default=None
+        Learns the bits; it has ``fit`` and either ``decision_function`` or ``predict_proba``. None stands for
+        ``LogisticRegression(max_iter=1000)``.
+    codebook : str, Codebook, array or callable, default="dense_random"
+        Which codewords exist: a name from ``codekin.codebooks.CODEBOOKS``, a codebook, a matrix with entries -1, 0 and
+        +1, or a function of the number of classes.
+    n_bits : int, default=None
+        How many bits the codewords have, for codebooks that leave the choice; None for the codebook's own default
+        (``ceil(10 log2 K)`` for "dense_random", but never more columns than there are different ones).
+    class_distances : str, ClassDistances, array, ClassTree or callable, default="means"
+        How far apart classes are: "means" (Euclidean distances of class means), "learnability" (how badly least
+        squares separates classes), "confusion" (of a one-vs-rest classifier) or "clustering" (a tree of class means);
+        or a matrix, a class tree, or a function of ``X`` and the class indices.
+    assignment : str, Assignment, array or callable, default="preserving"
+        Which class gets which codeword: "preserving" (similar codewords to similar classes), "breaking" (the
+        opposite), "random", the name of a search from ``codekin.assignments.ASSIGNMENTS``, or for each class the row of
+        its codeword. "preserving" and "breaking" leave codebooks alone that were designed for the classes.
+    loss : str or callable, default="auto"
+        The decoding loss, a function of ``z = bit * margin``: a name from ``codekin.decoding.LOSSES`` or a callable.
+        "auto" matches the learner: logistic for log-odds, squared for ridge classifiers, otherwise hinge.
+    weighted_decoding : bool, default=False
+        For codes with zeros: divide the loss of a class by the number of bits that do not ignore it.
+    calibrate : {"cv", "holdout"}, default=None
+        Turn margins into log-odds by samples that the bits have not seen: "cv" learns everything five times more,
+        "holdout" keeps a fifth of the samples back. Improves ``predict_proba``; the "auto" loss is then logistic.
+    n_jobs : int, default=None
+        How many bits are learned at once, through joblib. The result does not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Determines the codebook, the search for the assignment and the random states of the learners that are None.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    codebook_ : Codebook
+        The codewords.
+    assignment_ : Assignment
+        Which class has which codeword.
+    assignment_result_ : AssignmentResult or None
+        What the search for it found; None if the assignment was given.
+    coding_matrix_ : ndarray of shape (n_classes, n_bits)
+        Row ``k`` is the codeword of ``classes_[k]``.
+    class_distances_ : ClassDistances or None
+        How far apart the classes are; None in a classifier that comes from storage.
+    loss_ : Loss
+        The decoding loss.
+    model_ : CodedModel
+        All of the above with the fitted bits, as studies and storage share it.
+    n_features_in_ : int
+        Number of features seen in ``fit``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of features seen in ``fit``, if all of them are strings.
+
+    References
+    ----------
+    Evron, Onn, Weiss Orzech, Azeroual, Soudry. The Role of Codeword-to-Class Assignments in Error-Correcting Codes: An
+    Empirical Study. AISTATS 2023.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.svm import LinearSVC
+    >>> X, y = load_digits(return_X_y=True)
+    >>> classifier = ECOCClassifier(LinearSVC(), n_bits=10, random_state=0).fit(X[:900], y[:900])
+    >>> bool(classifier.score(X[900:], y[900:]) > 0.85)
+    True
+    >>> classifier.coding_matrix_.shape
+    (10, 10)
+    """
+
+    classes_: NDArray[Any]
+    codebook_: Codebook
+    assignment_: Assignment
+    assignment_result_: AssignmentResult | None
+    coding_matrix_: CodingMatrix
+    class_distances_: ClassDistances | None
+    loss_: Loss
+    model_: CodedModel
+
+    _parameter_constraints: dict[str, Any] = {  # noqa: RUF012  (scikit-learn's convention)
+        "estimator": [HasMethods(["fit", "decision_function"]), HasMethods(["fit", "predict_proba"]), None],
+        "codebook": "no_validation",
+        "n_bits": [Interval(Integral, 1, None, closed="left"), None],
+        "class_distances": "no_validation",
+        "assignment": "no_validation",
+        "loss": [str, callable],
+        "weighted_decoding": ["boolean"],
+        "calibrate": [StrOptions({"cv", "holdout"}), None],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        codebook: Any = "dense_random",
+        n_bits: int | None = None,
+        class_distances: Any = "means",
+        assignment: Any = "preserving",
+        loss: Any = "auto",
+        weighted_decoding: bool = False,
+        calibrate: str | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.codebook = codebook
+        self.n_bits = n_bits
+        self.class_distances = class_distances
+        self.assignment = assignment
+        self.loss = loss
+        self.weighted_decoding = weighted_decoding
+        self.calibrate = calibrate
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    @with_callbacks
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **fit_params: Any) -> Self:
+        """Choose a codebook and an assignment, and learn the bits.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Samples. Text or anything else that the estimator accepts will do as well.
+        y : array-like of shape (n_samples,)
+            Labels of any type.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples; the estimator must take them.
+        **fit_params : dict
+            Further arguments of the estimator's ``fit``, by scikit-learn's metadata routing where it is enabled.
+
+        Returns
+        -------
+        ECOCClassifier
+            Itself.
+        """
+        self._validate_params()
+        learner_params = self._learner_params("fit", sample_weight, fit_params)
+        X, y = self._validated(X, y)
+        check_classification_targets(y)
+        self.classes_, class_index = np.unique(y, return_inverse=True)
+        weights = self._checked_weights(sample_weight, X)
+        self._choose_parts(X, class_index, weights)
+        learner = self._bit_learner(learner_params)
+        context = self._begin_callbacks(learner)
+        self._set_model(
+            fit_coded_model(
+                X,
+                class_index,
+                codebook=self.codebook_,
+                assignment=self.assignment_,
+                learner=learner,
+                loss=self.loss_,
+                calibrate=self.calibrate,  # type: ignore[arg-type]
+                is_weighted=self.weighted_decoding,
+                sample_weight=learner_params.get("sample_weight"),
+                rng=self._rng,
+            )
+        )
+        self._report = make_report(self.model_, self.loss_, X, class_index, self.class_distances_)
+        context.call_on_fit_task_end(estimator=self)
+        return self
+
+    @available_if(_learner_has("partial_fit"))
+    def partial_fit(
+        self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Learn from a further batch of samples.
+
+        The codebook and the assignment are chosen at the first call, from its batch, and stay. Classes without
+        samples in that batch count as equally far from all others.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        classes : array-like of shape (n_classes,), default=None
+            All labels that will ever occur; needed at the first call.
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        ECOCClassifier
+            Itself.
+        """
+        self._validate_params()
+        if self.calibrate is not None:
+            raise ValueError(
+                f"partial_fit cannot hold samples back for a calibration. Got calibrate={self.calibrate!r}; use None."
+            )
+        is_first = not hasattr(self, "model_")
+        if is_first and classes is None:
+            raise ValueError("The first call of partial_fit needs the 'classes' parameter: all labels that will occur.")
+        learner_params = self._learner_params("partial_fit", sample_weight, {})
+        X, y = self._validated(X, y, reset=is_first)
+        check_classification_targets(y)
+        if is_first:
+            self.classes_ = np.unique(np.asarray(classes))
+        elif classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self.classes_):
+            raise ValueError("The 'classes' parameter of partial_fit differs from that of the first call.")
+        unseen = np.setdiff1d(y, self.classes_)
+        if len(unseen):
+            raise ValueError(
+                f"The label {unseen[0]!r} is not among the {len(self.classes_)} classes given at the first call of "
+                "partial_fit."
+            )
+        class_index = np.searchsorted(self.classes_, y)
+        weights = self._checked_weights(sample_weight, X)
+        if is_first:
+            self._choose_parts(X, class_index, weights)
+        bits = self._bit_learner(learner_params).partial_fit_bits(
+            None if is_first else cast("EstimatorBits", self.model_.bits),
+            X,
+            class_index,
+            self.codebook_.coding_matrix(self.assignment_),
+            sample_weight=learner_params.get("sample_weight"),
+            rng=self._rng,
+        )
+        decoder = make_decoder(self.codebook_, self.assignment_, self.loss_, is_weighted=self.weighted_decoding)
+        self._set_model(CodedModel(self.codebook_, self.assignment_, bits, decoder))
+        self._report = make_report(self.model_, self.loss_, X, class_index, self.class_distances_)
+        return self
+
+    def bit_margins(self, X: Any) -> Margins:
+        """The margins of the bits, one column each: positive where the bit is taken for +1.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_bits)
+        """
+        check_is_fitted(self)
+        return self.model_.margins(self._validated(X, reset=False)[0])
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The label whose codeword has the smallest decoding loss (Eq. 2).
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        margins = self.bit_margins(X)
+        return np.asarray(self.classes_[self.model_.decoder.decode(margins)])
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Minus the decoding loss of each class; for two classes, how much smaller that of the second one is.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
+        """
+        margins = self.bit_margins(X)
+        losses = self.model_.decoder.class_losses(margins)
+        return np.asarray(losses[:, 0] - losses[:, 1] if len(self.classes_) == 2 else -losses, dtype=np.float64)
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Probabilities of the classes: the softmax of minus the logistic loss of the bits' log-odds.
+
+        Margins are taken for log-odds; with ``calibrate`` they are made so. The most probable class is the one that
+        ``predict`` gives under the logistic loss.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        margins = self.bit_margins(X)
+        decoder = MinimumLossDecoder(self.coding_matrix_, "logistic", self.weighted_decoding)
+        return np.asarray(softmax(-decoder.class_losses(margins), axis=1))
+
+    def top_k(self, X: Any, k: int) -> tuple[NDArray[Any], FloatArray]:
+        """The k labels with the smallest decoding losses, and those losses, smallest first.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+        k : int
+            At least 1 and at most the number of classes.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples, k)
+        losses : ndarray of shape (n_samples, k)
+        """
+        margins = self.bit_margins(X)
+        classes, losses = self.model_.decoder.top_k(margins, k)
+        return self.classes_[classes], losses
+
+    def report(self) -> FitReport:
+        """What the fit was worth: losses of the bits, error bound, class-codeword score and its place among all.
+
+        After ``partial_fit`` the losses are those of the last batch.
+
+        Returns
+        -------
+        FitReport
+            Printed, it is a few lines of text.
+        """
+        check_is_fitted(self)
+        return self._report
+
+    @property
+    def estimators_(self) -> list[Any]:
+        """The fitted learners, one per bit."""
+        check_is_fitted(self)
+        bits: Any = self.model_.bits
+        return list(getattr(bits, "bits", bits).predictors)
+
+    def restore_fit(self, model: CodedModel, report: FitReport) -> None:
+        """Take over a fitted model, as it comes from storage. The class distances are not part of it.
+
+        Parameters
+        ----------
+        model : CodedModel
+        report : FitReport
+        """
+        self.codebook_, self.assignment_ = model.codebook, model.assignment
+        self.class_distances_ = None
+        self._rng = np.random.default_rng(self.random_state if isinstance(self.random_state, int) else None)
+        self.loss_ = get_loss(model.decoder.loss)
+        self._set_model(model)
+        self._report = report
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """How metadata reach the learners.
+
+        Returns
+        -------
+        MetadataRouter
+        """
+        mapping = MethodMapping().add(caller="fit", callee="fit").add(caller="partial_fit", callee="partial_fit")
+        return MetadataRouter(owner=self).add_self_request(self).add(estimator=self._learner(), method_mapping=mapping)
+
+    def __sklearn_tags__(self) -> Any:
+        """What kind of input the learner takes is what this estimator takes."""
+        tags = super().__sklearn_tags__()
+        learner = self._learner()
+        # A pipeline speaks of its last step; what it takes is what its first step takes.
+        learner = get_tags(learner.steps[0][1] if hasattr(learner, "steps") else learner)
+        tags.input_tags.sparse = learner.input_tags.sparse
+        tags.input_tags.allow_nan = learner.input_tags.allow_nan and not isinstance(self.class_distances, str)
+        tags.input_tags.string = learner.input_tags.string
+        tags.input_tags.two_d_array = learner.input_tags.two_d_array
+        return tags
+
+    def _learner(self) -> Any:
+        return LogisticRegression(max_iter=1000) if self.estimator is None else self.estimator
+
+    def _learner_params(
+        self, method: str, sample_weight: ArrayLike | None, fit_params: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """What the learner's ``fit`` or ``partial_fit`` is given besides the samples."""
+        given = dict(fit_params) if sample_weight is None else {"sample_weight": sample_weight, **fit_params}
+        if not given:
+            return {}
+        if _routing_enabled():
+            return dict(process_routing(self, method, **given).estimator[method])
+        if sample_weight is not None and not has_fit_parameter(self._learner(), "sample_weight"):
+            raise ValueError(
+                f"The estimator {type(self._learner()).__name__} takes no sample weights. Got sample_weight."
+            )
+        return given
+
+    def _checked_weights(self, sample_weight: ArrayLike | None, X: Any) -> FloatArray | None:
+        return None if sample_weight is None else np.asarray(_check_sample_weight(sample_weight, X))
+
+    def _validated(self, X: Any, y: Any = "no_validation", *, reset: bool = True) -> tuple[Any, Any]:
+        """X as the learner shall see it, and y.
+
+        Data frames, text and other input that is not a numeric array go to the learner as they are.
+        """
+        tags = self.__sklearn_tags__().input_tags
+        if hasattr(X, "columns") or not tags.two_d_array:
+            checked = validate_data(self, X, y, reset=reset, skip_check_array=True)
+            if isinstance(y, str) and y == "no_validation":
+                return checked, None
+            from sklearn.utils import check_consistent_length, column_or_1d
+
+            check_consistent_length(X, y)
+            return X, column_or_1d(y, warn=True)
+        options = {
+            "accept_sparse": "csr" if tags.sparse else False,
+            "dtype": "numeric" if not tags.string else None,
+            "ensure_all_finite": "allow-nan" if tags.allow_nan else True,
+            "reset": reset,
+        }
+        if isinstance(y, str) and y == "no_validation":
+            return validate_data(self, X, **options), None
+        checked_X, checked_y = validate_data(self, X, y, **options)
+        return checked_X, checked_y
+
+    def _choose_parts(self, X: Any, class_index: IntArray, sample_weight: FloatArray | None) -> None:
+        """Set codebook, assignment, loss and the generator for the learners."""
+        n_classes = len(self.classes_)
+        if n_classes < 2:
+            raise ValueError(
+                f"ECOCClassifier needs samples of at least 2 classes. Got {n_classes} class: {self.classes_.tolist()}."
+            )
+        seed = check_random_state(self.random_state).randint(2**31 - 1, size=4).tolist()
+        rng_codebook, rng_assignment, rng_distances, self._rng = np.random.default_rng(seed).spawn(4)
+        classes = Classes(
+            lambda: self._numeric_features(X, class_index),
+            class_index,
+            n_classes,
+            sample_weight,
+            self.class_distances,
+            rng_distances,
+        )
+        self.codebook_ = choose_codebook(self.codebook, self.n_bits, classes, rng_codebook)
+        self.assignment_, self.assignment_result_ = choose_assignment(
+            self.assignment, self.codebook_, classes, rng_assignment
+        )
+        self.class_distances_ = classes.distances
+        natural = "logistic" if self.calibrate else natural_loss(self._learner())
+        self.loss_ = get_loss(natural if isinstance(self.loss, str) and self.loss == "auto" else self.loss)
+
+    def _numeric_features(self, X: Any, class_index: IntArray) -> Any:
+        """The samples as numbers: what the last step of a pipeline sees where X itself is not numeric."""
+        if hasattr(X, "dtype") and X.dtype.kind in "biuf":
+            return X
+        if hasattr(X, "columns") and all(
+            kind.kind in "biuf" for kind in np.atleast_1d(np.asarray(X.dtypes, dtype=object))
+        ):
+            return np.asarray(X)
+        learner = self._learner()
+        if hasattr(learner, "steps") and len(learner.steps) > 1:
+            return clone(learner[:-1]).fit_transform(X, class_index)
+        raise ValueError(
+            f"class_distances={self.class_distances!r} needs numeric features. Put the steps that make numbers of X "
+            "into a pipeline as the estimator, or pass the class distances themselves."
+        )
+
+    def _bit_learner(self, learner_params: Mapping[str, Any]) -> IndependentBits:
+        others = {key: value for key, value in learner_params.items() if key != "sample_weight"}
+        return IndependentBits(self._learner(), n_jobs=self.n_jobs, fit_params=others, tasks=deque())
+
+    def _begin_callbacks(self, learner: IndependentBits) -> Any:
+        """Announce one task per bit, and as many again for each fold of a calibration."""
+        rounds = 1 + N_FOLDS if self.calibrate == "cv" else 1
+        n_tasks = rounds * self.codebook_.n_bits
+        context = self._init_callback_context(max_subtasks=n_tasks, sequential_subtasks=False)
+        context.call_on_fit_task_begin(estimator=self)
+        assert learner.tasks is not None
+        if getattr(self, "_skl_callbacks", None) or hasattr(self, "_parent_callback_ctx"):
+            learner.tasks.extend(
+                BitTask(context.subcontext(task_name="bit", task_id=task), self) for task in range(n_tasks)
+            )
+        return context
+
+    def _set_model(self, model: CodedModel) -> None:
+        self.model_ = model
+        self.coding_matrix_ = model.coding_matrix

@@ -1,0 +1,152 @@
+"""What a fit was worth, in the paper's own terms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Self
+
+import numpy as np
+
+from codekin.assignments import class_codeword_score, class_codeword_z
+from codekin.coding import FloatArray, IntArray
+from codekin.decoding import Loss
+from codekin.distances import ClassDistances
+from codekin.measures import binary_losses, multiclass_error_bound
+from codekin.model import CodedModel
+
+SAMPLES_PER_BLOCK = 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class FitReport:
+    """The quantities that the paper judges a code by, measured on the training samples.
+
+    Parameters
+    ----------
+    n_classes, n_bits : int
+        The shape of the coding matrix.
+    codebook : str
+        The name of the codebook.
+    assignment : str
+        How codewords were assigned to classes.
+    loss : str
+        The decoding loss.
+    min_distance : float
+        The minimum distance rho between codewords.
+    bit_losses : array of shape (n_bits,)
+        The mean training loss of each bit.
+    average_binary_loss : float
+        Epsilon, their mean (Eq. 3).
+    error_bound : float
+        The bound on the multiclass training error (Eq. 4).
+    training_error : float
+        The training error itself.
+    class_codeword_score : float
+        The distance between class distances and codeword distances (Eq. 5); smaller preserves similarity better. NaN
+        where there are no class distances.
+    standard_deviations_below_random : float
+        How far that score lies below the mean over all assignments, in their standard deviations; NaN where all
+        assignments have the same score.
+    """
+
+    n_classes: int
+    n_bits: int
+    codebook: str
+    assignment: str
+    loss: str
+    min_distance: float
+    bit_losses: FloatArray = field(repr=False)
+    average_binary_loss: float
+    error_bound: float
+    training_error: float
+    class_codeword_score: float
+    standard_deviations_below_random: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """All fields, with plain Python types, as JSON wants them; None for what is not finite."""
+        plain = {**asdict(self), "bit_losses": [float(loss) for loss in self.bit_losses]}
+        return {
+            key: None if isinstance(value, float) and not np.isfinite(value) else value for key, value in plain.items()
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """The report whose ``as_dict`` this is."""
+        numbers: dict[str, Any] = {key: float("nan") if value is None else value for key, value in values.items()}
+        numbers["bit_losses"] = np.array(values["bit_losses"], dtype=np.float64)
+        return cls(**numbers)
+
+    def __str__(self) -> str:
+        """A few lines for the terminal."""
+        hardest = np.argsort(-self.bit_losses)[:3]
+        spread = self.standard_deviations_below_random
+        place = (
+            "the same for every assignment"
+            if np.isnan(spread)
+            else f"{abs(spread):.1f} standard deviations {'below' if spread >= 0 else 'above'} a random assignment's"
+        )
+        score = f"  class-codeword score           {self.class_codeword_score:.4f}, {place}"
+        return "\n".join(
+            [
+                f"{self.n_classes} classes, {self.n_bits} bits: {self.codebook} codebook, {self.assignment} assignment",
+                f"  minimum distance rho           {self.min_distance:g}",
+                f"  average binary loss epsilon    {self.average_binary_loss:.4f} ({self.loss} loss)",
+                "  hardest bits                   " + ", ".join(f"{j} ({self.bit_losses[j]:.3f})" for j in hardest),
+                f"  bound on the training error    {self.error_bound:.4f}"
+                + (" (says nothing)" * (self.error_bound >= 1)),
+                f"  training error                 {self.training_error:.4f}",
+            ]
+            + ([] if np.isnan(self.class_codeword_score) else [score])
+        )
+
+
+def make_report(
+    model: CodedModel, loss: Loss, X: Any, class_index: IntArray, class_distances: ClassDistances | None
+) -> FitReport:
+    """Measure a fitted model on its training samples, some of them at a time.
+
+    Parameters
+    ----------
+    model : CodedModel
+    loss : Loss
+        The decoding loss.
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+    class_index : array of shape (n_samples,)
+    class_distances : ClassDistances or None
+        Without them there is no class-codeword score.
+
+    Returns
+    -------
+    FitReport
+    """
+    n_samples = len(class_index)
+    total, n_wrong = np.zeros(model.codebook.n_bits), 0
+    for start in range(0, n_samples, SAMPLES_PER_BLOCK):
+        block = slice(start, start + SAMPLES_PER_BLOCK)
+        # Input without rows that could be cut, such as text, is small enough to be taken whole.
+        margins = model.margins(X[block] if hasattr(X, "dtype") else X)
+        if not hasattr(X, "dtype"):
+            margins = margins[block]
+        total += binary_losses(margins, class_index[block], model.coding_matrix, loss) * len(margins)
+        n_wrong += int((model.decoder.decode(margins) != class_index[block]).sum())
+    bit_losses = total / n_samples
+    epsilon = float(bit_losses.mean())
+    score, z = float("nan"), float("nan")
+    if class_distances is not None:
+        score = class_codeword_score(model.codebook, model.assignment, class_distances)
+        z = class_codeword_z(model.codebook, model.assignment, class_distances)
+    return FitReport(
+        n_classes=model.n_classes,
+        n_bits=model.codebook.n_bits,
+        codebook=model.codebook.name,
+        assignment=model.assignment.method,
+        loss=loss.name,
+        min_distance=model.codebook.min_distance,
+        bit_losses=bit_losses,
+        average_binary_loss=epsilon,
+        error_bound=multiclass_error_bound(epsilon, model.codebook, loss),
+        training_error=n_wrong / n_samples,
+        class_codeword_score=score,
+        standard_deviations_below_random=z,
+    )

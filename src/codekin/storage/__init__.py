@@ -1,0 +1,161 @@
+"""A fitted model as a folder of arrays and JSON, and back; never pickle.
+
+    model.json          what the model is: format, shapes, choices, labels, versions, checksums of the other files
+    arrays.safetensors  all arrays, memory-mapped when loaded
+    learners.skops      the scikit-learn learners, if the bits have any
+
+A folder is written under a temporary name and renamed when it is complete. ``docs/formats.md`` describes it in full.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from codekin.coding import Assignment
+from codekin.estimators import ECOCClassifier, TrellisClassifier
+from codekin.model import CodedModel, make_decoder
+from codekin.storage.files import (
+    ARRAYS,
+    DESCRIPTION,
+    LEARNERS,
+    Arrays,
+    Json,
+    ModelFolderError,
+    read_arrays,
+    read_description,
+    read_learners,
+    write_folder,
+)
+from codekin.storage.parts import (
+    ModelInput,
+    describe_assignment,
+    describe_bits,
+    describe_classifier,
+    describe_codebook,
+    describe_decoder,
+    describe_input,
+    restore_bits,
+    restore_classifier,
+    restore_codebook,
+    restore_input,
+)
+
+__all__ = ["ModelFolderError", "ModelInput", "load_input", "load_model", "save_model"]
+
+
+def save_model(
+    model: ECOCClassifier | TrellisClassifier | CodedModel,
+    folder: str | os.PathLike[str],
+    *,
+    model_input: ModelInput | None = None,
+) -> Path:
+    """Write a fitted model into a folder.
+
+    Parameters
+    ----------
+    model : ECOCClassifier, TrellisClassifier or CodedModel
+        What to save.
+    folder : path
+        Where to; a model that is there already is replaced, anything else is left alone.
+    model_input : ModelInput, optional
+        How the samples came from a file, for programs that will read others: :func:`load_input` gives it back.
+
+    Returns
+    -------
+    Path
+        The folder.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> classifier = ECOCClassifier(random_state=0).fit(X, y)
+    >>> with TemporaryDirectory() as home:
+    ...     again = load_model(save_model(classifier, f"{home}/iris"))
+    ...     bool((again.predict(X) == classifier.predict(X)).all())
+    True
+    """
+    target = Path(folder)
+    if target.exists() and not (target.is_dir() and ((target / DESCRIPTION).exists() or not any(target.iterdir()))):
+        raise FileExistsError(f"{target} exists and is not a model folder. Choose another name.")
+    arrays: Arrays = {}
+    learners: list[Any] = []
+    coded = model if isinstance(model, CodedModel) else model.model_
+    description: Json = {
+        "n_classes": coded.n_classes,
+        "n_bits": coded.codebook.n_bits,
+        "codebook": describe_codebook(coded.codebook, arrays),
+        "assignment": describe_assignment(coded.assignment, arrays),
+        "decoder": describe_decoder(coded.decoder),
+        "bits": describe_bits(coded.bits, arrays, learners),
+    }
+    if not isinstance(model, CodedModel):
+        description["classifier"] = describe_classifier(model, arrays, learners)
+    if model_input is not None:
+        description["input"] = describe_input(model_input, arrays)
+    write_folder(target, description, arrays, learners)
+    return target
+
+
+def load_model(folder: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
+    """Read back what :func:`save_model` wrote.
+
+    Parameters
+    ----------
+    folder : path
+        A model folder.
+    trusted : sequence of str, default=()
+        Types of learners, besides those of scikit-learn, that may be created; see the documentation of skops.
+
+    Returns
+    -------
+    ECOCClassifier, TrellisClassifier or CodedModel
+        Whichever was saved, ready to predict. Arrays stay on disk until they are used.
+    """
+    source = Path(folder)
+    description = read_description(source)
+    arrays = read_arrays(source / ARRAYS)
+    learners = read_learners(source / LEARNERS, trusted) if LEARNERS in description["files"] else []
+    with _explained(source):
+        codebook = restore_codebook(description["codebook"], arrays)
+        assignment = Assignment(arrays["codeword_of_class"], method=description["assignment"]["method"])
+        bits = restore_bits(description["bits"], arrays, learners)
+        decoder = make_decoder(codebook, assignment, **description["decoder"])
+        model = CodedModel(codebook, assignment, bits, decoder)
+        if "classifier" in description:
+            return restore_classifier(model, description["classifier"], arrays, learners)
+        return model
+
+
+def load_input(folder: str | os.PathLike[str]) -> ModelInput:
+    """How the samples of a saved model came from a file.
+
+    Parameters
+    ----------
+    folder : path
+        A model folder.
+
+    Returns
+    -------
+    ModelInput
+        Empty if nothing was saved about it.
+    """
+    source = Path(folder)
+    description = read_description(source)
+    with _explained(source):
+        return restore_input(description.get("input", {"encoding": {}}), read_arrays(source / ARRAYS))
+
+
+@contextmanager
+def _explained(source: Path) -> Iterator[None]:
+    try:
+        yield
+    except (KeyError, TypeError, IndexError) as error:
+        raise ModelFolderError(
+            f"{source / DESCRIPTION}: a part of the model is missing or misplaced ({error})."
+        ) from error

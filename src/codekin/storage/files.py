@@ -1,0 +1,187 @@
+"""The files of a model folder: written completely or not at all, checked before anything is believed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import struct
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codekin._version import __version__
+
+FORMAT = "codekin-model"
+FORMAT_VERSION = 1
+DESCRIPTION, ARRAYS, LEARNERS = "model.json", "arrays.safetensors", "learners.skops"
+
+Arrays = dict[str, NDArray[Any]]
+Json = dict[str, Any]
+
+
+class ModelFolderError(ValueError):
+    """A folder that is not a readable model; the message says which file and why."""
+
+
+def write_folder(target: Path, description: Json, arrays: Arrays, learners: list[Any]) -> None:
+    from safetensors.numpy import save_file
+
+    description = {"format": FORMAT, "format_version": FORMAT_VERSION, "versions": _versions(), **description}
+    target.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = target.with_name(f".{target.name}.{os.getpid()}.unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir()
+    try:
+        save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, unfinished / ARRAYS)
+        if learners:
+            from skops.io import dump
+
+            dump(learners, unfinished / LEARNERS)
+        files = [path for path in (unfinished / ARRAYS, unfinished / LEARNERS) if path.exists()]
+        description["files"] = {path.name: {"bytes": path.stat().st_size, "sha256": _sha256(path)} for path in files}
+        description["sha256"] = _description_checksum(description)
+        (unfinished / DESCRIPTION).write_text(json.dumps(description, indent=1, allow_nan=False), encoding="utf-8")
+        _replace_folder(unfinished, target)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+
+
+def _replace_folder(complete: Path, target: Path) -> None:
+    """Rename a complete folder to its name; what was there before goes only after that."""
+    if not target.exists():
+        complete.rename(target)
+        return
+    previous = target.with_name(f".{target.name}.{os.getpid()}.previous")
+    shutil.rmtree(previous, ignore_errors=True)
+    target.rename(previous)
+    try:
+        complete.rename(target)
+    except OSError:
+        previous.rename(target)
+        raise
+    shutil.rmtree(previous, ignore_errors=True)
+
+
+def read_description(folder: Path) -> Json:
+    path = folder / DESCRIPTION
+    if not path.is_file():
+        raise ModelFolderError(f"{folder} is not a model folder: it has no {DESCRIPTION}.")
+    try:
+        description = json.loads(path.read_text(encoding="utf-8"))
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ModelFolderError(f"{path} is not JSON: {error}.") from error
+    if not isinstance(description, dict) or description.get("format") != FORMAT:
+        raise ModelFolderError(f"{path} does not describe a model: its 'format' must be {FORMAT!r}.")
+    version = description.get("format_version")
+    if version != FORMAT_VERSION:
+        raise ModelFolderError(
+            f"{path} has format version {version}; codekin {__version__} reads version {FORMAT_VERSION}."
+        )
+    if description.get("sha256") != _description_checksum(description):
+        raise ModelFolderError(f"{path} was changed after it was written: its checksum does not match.")
+    for name, facts in description["files"].items():
+        file = folder / name
+        if not file.is_file():
+            raise ModelFolderError(f"{file} is missing.")
+        if file.stat().st_size != facts["bytes"]:
+            raise ModelFolderError(f"{file} has {file.stat().st_size} bytes; {DESCRIPTION} says {facts['bytes']}.")
+        if _sha256(file) != facts["sha256"]:
+            raise ModelFolderError(f"{file} was changed after it was written: its checksum does not match.")
+    return description
+
+
+def read_arrays(path: Path) -> Arrays:
+    """The arrays of a safetensors file, memory-mapped and read-only."""
+    try:
+        with path.open("rb") as file:
+            (header_size,) = struct.unpack("<Q", file.read(8))
+            header = json.loads(file.read(header_size))
+        start = 8 + header_size
+        content = np.memmap(path, dtype=np.uint8, mode="r", offset=0)
+        arrays = {}
+        for name, facts in header.items():
+            if name == "__metadata__":
+                continue
+            first, last = facts["data_offsets"]
+            raw = content[start + first : start + last]
+            arrays[name] = raw.view(_DTYPES[facts["dtype"]]).reshape(facts["shape"])
+        return arrays
+    except (struct.error, json.JSONDecodeError, KeyError, ValueError, UnicodeDecodeError) as error:
+        raise ModelFolderError(f"{path} is not a readable safetensors file: {error}.") from error
+
+
+_DTYPES: dict[str, np.dtype[Any]] = {
+    "F64": np.dtype("<f8"),
+    "F32": np.dtype("<f4"),
+    "F16": np.dtype("<f2"),
+    "I64": np.dtype("<i8"),
+    "I32": np.dtype("<i4"),
+    "I16": np.dtype("<i2"),
+    "I8": np.dtype("i1"),
+    "U64": np.dtype("<u8"),
+    "U32": np.dtype("<u4"),
+    "U16": np.dtype("<u2"),
+    "U8": np.dtype("u1"),
+    "BOOL": np.dtype("?"),
+}
+
+
+def read_learners(path: Path, trusted: Sequence[str]) -> list[Any]:
+    from skops.io import get_untrusted_types, load
+
+    try:
+        unknown = [name for name in get_untrusted_types(file=path) if not _is_scikit_learn_class(name)]
+        refused = sorted(set(unknown) - set(trusted))
+        if refused:
+            raise ModelFolderError(
+                f"{path} holds types that are not trusted: {', '.join(refused)}. If you know where the file comes "
+                "from, pass them as trusted=[...]."
+            )
+        learners = load(path, trusted=get_untrusted_types(file=path))
+    except ModelFolderError:
+        raise
+    except Exception as error:  # skops raises what zipfile, json and the constructors raise
+        raise ModelFolderError(f"{path} is not a readable skops file: {type(error).__name__}: {error}.") from error
+    if not isinstance(learners, list):
+        raise ModelFolderError(f"{path} must hold a list of learners. It holds a {type(learners).__name__}.")
+    return learners
+
+
+def _is_scikit_learn_class(name: str) -> bool:
+    """Whether a dotted name is a class of scikit-learn; functions and types of other packages are not trusted."""
+    module, _, attribute = name.rpartition(".")
+    if module.split(".")[0] != "sklearn" or "externals" in module:
+        return False
+    import importlib
+
+    try:
+        return isinstance(getattr(importlib.import_module(module), attribute), type)
+    except (ImportError, AttributeError):
+        return False
+
+
+def _versions() -> Mapping[str, str]:
+    import scipy
+    import sklearn
+
+    return {
+        "codekin": __version__,
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "scikit-learn": sklearn.__version__,
+    }
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _description_checksum(description: Json) -> str:
+    content = {key: value for key, value in description.items() if key != "sha256"}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

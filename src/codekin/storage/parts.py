@@ -1,0 +1,205 @@
+"""What each part of a model looks like as JSON and arrays: a function that describes it and one that restores it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from codekin.class_trees import ClassTree
+from codekin.codebooks.trellis import trellis_codebook
+from codekin.coding import Assignment, Codebook
+from codekin.datasets import FittedVectorizer
+from codekin.decoding import LOSSES
+from codekin.distances import TreeDistances
+from codekin.estimators import ECOCClassifier, FitReport, TrellisClassifier
+from codekin.learners import AROW, AROWBits, CalibratedBits, EstimatorBits, LinearBits, SparseLinearBits
+from codekin.learners.independent import ConstantBit
+from codekin.model import CodedModel
+from codekin.storage.files import Arrays, Json
+
+
+def describe_codebook(codebook: Codebook, arrays: Arrays) -> Json:
+    description: Json = {"name": codebook.name, "is_designed": codebook.is_designed}
+    if codebook.trellis is not None:
+        graph: Any = codebook.trellis
+        return {**description, "trellis": {"n_codewords": codebook.n_codewords, "width": int(graph.width)}}
+    arrays["codebook"] = codebook.matrix
+    return description
+
+
+def restore_codebook(description: Json, arrays: Arrays) -> Codebook:
+    if "trellis" in description:
+        return trellis_codebook(**description["trellis"])
+    return Codebook(arrays["codebook"], name=description["name"], is_designed=description["is_designed"])
+
+
+def describe_assignment(assignment: Assignment, arrays: Arrays) -> Json:
+    arrays["codeword_of_class"] = assignment.codeword_of_class.astype(np.int64)
+    return {"method": assignment.method}
+
+
+def describe_decoder(decoder: Any) -> Json:
+    loss = decoder.loss if isinstance(decoder.loss, str) else decoder.loss.name
+    if loss not in LOSSES:
+        raise ValueError(f"A loss given as a function cannot be saved; use one of {sorted(LOSSES)}. Got {loss}.")
+    return {"loss": loss, "is_weighted": bool(getattr(decoder, "is_weighted", False))}
+
+
+def describe_bits(bits: Any, arrays: Arrays, learners: list[Any]) -> Json:
+    if isinstance(bits, CalibratedBits):
+        arrays["calibration_slopes"], arrays["calibration_intercepts"] = bits.slopes, bits.intercepts
+        return {"kind": "calibrated", "bits": describe_bits(bits.bits, arrays, learners)}
+    if isinstance(bits, EstimatorBits):
+        places: list[Json] = []
+        for predictor in bits.predictors:
+            if isinstance(predictor, ConstantBit):
+                places.append({"constant": predictor.sign})
+            else:
+                places.append({"learner": len(learners)})
+                learners.append(predictor)
+        return {"kind": "estimators", "predictors": places}
+    if isinstance(bits, AROWBits):
+        bits = bits.finished()
+    if isinstance(bits, LinearBits):
+        arrays["weights"], arrays["bias"] = bits.weights, bits.bias
+        return {"kind": "linear"}
+    if isinstance(bits, SparseLinearBits):
+        weights = bits.weights
+        arrays["weights_data"], arrays["weights_indices"] = weights.data, weights.indices
+        arrays["weights_indptr"], arrays["bias"] = weights.indptr, bits.bias
+        return {"kind": "sparse_linear", "shape": [int(size) for size in weights.shape]}
+    raise TypeError(f"Bits of type {type(bits).__name__} cannot be saved.")
+
+
+def restore_bits(description: Json, arrays: Arrays, learners: list[Any]) -> Any:
+    if description["kind"] == "calibrated":
+        inner = restore_bits(description["bits"], arrays, learners)
+        return CalibratedBits(inner, arrays["calibration_slopes"], arrays["calibration_intercepts"])
+    if description["kind"] == "linear":
+        return LinearBits(arrays["weights"], arrays["bias"])
+    if description["kind"] == "sparse_linear":
+        parts = (arrays["weights_data"], arrays["weights_indices"], arrays["weights_indptr"])
+        return SparseLinearBits(csr_array(parts, shape=tuple(description["shape"])), arrays["bias"])
+    return EstimatorBits(
+        [
+            learners[place["learner"]] if "learner" in place else ConstantBit(int(place["constant"]))
+            for place in description["predictors"]
+        ]
+    )
+
+
+def describe_classifier(classifier: ECOCClassifier | TrellisClassifier, arrays: Arrays, learners: list[Any]) -> Json:
+    """Everything about an estimator besides its coded model."""
+    params = classifier.get_params(deep=False)
+    estimator = params.pop("estimator", None)
+    # What is not a name or a number is described by what it became in the fit.
+    kept = {key: value for key, value in params.items() if value is None or isinstance(value, str | bool | int)}
+    description: Json = {
+        "kind": type(classifier).__name__,
+        "params": kept,
+        "n_features_in": getattr(classifier, "n_features_in_", None),
+        "labels": _describe_labels(classifier.classes_, arrays),
+        "report": classifier.report().as_dict(),
+    }
+    if estimator is not None:
+        description["estimator"] = len(learners)
+        learners.append(estimator)
+    if isinstance(classifier, TrellisClassifier):
+        description["temperature"] = classifier.temperature_
+        if isinstance(classifier.learner, AROW):
+            settings = {setting.name: getattr(classifier.learner, setting.name) for setting in fields(AROW)}
+            if settings["class_weight"] is not None and not isinstance(settings["class_weight"], str):
+                settings["class_weight"] = np.asarray(settings["class_weight"], dtype=np.float64).tolist()
+            description["arow"] = settings
+    distances = getattr(classifier, "class_distances_", None)
+    if distances is not None and distances.tree is not None:
+        tree = distances.tree
+        arrays["tree_parent"], arrays["tree_node_of_class"] = tree.parent, tree.node_of_class
+        arrays["tree_edge_length"] = tree.edge_length
+        description["has_class_tree"] = True
+    if hasattr(classifier, "feature_names_in_"):
+        description["feature_names_in"] = [str(name) for name in classifier.feature_names_in_]
+    return description
+
+
+def restore_classifier(
+    model: CodedModel, description: Json, arrays: Arrays, learners: list[Any]
+) -> ECOCClassifier | TrellisClassifier:
+    """The estimator around a coded model, ready to predict."""
+    report = FitReport.from_dict(description["report"])
+    params = {"assignment": model.assignment, **description["params"]}
+    classifier: ECOCClassifier | TrellisClassifier
+    if description["kind"] == "TrellisClassifier":
+        if "arow" in description:
+            params["learner"] = AROW(**description["arow"])
+        classifier = TrellisClassifier(**params)
+        classifier.restore_fit(model, report, float(description["temperature"]))
+    else:
+        estimator = learners[description["estimator"]] if "estimator" in description else None
+        classifier = ECOCClassifier(estimator, **{"codebook": model.codebook, **params})
+        classifier.restore_fit(model, report)
+    classifier.classes_ = _restore_labels(description["labels"], arrays)
+    if description.get("has_class_tree"):
+        tree = ClassTree(arrays["tree_parent"], arrays["tree_node_of_class"], arrays["tree_edge_length"])
+        classifier.class_distances_ = TreeDistances(tree)
+    if description["n_features_in"] is not None:
+        classifier.n_features_in_ = description["n_features_in"]
+    if "feature_names_in" in description:
+        classifier.feature_names_in_ = np.array(description["feature_names_in"], dtype=object)
+    return classifier
+
+
+@dataclass(frozen=True, eq=False)
+class ModelInput:
+    """How the samples that a model was trained on came from a file, so that others can be read the same way.
+
+    Parameters
+    ----------
+    vectorizer : FittedVectorizer, optional
+        Makes features of texts; None for samples that have features of their own.
+    encoding : mapping of str to int
+        How the features of a file were numbered: options of ``codekin.datasets.ReadOptions``.
+    """
+
+    vectorizer: FittedVectorizer | None = None
+    encoding: Mapping[str, int] = field(default_factory=dict)
+
+
+def describe_input(model_input: ModelInput, arrays: Arrays) -> Json:
+    """What there is to know about the files a model reads."""
+    description: Json = {"encoding": {key: int(value) for key, value in model_input.encoding.items()}}
+    if model_input.vectorizer is not None:
+        settings, state = model_input.vectorizer.to_state()
+        arrays.update({f"vectorizer_{name}": array for name, array in state.items()})
+        description["vectorizer"] = settings
+    return description
+
+
+def restore_input(description: Json, arrays: Arrays) -> ModelInput:
+    """The description of the files a model reads."""
+    vectorizer = None
+    if "vectorizer" in description:
+        prefix = "vectorizer_"
+        state = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+        vectorizer = FittedVectorizer.from_state(description["vectorizer"], state)
+    return ModelInput(vectorizer, description["encoding"])
+
+
+def _describe_labels(labels: NDArray[Any], arrays: Arrays) -> Json:
+    if labels.dtype.kind in "biuf":
+        arrays["labels"] = labels
+        return {"kind": "array"}
+    if all(isinstance(label, str) for label in labels.tolist()):
+        return {"kind": "text", "is_object": labels.dtype.kind == "O", "values": labels.tolist()}
+    raise TypeError(f"Labels must be all numbers or all text to be saved. Got labels of type {labels.dtype}.")
+
+
+def _restore_labels(description: Json, arrays: Arrays) -> NDArray[Any]:
+    if description["kind"] == "array":
+        return np.array(arrays["labels"])
+    return np.array(description["values"], dtype=object if description["is_object"] else None)

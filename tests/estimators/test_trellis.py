@@ -1,0 +1,164 @@
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from codekin.class_trees import ClassTree
+from codekin.datasets import make_sparse_topics
+from codekin.estimators import TrellisClassifier
+from codekin.estimators.trellis import as_class_tree
+from codekin.learners import AROW
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return X / 16, y
+
+
+PRESETS = [TrellisClassifier(random_state=0), TrellisClassifier(3, assignment="random", loss="hinge", random_state=0)]
+
+
+# As with scikit-learn's own online learners: a sample shown once with weight 2 is not a sample shown twice.
+ONLINE = "the order of the samples matters to an online learner"
+EXPECTED_FAILURES = {
+    "check_sample_weight_equivalence_on_dense_data": ONLINE,
+    "check_sample_weight_equivalence_on_sparse_data": ONLINE,
+}
+
+
+@parametrize_with_checks(PRESETS, expected_failed_checks=lambda estimator: EXPECTED_FAILURES)
+def test_scikit_learns_estimator_checks(estimator, check):
+    check(estimator)
+
+
+def test_wider_trellises_learn_digits_better(digits):
+    X, y = digits
+    scores = [
+        TrellisClassifier(width, random_state=0).fit(X[:900], y[:900]).score(X[900:], y[900:]) for width in (2, 5, 10)
+    ]
+    assert scores[0] > 0.7
+    assert scores[2] > scores[0]
+
+
+def test_probabilities_of_the_best_are_exactly_normalised(digits):
+    X, y = digits
+    classifier = TrellisClassifier(3, random_state=0).fit(X[:500], y[:500], validation=(X[500:900], y[500:900]))
+    everything = classifier.predict_proba(X[900:])
+    np.testing.assert_allclose(everything.sum(axis=1), 1)
+    labels, best = classifier.top_k_proba(X[900:], 3)
+    np.testing.assert_allclose(best, np.take_along_axis(everything, labels, axis=1))
+    np.testing.assert_array_equal(labels[:, 0], classifier.predict(X[900:]))
+    assert (np.diff(best, axis=1) <= 1e-12).all()
+
+
+def test_the_temperature_makes_held_out_classes_more_likely(digits):
+    X, y = digits
+    with_validation = TrellisClassifier(random_state=0).fit(X[:500], y[:500], validation=(X[500:900], y[500:900]))
+    probabilities = with_validation.predict_proba(X[500:900])
+    chosen = -np.log(probabilities[np.arange(400), y[500:900]]).mean()
+    with_validation.temperature_ = 1.0
+    raw = with_validation.predict_proba(X[500:900])
+    assert chosen < -np.log(raw[np.arange(400), y[500:900]]).mean()
+
+
+def test_a_taxonomy_may_come_in_any_form(digits):
+    X, y = digits
+    names = np.array([f"digit {k}" for k in range(10)])
+    edges = [("root", "round"), ("root", "straight")]
+    edges += [("round" if k in (0, 3, 6, 8, 9) else "straight", f"digit {k}") for k in range(10)]
+    nested = {
+        "round": [f"digit {k}" for k in (0, 3, 6, 8, 9)],
+        "straight": [f"digit {k}" for k in (1, 2, 4, 5, 7)],
+    }
+    tree = ClassTree.from_edges(edges)
+    orders = []
+    for taxonomy in (edges, nested, tree):
+        classifier = TrellisClassifier(taxonomy=taxonomy, random_state=0).fit(X[:400], names[y[:400]])
+        orders.append(classifier.assignment_.codeword_of_class)
+        assert classifier.class_distances_.tree.n_classes == 10
+    np.testing.assert_array_equal(orders[0], orders[1])
+    np.testing.assert_array_equal(orders[0], orders[2])
+    assert orders[0].tolist() == [0, 5, 6, 1, 7, 8, 2, 9, 3, 4]
+
+
+def test_labels_and_taxonomy_that_do_not_fit_are_named(digits):
+    X, y = digits
+    with pytest.raises(ValueError, match="label|class"):
+        TrellisClassifier(taxonomy=[("root", "a"), ("root", "b")]).fit(X, y)
+    with pytest.raises(ValueError, match="no leaf for 10 of the 10 labels, '0' among them"):
+        TrellisClassifier(taxonomy=ClassTree.from_edges([("root", "a"), ("root", "b")])).fit(X, y)
+
+
+def test_numbers_are_names_too():
+    tree = as_class_tree([(10, 1), (10, 2), (10, 3)], np.array([3, 1, 2]))
+    assert tree.class_order().tolist() == [1, 2, 0]
+    same = as_class_tree(ClassTree.from_nested([["x", "y"], "z"]), np.array([0, 1, 2]))
+    assert same.n_classes == 3
+
+
+@pytest.fixture(scope="module")
+def topics():
+    return make_sparse_topics(128, 2000, words_per_sample=8, rng=0)
+
+
+@pytest.mark.parametrize("is_given", [True, False])
+def test_preserving_beats_random_where_similar_classes_share_words(topics, is_given):
+    scores = {}
+    for assignment in ("random", "preserving"):
+        classifier = TrellisClassifier(assignment=assignment, taxonomy=topics.class_tree if is_given else None)
+        models = [clone(classifier).set_params(random_state=seed).fit(topics.X, topics.y) for seed in range(4)]
+        scores[assignment] = np.mean([model.score(topics.test.X, topics.test.y) for model in models])
+    assert scores["preserving"] > scores["random"] + 0.02
+
+
+def test_a_budget_chooses_the_width(topics):
+    narrow = TrellisClassifier("auto", n_bits=40, random_state=0).fit(topics.X, topics.y)
+    wide = TrellisClassifier("auto", max_model_bytes=5000 * 4 * 100, random_state=0).fit(topics.X, topics.y)
+    assert narrow.codebook_.n_bits <= 40 < wide.codebook_.n_bits <= 100
+
+
+def test_validation_stops_early_and_epochs_are_reported(digits):
+    X, y = digits
+    reports = []
+    TrellisClassifier(learner=AROW(n_epochs=20), random_state=0).fit(
+        X[:300], y[:300], validation=(X[300:600], y[300:600]), on_epoch=reports.append
+    )
+    assert 3 <= len(reports) < 20
+    assert all(0 <= report.score <= 1 for report in reports)
+
+
+def test_validation_labels_that_were_never_seen_are_errors(digits):
+    X, y = digits
+    classifier = TrellisClassifier(random_state=0).fit(X[y < 5], y[y < 5], validation=(X[:50], y[:50]))
+    assert np.isfinite(classifier.temperature_)
+
+
+def test_partial_fit_learns_batch_by_batch(digits):
+    X, y = digits
+    classifier = TrellisClassifier(5, random_state=0)
+    for start in range(0, 1200, 200):
+        classifier.partial_fit(X[start : start + 200], y[start : start + 200], classes=range(10))
+    assert classifier.score(X[1200:], y[1200:]) > 0.75
+    fitted = TrellisClassifier(5, random_state=0).fit(X[:400], y[:400])
+    before = fitted.score(X[1200:], y[1200:])
+    assert fitted.partial_fit(X[400:1200], y[400:1200]).score(X[1200:], y[1200:]) > before - 0.02
+    with pytest.raises(ValueError, match="label .*99.* is not among the 10 classes"):
+        classifier.partial_fit(X[:2], [99, 1])
+    with pytest.raises(ValueError, match="needs the 'classes'"):
+        clone(classifier).partial_fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"width": 1}, "width"),
+        ({"learner": "arrow"}, "'learner' parameter must be one of"),
+        ({"assignment": "best"}, "'assignment' parameter must be one of"),
+        ({"loss": "hinges"}, "'loss' parameter must be one of"),
+    ],
+)
+def test_a_bad_choice_is_named(parameters, message, digits):
+    with pytest.raises(ValueError, match=message):
+        TrellisClassifier(**parameters).fit(*digits)

@@ -1,0 +1,88 @@
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.datasets import load_iris
+from sklearn.ensemble import GradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression, Perceptron, RidgeClassifier, SGDClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.svm import SVC, LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+
+from codekin.learners import IndependentBits
+from codekin.learners.independent import LOG_ODDS_LIMIT, ConstantBit, EstimatorBits
+
+MATRIX = np.array([[1, 1, 0], [-1, 1, 1], [-1, -1, -1]], dtype=np.int8)
+
+
+@pytest.fixture(scope="module")
+def iris():
+    return load_iris(return_X_y=True)
+
+
+def fit(learner, iris, matrix=MATRIX, **kwargs):
+    X, y = iris
+    return IndependentBits(learner, **kwargs).fit_bits(X, y, matrix, rng=np.random.default_rng(0))
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [LinearSVC(), LogisticRegression(max_iter=1000), RidgeClassifier(), SGDClassifier(random_state=0), Perceptron()],
+)
+def test_one_product_for_all_linear_learners_equals_asking_each(learner, iris):
+    bits = fit(learner, iris)
+    X = iris[0]
+    each = np.column_stack([predictor.decision_function(X) for predictor in bits.predictors])
+    np.testing.assert_allclose(bits.margins(X), each, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(bits.margins(sparse.csr_array(X)), each, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "learner", [SVC(), DecisionTreeClassifier(), GaussianNB(), GradientBoostingClassifier(n_estimators=5)]
+)
+def test_margins_point_to_the_side_that_the_learner_predicts(learner, iris):
+    bits = fit(learner, iris)
+    X = iris[0]
+    margins = bits.margins(X)
+    for j, predictor in enumerate(bits.predictors):
+        decided = margins[:, j] != 0
+        np.testing.assert_array_equal(np.sign(margins[decided, j]), predictor.predict(X)[decided])
+
+
+def test_a_zero_bit_leaves_its_class_out(iris):
+    bits = fit(DecisionTreeClassifier(random_state=0), iris)
+    X, y = iris
+    alone = DecisionTreeClassifier(random_state=0).fit(X[y > 0], np.where(y[y > 0] == 1, 1, -1))
+    expected = np.where(alone.predict(X) > 0, LOG_ODDS_LIMIT, -LOG_ODDS_LIMIT)
+    np.testing.assert_array_equal(bits.margins(X)[:, 2], expected)
+
+
+def test_a_bit_of_one_sign_is_constant(iris):
+    X, y = iris
+    bits = IndependentBits(LinearSVC()).fit_bits(X[y == 0], y[y == 0], MATRIX, rng=np.random.default_rng(0))
+    assert bits.predictors[0] == ConstantBit(1)
+    assert (bits.margins(X)[:, :2] > 0).all()
+
+
+def test_certain_probabilities_become_large_but_finite_log_odds(iris):
+    margins = fit(DecisionTreeClassifier(), iris).margins(iris[0])
+    assert np.abs(margins).max() == LOG_ODDS_LIMIT
+
+
+def test_fit_params_follow_the_samples_of_a_bit(iris):
+    X, y = iris
+    weights = np.where(y == 2, 5.0, 1.0)
+    bits = fit(LogisticRegression(max_iter=1000), iris, fit_params={"sample_weight": weights})
+    alone = LogisticRegression(max_iter=1000).fit(
+        X[y > 0], np.where(y[y > 0] == 1, 1, -1), sample_weight=weights[y > 0]
+    )
+    np.testing.assert_allclose(bits.predictors[2].coef_, alone.coef_)
+
+
+def test_continuing_leaves_earlier_bits_alone(iris):
+    X, y = iris
+    learner = IndependentBits(SGDClassifier(random_state=0))
+    first = learner.partial_fit_bits(None, X, y, MATRIX, rng=np.random.default_rng(0))
+    before = first.margins(X).copy()
+    second = learner.partial_fit_bits(first, X, y, MATRIX, rng=np.random.default_rng(0))
+    np.testing.assert_array_equal(EstimatorBits(first.predictors).margins(X), before)
+    assert not np.array_equal(second.margins(X), before)

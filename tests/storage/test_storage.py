@@ -1,0 +1,264 @@
+import json
+import pickle
+import zipfile
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+
+from codekin.datasets import TextVectorizer
+from codekin.estimators import ECOCClassifier, TrellisClassifier
+from codekin.learners import AROW
+from codekin.storage import ModelFolderError, ModelInput, load_input, load_model, save_model
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return X[:250] / 16, y[:250]
+
+
+@pytest.fixture
+def saved(digits, tmp_path):
+    classifier = ECOCClassifier(RidgeClassifier(), n_bits=6, random_state=0).fit(*digits)
+    return save_model(classifier, tmp_path / "model")
+
+
+LEARNERS = [
+    None,
+    LinearSVC(),
+    LogisticRegression(max_iter=1000),
+    RidgeClassifier(),
+    SGDClassifier(),
+    SVC(),
+    DecisionTreeClassifier(),
+    RandomForestClassifier(3),
+    GradientBoostingClassifier(n_estimators=2),
+    HistGradientBoostingClassifier(max_iter=2),
+    GaussianNB(),
+    KNeighborsClassifier(),
+    make_pipeline(StandardScaler(), LinearSVC()),
+]
+
+
+@pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: type(learner).__name__)
+@pytest.mark.parametrize("calibrate", [None, "holdout"])
+def test_a_round_trip_is_exact_for_every_family_of_learners(learner, calibrate, digits, tmp_path):
+    X, y = digits
+    classifier = ECOCClassifier(learner, n_bits=5, calibrate=calibrate, random_state=0).fit(X, y)
+    again = load_model(save_model(classifier, tmp_path / "model"))
+    np.testing.assert_array_equal(again.bit_margins(X), classifier.bit_margins(X))
+    np.testing.assert_array_equal(again.predict(X), classifier.predict(X))
+    np.testing.assert_array_equal(again.predict_proba(X), classifier.predict_proba(X))
+    np.testing.assert_array_equal(again.top_k(X, 3)[0], classifier.top_k(X, 3)[0])
+    assert str(again.report()) == str(classifier.report())
+    assert again.get_params()["n_bits"] == 5
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [np.arange(10) * 10, np.array(list("abcdefghij")), np.array(list("abcdefghij"), dtype=object), np.arange(10) / 4],
+)
+def test_labels_come_back_as_they_were(labels, digits, tmp_path):
+    X, y = digits
+    y = labels[y]
+    if labels.dtype.kind == "f":
+        y = y * 4  # classification targets must be whole numbers
+    classifier = ECOCClassifier(RidgeClassifier(), n_bits=5, random_state=0).fit(X, y)
+    again = load_model(save_model(classifier, tmp_path / "model"))
+    np.testing.assert_array_equal(again.classes_, classifier.classes_)
+    assert again.classes_.dtype == classifier.classes_.dtype
+
+
+@pytest.mark.parametrize("learner", ["arow", AROW(fit_intercept=True, average=True)])
+def test_a_round_trip_of_a_trellis_is_exact(learner, digits, tmp_path):
+    X, y = digits
+    classifier = TrellisClassifier(3, learner=learner, random_state=0)
+    classifier.fit(X[:150], y[:150], validation=(X[150:], y[150:]))
+    again = load_model(save_model(classifier, tmp_path / "model"))
+    np.testing.assert_array_equal(again.bit_margins(X), classifier.bit_margins(X))
+    np.testing.assert_array_equal(again.top_k_proba(X, 3)[1], classifier.top_k_proba(X, 3)[1])
+    assert again.codebook_.trellis == classifier.codebook_.trellis
+    assert not (tmp_path / "model" / "learners.skops").exists()
+    if learner != "arow":
+        assert again.learner.fit_intercept
+        return
+    assert again.partial_fit(X, y).score(X, y) > 0.5
+
+
+def test_a_vectorizer_and_a_class_tree_travel_with_the_model(tmp_path):
+    texts = ["red apple", "green apple", "blue sky", "grey sky", "fast car", "slow car"]
+    vectorizer = TextVectorizer().fit(texts)
+    X, y = vectorizer.transform(texts), ["fruit", "fruit", "weather", "weather", "traffic", "traffic"]
+    edges = [("all", "nature"), ("all", "traffic"), ("nature", "fruit"), ("nature", "weather")]
+    classifier = TrellisClassifier(taxonomy=edges, random_state=0).fit(X, y)
+    folder = save_model(classifier, tmp_path / "model", model_input=ModelInput(vectorizer, {"index_base": 1}))
+    again = load_input(folder)
+    assert again.encoding == {"index_base": 1}
+    assert (again.vectorizer.transform(texts) != X).nnz == 0
+    tree = load_model(folder).class_distances_.tree
+    assert tree.path_length(0, 2) == classifier.class_distances_.tree.path_length(0, 2)
+    assert load_input(save_model(classifier, tmp_path / "bare")).vectorizer is None
+
+
+def test_a_pruned_model_is_smaller_and_comes_back_exactly(digits, tmp_path):
+    X, y = digits
+    model = TrellisClassifier(3, random_state=0).fit(X, y).model_
+    pruned = replace(model, bits=model.bits.sparse(0.05))
+    again = load_model(save_model(pruned, tmp_path / "model"))
+    np.testing.assert_array_equal(again.margins(X), pruned.margins(X))
+
+
+def test_a_model_without_an_estimator_around_it(digits, tmp_path):
+    X, y = digits
+    model = ECOCClassifier(RidgeClassifier(), n_bits=5, random_state=0).fit(X, y).model_
+    again = load_model(save_model(model, tmp_path / "model"))
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+def test_a_loaded_classifier_can_be_fitted_again(saved, digits):
+    X, y = digits
+    again = load_model(saved).fit(X, y)
+    assert again.score(X, y) > 0.5
+
+
+def test_arrays_are_memory_mapped(saved):
+    matrix = load_model(saved).codebook_.matrix
+    assert matrix is not None
+    from codekin.storage.files import read_arrays
+
+    arrays = read_arrays(saved / "arrays.safetensors")
+    assert all(isinstance(array.base, np.memmap) or isinstance(array, np.memmap) for array in arrays.values())
+
+
+def test_saving_again_replaces_a_model_and_nothing_else(saved, digits, tmp_path):
+    X, y = digits
+    classifier = ECOCClassifier(RidgeClassifier(), n_bits=7, random_state=1).fit(X, y)
+    save_model(classifier, saved)
+    assert load_model(saved).codebook_.n_bits == 7
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "mine.txt").write_text("keep")
+    with pytest.raises(FileExistsError, match="is not a model folder"):
+        save_model(classifier, tmp_path / "notes")
+    assert (tmp_path / "notes" / "mine.txt").read_text() == "keep"
+
+
+def test_a_failed_save_leaves_the_old_model_and_no_debris(saved, digits, tmp_path, monkeypatch):
+    X, y = digits
+    classifier = ECOCClassifier(RidgeClassifier(), n_bits=7, random_state=1).fit(X, y)
+
+    def fail(*args, **kwargs):
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr("safetensors.numpy.save_file", fail)
+    with pytest.raises(OSError, match="No space left"):
+        save_model(classifier, saved)
+    assert load_model(saved).codebook_.n_bits == 6
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+@pytest.mark.parametrize("name", ["model.json", "arrays.safetensors", "learners.skops"])
+@pytest.mark.parametrize("harm", ["missing", "truncated", "empty", "flipped", "foreign"])
+def test_a_harmed_folder_gets_one_clear_sentence(name, harm, saved):
+    path = saved / name
+    content = path.read_bytes()
+    if harm == "missing":
+        path.unlink()
+    elif harm == "truncated":
+        path.write_bytes(content[: len(content) // 2])
+    elif harm == "empty":
+        path.write_bytes(b"")
+    elif harm == "flipped":
+        middle = len(content) // 2
+        path.write_bytes(content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :])
+    else:
+        path.write_bytes(b"PK\x03\x04 something else altogether")
+    with pytest.raises(ModelFolderError, match=name):
+        load_model(saved)
+
+
+def rewritten(saved, **changes):
+    """The description with changes and a checksum that fits them, as a forger would make it."""
+    from codekin.storage.files import _description_checksum
+
+    path = saved / "model.json"
+    description = {**json.loads(path.read_text()), **changes}
+    description["sha256"] = _description_checksum(description)
+    path.write_text(json.dumps(description))
+
+
+def test_an_edited_description_is_noticed(saved):
+    path = saved / "model.json"
+    path.write_text(path.read_text().replace('"squared"', '"hinge"'))
+    with pytest.raises(ModelFolderError, match="model.json was changed after it was written"):
+        load_model(saved)
+
+
+def test_a_later_format_and_a_missing_part_are_named(saved):
+    rewritten(saved, format_version=99)
+    with pytest.raises(ModelFolderError, match="format version 99; codekin .* reads version 1"):
+        load_model(saved)
+    rewritten(saved, format_version=1, bits={})
+    with pytest.raises(ModelFolderError, match="missing or misplaced"):
+        load_model(saved)
+
+
+def test_a_folder_that_is_no_model(tmp_path):
+    with pytest.raises(ModelFolderError, match="has no model.json"):
+        load_model(tmp_path)
+
+
+class Hostile:
+    def __reduce__(self):
+        return (print, ("hacked",))
+
+
+def test_a_pickle_in_the_place_of_a_file_is_not_executed(saved, capsys):
+    for name in ("learners.skops", "arrays.safetensors", "model.json"):
+        harmed = (saved / name).read_bytes()
+        (saved / name).write_bytes(pickle.dumps(Hostile()))
+        with pytest.raises(ModelFolderError):
+            load_model(saved)
+        (saved / name).write_bytes(harmed)
+    assert "hacked" not in capsys.readouterr().out
+
+
+def test_types_from_elsewhere_are_refused_until_trusted(saved):
+    from codekin.storage.files import _sha256
+
+    path = saved / "learners.skops"
+    with zipfile.ZipFile(path) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    files["schema.json"] = files["schema.json"].replace(b"sklearn.linear_model._ridge", b"os.path_of_evil")
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    rewritten(
+        saved,
+        files={
+            **json.loads((saved / "model.json").read_text())["files"],
+            "learners.skops": {"bytes": path.stat().st_size, "sha256": _sha256(path)},
+        },
+    )
+    with pytest.raises(ModelFolderError, match="not trusted: os.path_of_evil.RidgeClassifier"):
+        load_model(saved)
+
+
+def test_a_loss_given_as_a_function_cannot_be_saved(digits, tmp_path):
+    X, y = digits
+    classifier = ECOCClassifier(RidgeClassifier(), n_bits=5, loss=lambda z: np.maximum(0, 1 - z), random_state=0).fit(
+        X, y
+    )
+    with pytest.raises(ValueError, match="loss given as a function cannot be saved"):
+        save_model(classifier, tmp_path / "model")
+    assert not (tmp_path / "model").exists()
