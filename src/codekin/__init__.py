@@ -1,5 +1,49 @@
-"""Error-correcting output codes in which similar classes get similar codewords."""
+"""Error-correcting output codes in which similar classes get similar codewords.
+
+The names below are imported when they are first used, so that ``import codekin`` costs next to nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from codekin._version import __version__
 
-__all__ = ["__version__"]
+if TYPE_CHECKING:
+    from codekin.class_trees import ClassTree
+    from codekin.coding import Assignment, Codebook
+    from codekin.estimators import ECOCClassifier, TrellisClassifier
+    from codekin.model import CodedModel
+    from codekin.storage import load_model, save_model
+
+_HOME = {
+    "Assignment": "codekin.coding",
+    "ClassTree": "codekin.class_trees",
+    "Codebook": "codekin.coding",
+    "CodedModel": "codekin.model",
+    "ECOCClassifier": "codekin.estimators",
+    "TrellisClassifier": "codekin.estimators",
+    "load_model": "codekin.storage",
+    "save_model": "codekin.storage",
+}
+
+__all__ = [
+    "Assignment",
+    "ClassTree",
+    "Codebook",
+    "CodedModel",
+    "ECOCClassifier",
+    "TrellisClassifier",
+    "__version__",
+    "load_model",
+    "save_model",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    raise AttributeError(f"module 'codekin' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -54,7 +54,7 @@ def presets():
             if name not in ("dense_random", "given")
         ),
         ECOCClassifier(DecisionTreeClassifier(), loss="hamming", class_distances="learnability", random_state=0),
-        ECOCClassifier(learner, calibrate="holdout", assignment="random", random_state=0),
+        ECOCClassifier(learner, assignment="random", random_state=0),
         ECOCClassifier(GaussianNB(), codebook="sparse_random", weighted_decoding=True, random_state=0),
     ]
 
@@ -260,13 +260,14 @@ def test_probabilities_sum_to_one_and_agree_with_logistic_predictions(calibrate,
 
 def test_calibration_brings_confidence_closer_to_accuracy(digits):
     X, y = digits
-    errors = {}
-    for calibrate in (None, "cv", "holdout"):
-        tree = DecisionTreeClassifier(min_samples_leaf=3)
-        classifier = ECOCClassifier(tree, n_bits=33, calibrate=calibrate, random_state=0).fit(X[::2], y[::2])
-        errors[calibrate] = expected_calibration_error(classifier.predict_proba(X[1::2]), y[1::2])
-    assert errors["cv"] < errors[None] / 2
-    assert errors["holdout"] < errors[None] / 2
+    errors = {None: [], "cv": [], "holdout": []}
+    for calibrate, collected in errors.items():
+        for seed in range(3):
+            classifier = ECOCClassifier(GaussianNB(), n_bits=20, calibrate=calibrate, random_state=seed)
+            classifier.fit(X[::2], y[::2])
+            collected.append(expected_calibration_error(classifier.predict_proba(X[1::2]), y[1::2]))
+    assert np.mean(errors["cv"]) < np.mean(errors[None]) / 2
+    assert np.mean(errors["holdout"]) < np.mean(errors[None]) / 2
 
 
 def test_top_k_begins_with_the_prediction_and_follows_the_decision_function(few_digits):
