@@ -96,7 +96,9 @@ def test_results_do_not_depend_on_threads_blocks_or_memory_layout(monkeypatch):
     margins = np.random.default_rng(0).normal(size=(999, graph.n_edges))
     one = ShortestPathDecoder(graph, n_threads=1)
     decoded, (top, losses), partition = one.decode(margins), one.top_k(margins, 3), one.log_partition(margins)
-    monkeypatch.setattr(shortest_path, "BLOCK_BYTES", 2**12)
+    monkeypatch.setattr(shortest_path, "SAMPLES_PER_BLOCK", 7)
+    monkeypatch.setattr(shortest_path, "BLOCKS_PER_TASK", 3)
+    monkeypatch.setattr(shortest_path, "LOSS_BYTES", 2**10)
     for given_margins in (margins, np.asfortranarray(margins)):
         four = ShortestPathDecoder(graph, n_threads=4)
         np.testing.assert_array_equal(four.decode(given_margins), decoded)

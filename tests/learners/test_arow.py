@@ -1,5 +1,7 @@
 """AROW as a learner of bits: what its options promise, and that memory and threads do not change its results."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -102,6 +104,28 @@ def test_training_in_column_blocks_changes_nothing(samples, coding_matrix, optio
     np.testing.assert_array_equal(in_blocks.bias, at_once.bias)
     if has_validation:
         np.testing.assert_array_equal(seen[:3], seen[3:])
+
+
+@pytest.mark.parametrize("options", [{}, {"average": True}])
+@pytest.mark.parametrize("has_validation", [False, True])
+@pytest.mark.parametrize("share", [1.0, 0.75])
+def test_training_takes_the_memory_it_says_and_the_result_half_a_plain_state(options, has_validation, share):
+    n_features, n_bits = 20_000, 64
+    X = sparse.random_array(
+        (50, n_features), density=1e-3, rng=np.random.default_rng(0), format="csr", dtype=np.float32
+    )
+    matrix = np.random.default_rng(0).choice(np.array([-1, 1], dtype=np.int8), size=(50, n_bits))
+    validation = Validation(X[:2], lambda margins: 0.0) if has_validation else None
+    cell = 4 * n_features * n_bits
+    max_memory = int(share * cell * (2 + has_validation + options.get("average", False)))
+    AROW(n_epochs=2).fit_bits(X, np.arange(50), matrix)  # what is compiled and imported is not the training's
+    tracemalloc.start()
+    bits = AROW(n_epochs=2, max_memory=max_memory, **options).fit_bits(X, np.arange(50), matrix, validation=validation)
+    left, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert bits.weights.shape == (n_features, n_bits)
+    assert peak < max_memory + 2**20
+    assert left < cell + 2**19
 
 
 def test_too_little_memory_is_refused_with_the_arithmetic(samples, coding_matrix, monkeypatch):

@@ -22,8 +22,11 @@ from codekin.decoding.losses import STABLE_UNITS, Loss, LossLike, get_loss
 from codekin.decoding.minimum_loss import as_margins, check_k
 from codekin.threads import run_blocks
 
-BLOCK_BYTES = 2**18
-"""What the edge lengths of one block of samples may take, so that losses are computed in a core's own cache."""
+SAMPLES_PER_BLOCK = 256
+"""How many samples the kernels get at a time: enough for their inner loops."""
+LOSS_BYTES = 2**16
+"""What an array of the loss's evaluation may take: its intermediate results stay in the first levels of cache."""
+BLOCKS_PER_TASK = 16
 SINGLE_PRECISION_FROM = 10**6
 """From this many margins on, deciding the clear cases in single precision is worth its start-up time."""
 
@@ -81,15 +84,12 @@ class ShortestPathDecoder:
         return None if self.assignment is None else self.assignment.class_of_codeword(self.n_classes)
 
     def _classes(self, paths: NDArray[Any]) -> IntArray:
-        return paths.astype(np.intp) if self._class_of_path is None else self._class_of_path[paths]
+        ranks = paths.astype(np.intp)
+        return ranks if self._class_of_path is None else self._class_of_path[ranks]
 
     @property
     def _max_path_edges(self) -> int:
         return len(self.trellis.digits) + 1
-
-    def _block(self, itemsize: int) -> int:
-        """How many samples a block has."""
-        return int(max(BLOCK_BYTES // (itemsize * self.trellis.n_edges) // 16 * 16, 64))
 
     def _lengths(self, f: Margins) -> Margins:
         """L(f) - L(-f) for every margin."""
@@ -107,37 +107,49 @@ class ShortestPathDecoder:
         ndarray of shape (n_samples,)
         """
         margins = as_margins(margins, self.trellis.n_edges)
-        fits_single = self.n_classes <= np.iinfo(np.int32).max and self._loss.is_stable
-        if margins.size < SINGLE_PRECISION_FROM or not fits_single:
-            return self._classes(self._shortest_paths(margins, np.float64, np.int64)[0])
-        paths, leads = self._shortest_paths(margins, np.float32, np.int32)
+        if margins.size < SINGLE_PRECISION_FROM or self.n_classes > 2**24 or not self._loss.is_stable:
+            return self._classes(self._shortest_paths(margins, np.float64)[0])
+        paths, leads = self._shortest_paths(margins, np.float32)
         # Single precision decides only where the best path leads by more than rounding can account for; the others,
         # few unless there are true ties, are decoded again.
         doubtful = np.flatnonzero(~(leads > 0))
-        paths[doubtful] = self._shortest_paths(margins[doubtful], np.float64, np.int64)[0]
+        paths[doubtful] = self._shortest_paths(margins[doubtful], np.float64)[0]
         return self._classes(paths)
 
-    def _shortest_paths(self, margins: Margins, precision: Any, rank_type: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The shortest path of each sample, and by how much it leads the next one beyond the rounding error."""
+    def _shortest_paths(self, margins: Margins, precision: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The shortest path of each sample, and by how much it leads the next one beyond the rounding error.
+
+        Paths are numbers of the given precision, which is exact for the first 2**24 or 2**53 of them.
+        """
         from codekin.kernels.paths import cheapest_paths
 
         trellis = self.trellis
-        offsets = trellis.edge_offsets.astype(rank_type)
-        paths = np.empty(len(margins), dtype=rank_type)
-        leads = np.empty(len(margins), dtype=precision)
+        offsets = trellis.edge_offsets.astype(precision)
+        paths, leads = np.empty((2, len(margins)), dtype=precision)
 
         def fill(start: int, stop: int) -> None:
-            f = np.empty((trellis.n_edges, stop - start), dtype=precision)
-            np.copyto(f, margins[start:stop].T, casting="same_kind")
-            lengths = self._lengths(f)
-            totals = np.empty(stop - start, dtype=precision)
-            cheapest_paths(
-                lengths, trellis.width, trellis.digits, offsets, paths[start:stop], totals, leads[start:stop]
-            )
-            leads[start:stop] -= self._rounding_error(lengths)
+            # One array for all blocks: memory that comes fresh from the system is slower than the work on it.
+            buffer = np.empty((trellis.n_edges, SAMPLES_PER_BLOCK), dtype=precision)
+            totals = np.empty(SAMPLES_PER_BLOCK, dtype=precision)
+            for first in range(start, stop, SAMPLES_PER_BLOCK):
+                block = slice(first, min(first + SAMPLES_PER_BLOCK, stop))
+                lengths = self._lengths_by_edge(margins[block], buffer)
+                n = lengths.shape[1]
+                cheapest_paths(lengths, trellis.width, trellis.digits, offsets, paths[block], totals[:n], leads[block])
+                leads[block] -= self._rounding_error(lengths)
 
-        run_blocks(fill, len(margins), block=self._block(np.dtype(precision).itemsize), n_threads=self.n_threads)
+        run_blocks(fill, len(margins), block=SAMPLES_PER_BLOCK * BLOCKS_PER_TASK, n_threads=self.n_threads)
         return paths, leads
+
+    def _lengths_by_edge(self, margins: Margins, buffer: NDArray[Any]) -> NDArray[Any]:
+        """The lengths of the edges, (n_edges, n_samples), in the memory of the buffer and in its precision."""
+        n_edges, n_samples = len(buffer), len(margins)
+        lengths = buffer if n_samples == buffer.shape[1] else buffer.ravel()[: n_edges * n_samples].reshape(n_edges, -1)
+        n_rows = max(LOSS_BYTES // (n_edges * buffer.itemsize), 1)
+        for first in range(0, n_samples, n_rows):
+            rows = slice(first, first + n_rows)
+            lengths[:, rows] = self._lengths(margins[rows].astype(buffer.dtype, copy=False)).T
+        return lengths
 
     def _rounding_error(self, lengths: Margins) -> Margins:
         """How far the difference of two path lengths can be off, (n_samples,).
@@ -181,7 +193,7 @@ class ShortestPathDecoder:
             k_cheapest_paths(lengths, trellis.width, trellis.digits, offsets, paths[start:stop], losses[start:stop])
             losses[start:stop] += self._loss(-f).sum(axis=1, keepdims=True)
 
-        run_blocks(fill, len(margins), block=self._block(8), n_threads=self.n_threads)
+        run_blocks(fill, len(margins), block=SAMPLES_PER_BLOCK, n_threads=self.n_threads)
         return self._classes(paths), losses
 
     def class_losses(self, margins: Margins, classes: ArrayLike | None = None) -> FloatArray:
@@ -264,5 +276,5 @@ class ShortestPathDecoder:
             scores = np.ascontiguousarray(edge_scores[start:stop], dtype=np.float64)
             log_sum_over_paths(scores, trellis.width, trellis.digits, log_sums[start:stop])
 
-        run_blocks(fill, len(edge_scores), block=self._block(8), n_threads=self.n_threads)
+        run_blocks(fill, len(edge_scores), block=SAMPLES_PER_BLOCK, n_threads=self.n_threads)
         return log_sums

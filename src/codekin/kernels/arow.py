@@ -43,7 +43,7 @@ def arow_pass(indptr, indices, values, class_of_sample, codewords, r_of_sample, 
     n_bits = last - first
     one = np.float32(1)
     # The margins, then alpha * y; the confidences, then beta.
-    step, shrinkage = np.empty((2, n_bits), np.float32)
+    step, shrinkage = np.empty(n_bits, np.float32), np.empty(n_bits, np.float32)
     for t in range(len(order)):
         lateness = np.float32(n_steps + t)
         sample = order[t] % n_samples
@@ -68,8 +68,10 @@ def arow_pass(indptr, indices, values, class_of_sample, codewords, r_of_sample, 
             w1, v1 = state[f1, WEIGHT, first:last], state[f1, VARIANCE, first:last]
             w2, v2 = state[f2, WEIGHT, first:last], state[f2, VARIANCE, first:last]
             w3, v3 = state[f3, WEIGHT, first:last], state[f3, VARIANCE, first:last]
+            # Two loops rather than one: fewer arrays for LLVM to keep apart, which short rows feel.
             for j in range(n_bits):
                 step[j] = (((step[j] + x0 * w0[j]) + x1 * w1[j]) + x2 * w2[j]) + x3 * w3[j]
+            for j in range(n_bits):
                 shrinkage[j] = (((shrinkage[j] + q0 * v0[j]) + q1 * v1[j]) + q2 * v2[j]) + q3 * v3[j]
             p += 4
         while p < stop:
@@ -83,8 +85,8 @@ def arow_pass(indptr, indices, values, class_of_sample, codewords, r_of_sample, 
         for j in range(n_bits):
             y = np.float32(codeword[j])
             gap = one - y * step[j]
-            # y * y is 0 for a bit that ignores the class: neither weights nor variances move then.
-            beta = (y * y if gap > 0 else np.float32(0)) / (shrinkage[j] + r)
+            # No branches. y * y is 0 for a bit that ignores the class: neither weights nor variances move then.
+            beta = y * y * np.float32(gap > 0) / (shrinkage[j] + r)
             step[j] = y * (gap * beta)
             shrinkage[j] = beta
 

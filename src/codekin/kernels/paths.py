@@ -13,6 +13,9 @@ import math
 import numpy as np
 from numba import njit
 
+# Arrays that inner loops walk over are made one by one: unpacking a larger one gives views of which Numba no longer
+# knows that their elements lie side by side, and no vector instructions.
+
 
 @njit(cache=True, nogil=True)
 def cheapest_paths(costs, width, digits, offsets, ranks, totals, leads):
@@ -20,13 +23,13 @@ def cheapest_paths(costs, width, digits, offsets, ranks, totals, leads):
 
     Parameters
     ----------
-    costs : array of shape (n_edges, n_samples)
+    costs : float array of shape (n_edges, n_samples)
         The samples lie beside each other so that the inner loops run over them.
     width : int
-    digits : array of shape (n_slices + 1,)
+    digits : int array of shape (n_slices + 1,)
     offsets : array of shape (n_edges,)
-        What an edge adds to the rank of a path.
-    ranks, totals, leads : arrays of shape (n_samples,)
+        What an edge adds to the rank of a path. Of the costs' type, which must hold every rank exactly.
+    ranks, totals, leads : arrays of shape (n_samples,), of the costs' type
         Receive the rank and the cost of the cheapest path, and how much more the second cheapest costs.
     """
     n_edges, n_samples = costs.shape
@@ -36,82 +39,56 @@ def cheapest_paths(costs, width, digits, offsets, ranks, totals, leads):
     first_final = first_end + width * top
     first_shortcut = n_edges
 
-    # From each vertex to the sink: the cost of the best path, and that of the second best for two slices at a time.
-    best = np.full((n_slices, width, n_samples), np.inf, costs.dtype)
-    second = np.full((2, width, n_samples), np.inf, costs.dtype)
-    alone = np.full(n_samples, np.inf, costs.dtype)
+    # From each vertex of a slice to the sink: the cost of the best path, that of the second best, the best one's rank.
+    best = np.empty((width, n_samples), costs.dtype)
+    second, rank = np.empty_like(best), np.empty_like(best)
+    before_best, before_second, before_rank = np.empty_like(best), np.empty_like(best), np.empty_like(best)
+    # The end of a path: nothing more to pay, no second path, and a rank.
     nothing = np.zeros(n_samples, costs.dtype)
-    totals[:], leads[:] = np.inf, np.inf
+    never = np.full(n_samples, np.inf, costs.dtype)
+    its_rank = np.empty(n_samples, costs.dtype)
 
     for v in range(width):
+        best[v], second[v], rank[v] = np.inf, np.inf, 0
         for t in range(top):
+            its_rank[:] = t
             to_sink, length = costs[first_final + t], costs[first_end + t * width + v]
-            _offer(best[n_slices - 1, v], second[0, v], to_sink, alone, length)
+            _offer(best[v], second[v], rank[v], to_sink, never, its_rank, length)
+
     for i in range(n_slices - 1, -1, -1):
         first_shortcut -= digits[i]
         for v in range(digits[i]):
-            _offer(best[i, v], second[0, v], nothing, alone, costs[first_shortcut + v])
-        second[1] = np.inf
+            its_rank[:] = offsets[first_shortcut + v]
+            _offer(best[v], second[v], rank[v], nothing, never, its_rank, costs[first_shortcut + v])
+        n_before = width if i > 0 else 1
+        first_edge = width + (i - 1) * width * width if i > 0 else 0
         for v in range(width):
-            if i == 0:
-                _offer(totals, leads, best[0, v], second[0, v], costs[v])
-                continue
-            for u in range(width):
-                length = costs[width + ((i - 1) * width + u) * width + v]
-                _offer(best[i - 1, u], second[1, u], best[i, v], second[0, v], length)
-        second[0] = second[1]
+            rank[v] += offsets[first_edge + v]
+        for u in range(n_before):
+            before_best[u], before_second[u], before_rank[u] = np.inf, np.inf, 0
+            for v in range(width):
+                length = costs[first_edge + u * width + v]
+                _offer(before_best[u], before_second[u], before_rank[u], best[v], second[v], rank[v], length)
+        best, before_best = before_best, best
+        second, before_second = before_second, second
+        rank, before_rank = before_rank, rank
 
-    leads -= totals
-    _first_paths_of_cost(totals.copy(), best, costs, width, digits, offsets, ranks)
+    ranks[:] = rank[0]
+    totals[:] = best[0]
+    leads[:] = second[0] - best[0]
 
 
 @njit(cache=True, nogil=True)
-def _offer(best, second, onward, onward_second, length):
+def _offer(best, second, rank, onward, onward_second, onward_rank, length):
     """Offer a vertex of each sample the two best paths by way of a successor, ``length`` away."""
-    # No more arrays than these five: before LLVM makes vector instructions of a loop it wants to compare every array
-    # that is written with every other one, and it gives up beyond eight comparisons.
     for s in range(len(best)):
         former = best[s]
         cost = onward[s] + length[s]
+        # Arithmetic with a rank that is a float: of a conditional expression LLVM makes a branch that nobody can
+        # predict, and the loop takes seven times as long.
+        rank[s] += (onward_rank[s] - rank[s]) * (cost < former)
         second[s] = min(second[s], onward_second[s] + length[s], max(former, cost))
         best[s] = min(former, cost)
-
-
-@njit(cache=True, nogil=True)
-def _first_paths_of_cost(rest, best, costs, width, digits, offsets, ranks):
-    """Find the ranks of the first paths that cost ``rest``, from the source, by sums that are known to be equal.
-
-    ``rest`` becomes what the rest of a path costs, and NaN, which nothing equals, when the path has ended.
-    """
-    n_slices, _, n_samples = best.shape
-    top = digits[n_slices]
-    first_end = width + (n_slices - 1) * width * width
-    first_final = first_end + width * top
-    first_shortcut = first_final + top
-    vertex = np.zeros(n_samples, np.int64)
-    ranks[:] = 0
-    for i in range(n_slices + 1):
-        n_following = width if i < n_slices else top
-        for s in range(n_samples):
-            edge = 0 if i == 0 else width + ((i - 1) * width + vertex[s]) * width
-            found = n_following
-            for v in range(n_following - 1, -1, -1):
-                if i < n_slices:
-                    cost = best[i, v, s] + costs[edge + v, s]
-                else:
-                    cost = costs[first_final + v, s] + costs[first_end + v * width + vertex[s], s]
-                # Arithmetic instead of a branch that nobody can predict.
-                found += (v - found) * (cost == rest[s])
-            if found < n_following:
-                ranks[s] += offsets[edge + found] if i < n_slices else found
-                rest[s] = best[i, found, s] if i < n_slices else np.nan
-                vertex[s] = found
-            elif rest[s] == rest[s]:
-                # No successor has the rest, so the shortcut has, which comes last; or else the costs were no numbers.
-                if i > 0 and vertex[s] < digits[i - 1]:
-                    ranks[s] += offsets[first_shortcut - digits[i - 1] + vertex[s]]
-                rest[s] = np.nan
-        first_shortcut += digits[i]
 
 
 @njit(cache=True, nogil=True)
@@ -125,9 +102,10 @@ def largest_sizes(values, largest):
         Receives the result.
     """
     largest[:] = 0
-    for row in values:
+    for i in range(len(values)):
+        row = values[i]
         for s in range(len(largest)):
-            largest[s] = max(largest[s], abs(row[s]))
+            largest[s] = max(largest[s], row[s], -row[s])
 
 
 @njit(cache=True, nogil=True)
@@ -151,9 +129,9 @@ def k_cheapest_paths(costs, width, digits, offsets, ranks, totals):
     first_end = width + (n_slices - 1) * width * width
     first_final = first_end + width * top
 
-    best, before_best = np.empty((2, width, k))
-    rank, before_rank = np.empty((2, width, k), np.int64)
-    count, before_count = np.zeros((2, width), np.int64)
+    best, before_best = np.empty((width, k)), np.empty((width, k))
+    rank, before_rank = np.empty((width, k), np.int64), np.empty((width, k), np.int64)
+    count, before_count = np.empty(width, np.int64), np.empty(width, np.int64)
 
     for s in range(n_samples):
         row = costs[s]
@@ -224,7 +202,7 @@ def log_sum_over_paths(scores, width, digits, log_sums):
     top = digits[n_slices]
     first_end = width + (n_slices - 1) * width * width
     first_final = first_end + width * top
-    onward, before = np.empty((2, width))
+    onward, before = np.empty(width), np.empty(width)
     # Room for the terms of one vertex: as many as it has successors.
     terms = np.empty(max(width, top))
 

@@ -348,6 +348,7 @@ class _Fit:
                 if epoch == n_epochs:
                     bits.weights(out=weights[:, columns])
                 self._report(EpochReport(epoch, n_epochs, block, len(blocks), seconds))
+            del bits  # before the next block asks for memory
 
 
 class _Stopping:
