@@ -33,14 +33,14 @@ def test_sparse_weights_give_the_product_to_the_last_bit():
 
 
 @pytest.mark.parametrize("threshold", [0.0, 0.5, 9.0])
-def test_large_weights_are_those_of_at_least_the_threshold(threshold):
+def test_large_weights_are_those_above_the_threshold(threshold):
     weights = np.round(np.random.default_rng(0).normal(size=(6, 9)), 1).astype(np.float32)
     weights[0, 0], weights[1, 1] = 0.0, np.float32(0.5)
-    expected = sparse.csr_array(np.where(np.abs(weights) >= np.float32(threshold), weights, 0))
+    expected = sparse.csr_array(np.where(np.abs(weights) > threshold, weights, 0))
     counts = np.empty(6, dtype=np.int64)
-    count_large(weights, np.float32(threshold), counts)
+    count_large(weights, threshold, counts)
     kept_bits, kept = np.empty(counts.sum(), dtype=np.int32), np.empty(counts.sum(), dtype=np.float32)
-    keep_large(weights, np.float32(threshold), kept_bits, kept)
+    keep_large(weights, threshold, kept_bits, kept)
     np.testing.assert_array_equal(counts, np.diff(expected.indptr))
     np.testing.assert_array_equal(kept_bits, expected.indices)
     np.testing.assert_array_equal(kept, expected.data)

@@ -55,7 +55,7 @@ def test_64_bit_indices_will_do(X, bits):
 
 
 def test_sparse_bits_have_the_margins_of_the_thresholded_weights(X, bits):
-    kept = np.where(np.abs(bits.weights) >= 1.0, bits.weights, 0)
+    kept = np.where(np.abs(bits.weights) > 1.0, bits.weights, 0)
     expected = LinearBits(kept, bits.bias)
     pruned = bits.sparse(1.0)
     assert pruned.weights.nnz == np.count_nonzero(kept)
@@ -77,6 +77,13 @@ def test_pruning_makes_a_model_smaller_where_most_weights_do_not_matter(X, bits)
     pruned = bits.pruned(Validation(X, lambda margins: float((np.sign(margins) == signs).mean())), max_loss=0.05)
     assert isinstance(pruned, SparseLinearBits)
     assert pruned.weights.nnz < bits.weights.size / 2
+    assert pruned.nbytes < bits.nbytes
+
+
+def test_a_pruned_model_is_smaller_also_where_many_weights_have_the_same_size(X):
+    weights = np.where(np.random.default_rng(0).random((50, 8)) < 0.3, 2.0, 1.0)
+    bits = LinearBits(weights, np.zeros(8))
+    pruned = bits.pruned(Validation(X, lambda margins: 1.0))
     assert pruned.nbytes < bits.nbytes
 
 

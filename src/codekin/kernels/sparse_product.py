@@ -66,7 +66,7 @@ def sparse_times_sparse(indptr, indices, values, weight_indptr, weight_bits, wei
 
 @njit(cache=True, nogil=True)
 def count_large(weights, threshold, counts):
-    """Count the weights of each feature whose size is at least the threshold and not zero.
+    """Count the weights of each feature that are larger than the threshold in size.
 
     Parameters
     ----------
@@ -78,8 +78,7 @@ def count_large(weights, threshold, counts):
     for f in range(n_features):
         count = 0
         for j in range(n_bits):
-            size = abs(weights[f, j])
-            count += 1 if size >= threshold and size > 0 else 0
+            count += abs(weights[f, j]) > threshold
         counts[f] = count
 
 
@@ -98,8 +97,7 @@ def keep_large(weights, threshold, kept_bits, kept):
     q = 0
     for f in range(n_features):
         for j in range(n_bits):
-            size = abs(weights[f, j])
-            if size >= threshold and size > 0:
+            if abs(weights[f, j]) > threshold:
                 kept_bits[q] = j
                 kept[q] = weights[f, j]
                 q += 1

@@ -112,7 +112,7 @@ class LinearBits:
         Parameters
         ----------
         threshold : float, default=0.0
-            Weights of a smaller size are dropped; zeros always are.
+            Weights of this size or a smaller one are dropped.
 
         Returns
         -------
@@ -145,7 +145,7 @@ class LinearBits:
         Returns
         -------
         SparseLinearBits or LinearBits
-            This very model when it cannot lose half of its weights, below which a sparse one is no smaller.
+            This very model when it cannot lose the half of its weights from which on a sparse one is smaller.
         """
         lowest = validation.score(self.margins(validation.X)) - max_loss
         thresholds = self._thresholds(KEPT_SHARES)
@@ -158,10 +158,13 @@ class LinearBits:
                 best, accepted = candidate, middle
             else:
                 refused = middle
-        return best
+        return best if best.nbytes < self.nbytes else self
 
     def _thresholds(self, shares: NDArray[np.float64]) -> list[float]:
-        """The sizes above which these shares of the weights lie, from evenly spaced ones if there are too many."""
+        """The sizes above which at most these shares of the weights lie, judged by evenly spaced ones.
+
+        Features that occur once give all bits weights of the same size: such a group stays or goes together.
+        """
         flat = self.weights.ravel()
         sizes = np.abs(flat[:: max(1, flat.size // QUANTILE_SAMPLE)])
         return [float(size) for size in np.quantile(sizes, 1 - shares)] if sizes.size else []
