@@ -1,6 +1,7 @@
 """`import codekin` costs at most 0.15 s more than `import sklearn` alone.
 
-Both sides run in new processes, alternating, so that a change in the machine's load hits both.
+All sides run in new processes, alternating, so that a change in the machine's load hits all of them. The second pair
+is what a user of either library imports; it has no bar.
 """
 
 import statistics
@@ -10,6 +11,10 @@ import time
 
 ROUNDS = 15
 BAR_SECONDS = 0.15
+PAIRS = (
+    ("import sklearn", "import codekin"),
+    ("from sklearn.multiclass import OutputCodeClassifier", "from codekin import ECOCClassifier"),
+)
 
 
 def seconds(statement: str) -> float:
@@ -19,19 +24,21 @@ def seconds(statement: str) -> float:
 
 
 def main() -> int:
-    statements = ("import sklearn", "import codekin")
+    statements = [statement for pair in PAIRS for statement in pair]
     for statement in statements:  # the first time also reads the disk and writes byte code
         seconds(statement)
     times: dict[str, list[float]] = {statement: [] for statement in statements}
     for _ in range(ROUNDS):
         for statement in statements:
             times[statement].append(seconds(statement))
-    base, ours = (statistics.median(times[statement]) for statement in statements)
-    print(f"import sklearn   median of {ROUNDS}: {base:.3f} s")
-    print(f"import codekin   median of {ROUNDS}: {ours:.3f} s   ratio {ours / base:.2f}")
-    met = ours - base <= BAR_SECONDS
-    print(f"difference {ours - base:+.3f} s; bar {BAR_SECONDS} s: {'met' if met else 'MISSED'}")
-    return 0 if met else 1
+    medians = {statement: statistics.median(values) for statement, values in times.items()}
+    for theirs, ours in PAIRS:
+        print(f"{medians[theirs]:.3f} s  {theirs}")
+        print(f"{medians[ours]:.3f} s  {ours}   ratio {medians[ours] / medians[theirs]:.2f}")
+    difference = medians[PAIRS[0][1]] - medians[PAIRS[0][0]]
+    is_met = difference <= BAR_SECONDS
+    print(f"difference of the first pair {difference:+.3f} s, at most {BAR_SECONDS} s: {'met' if is_met else 'MISSED'}")
+    return 0 if is_met else 1
 
 
 if __name__ == "__main__":

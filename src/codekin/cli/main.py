@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from codekin._version import __version__
+from codekin.cli.demo import demo
 
 EXIT_FAILED = 1
 
@@ -26,6 +27,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.command()(demo)
 
 
 @dataclass

@@ -81,7 +81,24 @@ class AROWBits:
     def begun(
         cls, n_features: int, n_bits: int, *, is_averaged: bool, has_bias: bool, n_threads: int | None
     ) -> AROWBits:
-        """Weights 0, variances 1, before the first step; ``n_features`` counts the one of the bias."""
+        """Weights 0, variances 1, before the first step.
+
+        Parameters
+        ----------
+        n_features : int
+            How many features there are, the one of the bias included.
+        n_bits : int
+        is_averaged : bool
+            Whether the sum of all weights is kept as well.
+        has_bias : bool
+            Whether the last feature is the bias.
+        n_threads : int, optional
+            How many threads to use; by default, as many as there are processors.
+
+        Returns
+        -------
+        AROWBits
+        """
         state = np.zeros((n_features, 3 if is_averaged else 2, n_bits), dtype=np.float32)
         state[:, 1] = 1
         return cls(state, 0, has_bias, n_threads)
@@ -106,7 +123,21 @@ class AROWBits:
         return replace(self, state=self.state.copy())
 
     def learned(self, samples: Samples, codewords: CodingMatrix, order: NDArray[np.int64]) -> AROWBits:
-        """The bits after one pass. Their state is changed in place: the bits before it are no more."""
+        """The bits after one pass. Their state is changed in place: the bits before it are no more.
+
+        Parameters
+        ----------
+        samples : Samples
+            What to learn from.
+        codewords : array of shape (n_classes, n_bits)
+            The codeword of each class.
+        order : array of shape (n_steps,)
+            The samples in the order in which they are seen.
+
+        Returns
+        -------
+        AROWBits
+        """
         from codekin.kernels.arow import arow_pass
 
         rows = samples.rows

@@ -1,0 +1,44 @@
+import json
+
+import pytest
+
+import codekin.demo
+from codekin.cli.main import main
+from codekin.demo import run_demo
+
+
+@pytest.fixture(scope="module")
+def result():
+    return run_demo(n_draws=2, is_quick=True)
+
+
+@pytest.fixture
+def demo(result, monkeypatch, tmp_path, capsys):
+    """A function: the exit code and what was printed by ``codekin demo`` with the given options."""
+    monkeypatch.setattr(codekin.demo, "run_demo", lambda **options: result)
+
+    def run(*options):
+        code = main(["demo", "--quick", "--output", str(tmp_path / "demo"), *options])
+        return code, capsys.readouterr()
+
+    return run
+
+
+def test_the_last_line_is_the_page(demo, tmp_path):
+    code, shown = demo()
+    assert code == 0
+    assert shown.out.splitlines()[-1] == str(tmp_path / "demo" / "index.html")
+    assert (tmp_path / "demo" / "index.html").exists()
+    assert "dense_random" in shown.out
+
+
+def test_json_is_all_that_is_printed_when_asked_for(demo, result):
+    _, shown = demo("--json")
+    assert json.loads(shown.out) == result.as_dict()
+
+
+@pytest.mark.parametrize("options", [("--draws", "1"), ("--n-jobs", "0")])
+def test_numbers_that_make_no_sense_are_refused(options, demo):
+    code, shown = demo(*options)
+    assert code == 2
+    assert shown.out == ""

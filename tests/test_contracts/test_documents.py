@@ -1,0 +1,82 @@
+"""What the documents say is true: their examples run, their links lead somewhere, the README's map is the code's."""
+
+import doctest
+import gzip
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FENCE = re.compile(r"^```(\w+)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def fenced(document: Path, *languages: str) -> list[str]:
+    """The blocks of a document in one of the languages, each moved down to its line so that errors point at it."""
+    text = document.read_text(encoding="utf-8")
+    return [
+        "\n" * text[: match.start(2)].count("\n") + match[2] for match in FENCE.finditer(text) if match[1] in languages
+    ]
+
+
+def prose(document: Path) -> str:
+    return re.sub(r"`[^`\n]*`", "", FENCE.sub("", document.read_text(encoding="utf-8")))
+
+
+def name_of(document: Path) -> str:
+    return str(document.relative_to(ROOT))
+
+
+# What examples call the reader's own files.
+SVMLIGHT = b"0 1:1.0 3:0.5\n1 2:2.0\n2 1:0.5 2:0.5\n0 1:1.5\n1 2:1.0 3:0.1\n2 1:0.4 2:0.6\n"
+FILES_OF_THE_READER = {
+    "train.svm.gz": SVMLIGHT,
+    "test.svm.gz": SVMLIGHT,
+    "huge.svm.gz": SVMLIGHT * 10,
+    "taxonomy.txt": b"root upper\nupper 0\nupper 1\nroot 2\n",
+}
+
+WITH_EXAMPLES = [document for document in DOCUMENTS if fenced(document, "python", "pycon")]
+
+
+@pytest.mark.parametrize("document", WITH_EXAMPLES, ids=name_of)
+def test_examples_run_from_top_to_bottom(document, tmp_path, monkeypatch):
+    for name, content in FILES_OF_THE_READER.items():
+        (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    monkeypatch.chdir(tmp_path)
+    namespace = {"__name__": "__main__"}
+    for block in fenced(document, "python", "pycon"):
+        if ">>>" in block:
+            example = doctest.DocTestParser().get_doctest(block, namespace, name_of(document), str(document), 0)
+            results = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(example, clear_globs=False)
+            namespace.update(example.globs)
+            assert results.failed == 0
+        else:
+            exec(compile(block, str(document), "exec"), namespace)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+def test_links_lead_to_files(document):
+    for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", prose(document)):
+        if not re.match(r"[a-z]+:", target):
+            assert (document.parent / target).exists(), f"{name_of(document)} links to {target}"
+
+
+def test_the_map_of_the_readme_is_the_code():
+    (diagram,) = fenced(ROOT / "README.md", "text")
+    listed = re.findall(r"^( *)(\S+)", diagram.lstrip("\n"), re.MULTILINE)
+    inside = {name.rstrip("/") for indent, name in listed if indent}
+    outside = {name for indent, name in listed if not indent}
+    package = ROOT / "src" / "codekin"
+    found = {path.name for path in package.iterdir() if not path.name.startswith(("_", "py.typed"))}
+    assert inside == found
+    assert all((ROOT / name).exists() for name in outside)
+
+
+def test_the_list_of_make_targets_in_contributing_is_true():
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = set(re.findall(r"^make ([a-z]+)", (ROOT / "CONTRIBUTING.md").read_text(), re.MULTILINE))
+    named |= set(re.findall(r"^make ([a-z]+)", (ROOT / "README.md").read_text(), re.MULTILINE))
+    assert named <= targets
