@@ -1,13 +1,16 @@
-"""A file appears whole or not at all, whatever interrupts the writing of it."""
+"""Files that appear whole or not at all, whatever interrupts the writing of them, and their checksums."""
 
 from __future__ import annotations
 
+import gzip
+import hashlib
 import os
 import secrets
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO, BinaryIO, cast
 
 
 @contextmanager
@@ -48,3 +51,45 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         partial.replace(target)
     finally:
         partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def output_stream(target: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """A binary stream to a file or to the standard output.
+
+    Parameters
+    ----------
+    target : path or "-"
+        ``"-"`` is the standard output. A file is written by :func:`whole_file`, zipped if its name ends with ``.gz``,
+        and always the same bytes for the same content.
+
+    Yields
+    ------
+    binary stream
+    """
+    if str(target) == "-":
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+    elif Path(target).suffix == ".gz":
+        # Without a name and a time in it, the same content gives the same bytes.
+        with whole_file(target) as raw, gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as zipped:
+            yield cast(IO[bytes], zipped)
+    else:
+        with whole_file(target) as raw:
+            yield raw
+
+
+def sha256(path: str | os.PathLike[str]) -> str:
+    """The SHA-256 checksum of a file, in hexadecimal digits.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Returns
+    -------
+    str
+    """
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

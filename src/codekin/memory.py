@@ -1,8 +1,9 @@
-"""How much memory there is, asked before it is needed."""
+"""How much memory there is, asked before it is needed, and sizes as people write them."""
 
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 MEMINFO = Path("/proc/meminfo")
@@ -42,6 +43,34 @@ def in_units(n_bytes: float) -> str:
             break
         n_bytes /= 1024
     return f"{n_bytes:.0f} B" if unit == "B" else f"{n_bytes:,.1f} {unit}"
+
+
+def in_bytes(text: str) -> int:
+    """A number of bytes as people write it.
+
+    Parameters
+    ----------
+    text : str
+        A number, perhaps with a unit: B, kB, MB, GB, TB (powers of 1,000) or KiB, MiB, GiB, TiB (powers of 1,024); case
+        does not matter, nor does a blank before it, and K, M, G, T are short for kB, MB, GB, TB.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> in_bytes("5MB"), in_bytes("1.5 GiB"), in_bytes("800")
+    (5000000, 1610612736, 800)
+    """
+    match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*(?:([kmgt]?)(i?)b|([kmgt]))?\s*", text, re.IGNORECASE)
+    if match is None or (match[3] and not match[2]):
+        raise ValueError(
+            f"A size must be a number of bytes, perhaps with a unit, like 800, 5MB or 1.5GiB. Got {text!r}."
+        )
+    prefix = (match[2] or match[4] or "").lower()
+    base = 1024 if match[3] else 1000
+    return int(float(match[1]) * base ** ["", "k", "m", "g", "t"].index(prefix))
 
 
 def _left_on_machine() -> int | None:

@@ -8,12 +8,45 @@ machine that does other work.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+_LIMIT: ContextVar[int | None] = ContextVar("thread_limit", default=None)
 
 
 def available_threads() -> int:
-    """How many processors this process may use."""
+    """How many processors this process may use; at most as many as :func:`limited_threads` allows."""
+    limit = _LIMIT.get()
+    return _processors() if limit is None else min(limit, _processors())
+
+
+@contextmanager
+def limited_threads(n_threads: int | None) -> Iterator[None]:
+    """Let everything within the block use so many threads at most, where it is not told otherwise.
+
+    Parameters
+    ----------
+    n_threads : int or None
+        The limit; None sets none.
+
+    Examples
+    --------
+    >>> with limited_threads(1):
+    ...     available_threads()
+    1
+    """
+    if n_threads is not None and n_threads < 1:
+        raise ValueError(f"The 'n_threads' parameter must be at least 1. Got {n_threads} instead.")
+    token = _LIMIT.set(n_threads)
+    try:
+        yield
+    finally:
+        _LIMIT.reset(token)
+
+
+def _processors() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -234,7 +234,7 @@ def test_a_pickle_in_the_place_of_a_file_is_not_executed(saved, capsys):
 
 
 def test_types_from_elsewhere_are_refused_until_trusted(saved):
-    from codekin.storage.files import _sha256
+    from codekin.files import sha256
 
     path = saved / "learners.skops"
     with zipfile.ZipFile(path) as archive:
@@ -247,7 +247,7 @@ def test_types_from_elsewhere_are_refused_until_trusted(saved):
         saved,
         files={
             **json.loads((saved / "model.json").read_text())["files"],
-            "learners.skops": {"bytes": path.stat().st_size, "sha256": _sha256(path)},
+            "learners.skops": {"bytes": path.stat().st_size, "sha256": sha256(path)},
         },
     )
     with pytest.raises(ModelFolderError, match="not trusted: os.path_of_evil.RidgeClassifier"):

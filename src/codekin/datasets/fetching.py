@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from codekin.datasets.home import data_home as home_folder
-from codekin.files import whole_file
+from codekin.files import sha256, whole_file
 
 Progress = Callable[[str, int, int | None], None]
 """Called with the name of a file, the bytes so far, and the bytes in all if they are known."""
@@ -160,7 +160,7 @@ def fetch(
     try:
         for file in known[name].files:
             target = folder / file.file_name
-            if not target.is_file() or _sha256(target) != file.sha256:
+            if not target.is_file() or sha256(target) != file.sha256:
                 _download(file, target, progress, timeout)
     finally:
         # An empty folder would look like a data set that is there.
@@ -196,8 +196,3 @@ def _download(file: RemoteFile, target: Path, progress: Progress | None, timeout
     except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError) as error:
         reason = getattr(error, "reason", error)
         raise ConnectionError(f"{file.url} cannot be downloaded: {reason}.") from None
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()

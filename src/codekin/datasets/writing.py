@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
 import re
-import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, cast
 
@@ -18,7 +15,7 @@ from codekin.datasets.options import ReadOptions
 from codekin.datasets.reading import FORMAT_OF_SUFFIX, iter_data, read_data
 from codekin.datasets.rows import shortened
 from codekin.datasets.samples import Data, SparseData, TextData
-from codekin.files import whole_file
+from codekin.files import output_stream
 
 WRITABLE_FORMATS = ("svmlight", "npz", "tsv")
 """The formats that can be written."""
@@ -60,7 +57,7 @@ def write_data(target: str | Path, data: Data | Iterable[Data], format: str = "a
         raise ValueError("An npz archive is written from one SparseData. Got texts or chunks instead.")
     chunks = [data] if isinstance(data, (SparseData, TextData)) else data
     n_written = 0
-    with _output(target) as stream:
+    with output_stream(target) as stream:
         for chunk in chunks:
             n_written += chunk.n_samples
             if format == "npz":
@@ -106,21 +103,6 @@ def convert_data(
         return write_data(target, read_data(source, source_format, n_features=n_features, options=options), "npz")
     chunks = iter_data(source, source_format, n_features=n_features, options=options)
     return write_data(target, chunks, target_format)
-
-
-@contextmanager
-def _output(target: str | Path) -> Iterator[IO[bytes]]:
-    """A stream to a file, zipped if its name says so, or to the standard output."""
-    if str(target) == "-":
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
-    elif Path(target).suffix == ".gz":
-        # Without a name and a time in it, the same samples give the same bytes.
-        with whole_file(target) as raw, gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as zipped:
-            yield cast(IO[bytes], zipped)
-    else:
-        with whole_file(target) as raw:
-            yield raw
 
 
 def _format_of(target: str | Path, format: str) -> str:

@@ -7,9 +7,11 @@ from typing import Any, Protocol
 import numpy as np
 
 from codekin.coding import CodingMatrix, FloatArray, IntArray, Margins
-from codekin.learners.arow import AROW, EpochReport
+from codekin.learners.arow import AROW
 from codekin.learners.arow_state import AROWBits
+from codekin.learners.arow_training import EpochReport, TrainingProgress
 from codekin.learners.calibration import CalibratedBits, calibrate_bits
+from codekin.learners.checkpoints import CheckpointError, Checkpoints
 from codekin.learners.independent import EstimatorBits, IndependentBits
 from codekin.learners.linear import LinearBits, SparseLinearBits, Validation
 
@@ -18,12 +20,15 @@ __all__ = [
     "AROWBits",
     "BitLearner",
     "CalibratedBits",
+    "CheckpointError",
+    "Checkpoints",
     "EpochReport",
     "EstimatorBits",
     "FittedBits",
     "IndependentBits",
     "LinearBits",
     "SparseLinearBits",
+    "TrainingProgress",
     "Validation",
     "calibrate_bits",
 ]

@@ -7,47 +7,21 @@ not influence each other, so the result is the same for any number of threads an
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from codekin.coding import CodingMatrix, FloatArray, IntArray
-from codekin.learners.arow_state import BITS_PER_CACHE_LINE, AROWBits, Samples, as_linear_bits, pass_order
-from codekin.learners.linear import CONSTANT_MARGIN, Float32Array, LinearBits, Validation
+from codekin.learners.arow_state import BITS_PER_CACHE_LINE, AROWBits, Samples, pass_order
+from codekin.learners.arow_training import EpochReport, Passes, TrainingProgress, Watchers
+from codekin.learners.checkpoints import Checkpoints
+from codekin.learners.linear import CONSTANT_MARGIN, LinearBits, Validation
 from codekin.memory import available_memory, in_units
 
 BYTES = np.dtype(np.float32).itemsize
-
-
-@dataclass(frozen=True, eq=False)
-class EpochReport:
-    """What there is to say after a pass over the samples.
-
-    Parameters
-    ----------
-    epoch, n_epochs : int
-        Which pass this was, from 1, and how many there will be at most.
-    block, n_blocks : int
-        Which block of columns it was for, from 1; one block when everything fits into memory.
-    seconds : float
-        How long it took.
-    score : float or None
-        The validation score, where it is known.
-    snapshot : callable or None
-        Returns the predictors as they are now, a copy; None while other blocks have yet to be trained.
-    """
-
-    epoch: int
-    n_epochs: int
-    block: int
-    n_blocks: int
-    seconds: float
-    score: float | None = None
-    snapshot: Callable[[], LinearBits] | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,6 +108,8 @@ class AROW:
         rng: np.random.Generator | int | None = None,
         validation: Validation | None = None,
         on_epoch: Callable[[EpochReport], None] | None = None,
+        progress: Callable[[TrainingProgress], None] | None = None,
+        checkpoints: Checkpoints | None = None,
     ) -> LinearBits:
         """Learn every column of the coding matrix.
 
@@ -154,6 +130,11 @@ class AROW:
             Scored after each pass; the weights with the best score are returned.
         on_epoch : callable, optional
             Called with an :class:`EpochReport` after each pass.
+        progress : callable, optional
+            Called with a :class:`TrainingProgress` several times a second.
+        checkpoints : Checkpoints, optional
+            Where to leave, after each pass but the last, what is needed to go on after an interruption. A training
+            that is resumed ends with the same predictors as one that was left alone.
 
         Returns
         -------
@@ -162,11 +143,18 @@ class AROW:
         samples = self._samples(X, class_index, coding_matrix, sample_weight)
         signs = _constant_signs(coding_matrix[samples.present_classes])
         codewords = np.where(signs == 0, coding_matrix, 0).astype(np.int8) if signs.any() else coding_matrix
-        # One seed for each pass, so that every block of columns can have the same orders.
-        seeds = [int(seed) for seed in np.random.default_rng(rng).integers(2**63, size=self.n_epochs)]
-        fit = _Fit(self, samples, codewords, seeds, validation, on_epoch)
-        blocks = self._column_blocks(samples.n_features, codewords.shape[1], validation)
-        bits = fit.at_once() if len(blocks) == 1 else fit.in_blocks(blocks)
+        passes = Passes(
+            samples,
+            codewords,
+            [int(seed) for seed in np.random.default_rng(rng).integers(2**63, size=self.n_epochs)],
+            lambda n_bits: self._begun(samples.n_features, n_bits),
+            self._order,
+            self.patience,
+            validation,
+            Watchers(on_epoch, progress, checkpoints),
+            self._settings,
+        )
+        bits = passes.fit(self._column_blocks(samples.n_features, codewords.shape[1], validation))
         bits.bias[signs != 0] = CONSTANT_MARGIN * signs[signs != 0]
         return bits
 
@@ -209,6 +197,12 @@ class AROW:
             )
         seed = int(np.random.default_rng(rng).integers(2**63))
         return begun.learned(samples, coding_matrix, self._order(samples.rows.n_rows, seed))
+
+    @property
+    def _settings(self) -> dict[str, Any]:
+        """What the result depends on, beside the number of passes and the samples with their weights."""
+        names = ("r", "shuffle", "fit_intercept", "average", "oversample", "patience")
+        return {name: getattr(self, name) for name in names}
 
     def _begun(self, n_features: int, n_bits: int) -> AROWBits:
         return AROWBits.begun(
@@ -270,111 +264,6 @@ class AROW:
         if n_columns > BITS_PER_CACHE_LINE:
             n_columns -= n_columns % BITS_PER_CACHE_LINE
         return [(first, min(first + n_columns, n_bits)) for first in range(0, n_bits, n_columns)]
-
-
-@dataclass(frozen=True, eq=False)
-class _Fit:
-    """One call of ``fit_bits``, everything checked."""
-
-    learner: AROW
-    samples: Samples
-    codewords: CodingMatrix
-    seeds: Sequence[int]
-    validation: Validation | None
-    on_epoch: Callable[[EpochReport], None] | None
-
-    @property
-    def n_epochs(self) -> int:
-        return len(self.seeds)
-
-    def _passes(self, columns: slice, n_epochs: int) -> Iterator[tuple[int, AROWBits, float]]:
-        """Number, bits and seconds of each pass over some columns."""
-        codewords = np.ascontiguousarray(self.codewords[:, columns])
-        bits = self.learner._begun(self.samples.n_features, codewords.shape[1])
-        for epoch, seed in enumerate(self.seeds[:n_epochs], start=1):
-            begin = time.perf_counter()
-            bits = bits.learned(self.samples, codewords, self.learner._order(self.samples.rows.n_rows, seed))
-            yield epoch, bits, time.perf_counter() - begin
-
-    def _report(self, report: EpochReport) -> None:
-        if self.on_epoch is not None:
-            self.on_epoch(report)
-
-    def at_once(self) -> LinearBits:
-        """All columns together; stops as soon as patience runs out."""
-        stopping = _Stopping(self.learner.patience)
-        best: Float32Array | None = None
-        for epoch, bits, seconds in self._passes(slice(None), self.n_epochs):
-            score = None
-            if self.validation is not None:
-                score = self.validation.score(bits.margins(self.validation.X))
-                stopping.add(score)
-                if stopping.is_best and epoch < self.n_epochs:
-                    best = bits.weights(out=best)
-            self._report(EpochReport(epoch, self.n_epochs, 1, 1, seconds, score, snapshot=bits.finished))
-            if stopping.is_over:
-                break
-        if best is None or stopping.is_best:
-            return bits.ended()
-        return as_linear_bits(best, bits.has_bias, bits.n_threads)
-
-    def in_blocks(self, blocks: Sequence[tuple[int, int]]) -> LinearBits:
-        """Some columns after the others, which gives the same result in less memory."""
-        n_bits = self.codewords.shape[1]
-        weights = np.empty((self.samples.n_features, n_bits), dtype=np.float32)
-        margins: list[Float32Array] = []
-        if self.validation is not None:
-            margins = [np.empty((self.validation.X.shape[0], n_bits), dtype=np.float32) for _ in self.seeds]
-        self._train_blocks(blocks, self.n_epochs, weights, margins)
-        if self.validation is not None:
-            stopping = _Stopping(self.learner.patience)
-            while not stopping.is_over and stopping.n_scores < self.n_epochs:
-                stopping.add(self.validation.score(margins[stopping.n_scores]))
-            if stopping.best_epoch < self.n_epochs:
-                # The best weights were not kept, but the orders are known, so they can be had again.
-                margins.clear()
-                self._train_blocks(blocks, stopping.best_epoch, weights, [])
-        return as_linear_bits(weights, self.learner.fit_intercept, self.learner.n_threads)
-
-    def _train_blocks(
-        self, blocks: Sequence[tuple[int, int]], n_epochs: int, weights: Float32Array, margins: list[Float32Array]
-    ) -> None:
-        """Fill in the final weights and, where asked for, the validation margins after each pass."""
-        for block, (first, last) in enumerate(blocks, start=1):
-            columns = slice(first, last)
-            for epoch, bits, seconds in self._passes(columns, n_epochs):
-                if margins and self.validation is not None:
-                    margins[epoch - 1][:, columns] = bits.margins(self.validation.X)
-                if epoch == n_epochs:
-                    bits.weights(out=weights[:, columns])
-                self._report(EpochReport(epoch, n_epochs, block, len(blocks), seconds))
-            del bits  # before the next block asks for memory
-
-
-class _Stopping:
-    """Which pass was the best, and whether it is time to stop."""
-
-    def __init__(self, patience: int) -> None:
-        self.patience = patience
-        self.n_scores = 0
-        self.n_below = 0
-        self.best_epoch = 0
-        self.best_score = -np.inf
-
-    def add(self, score: float) -> None:
-        self.n_scores += 1
-        if score > self.best_score or self.best_epoch == 0:
-            self.best_score, self.best_epoch = score, self.n_scores
-        self.n_below = self.n_below + 1 if score < self.best_score else 0
-
-    @property
-    def is_best(self) -> bool:
-        """Whether the last score is the best so far."""
-        return self.best_epoch == self.n_scores
-
-    @property
-    def is_over(self) -> bool:
-        return self.n_below >= self.patience
 
 
 def _constant_signs(codewords: CodingMatrix) -> CodingMatrix:

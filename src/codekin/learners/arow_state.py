@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,6 +18,8 @@ BITS_PER_THREAD = 160
 """Below this many bits a thread would spend more on walking over the samples than on learning."""
 BITS_PER_CACHE_LINE = 16
 FEATURES_PER_BLOCK = 1024
+UPDATES_AT_ONCE = 10**8
+"""How many weights a thread may update before Python has its say: about a tenth of a second."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,30 +141,52 @@ class AROWBits:
         -------
         AROWBits
         """
+        bits = self
+        for learned in self.learning(samples, codewords, order):
+            bits = learned
+        return bits
+
+    def learning(self, samples: Samples, codewords: CodingMatrix, order: NDArray[np.int64]) -> Iterator[AROWBits]:
+        """The bits during one pass, every fraction of a second: then Python can report, or be interrupted.
+
+        Parameters
+        ----------
+        samples, codewords, order
+            As in :meth:`learned`.
+
+        Yields
+        ------
+        AROWBits
+        """
         from codekin.kernels.arow import arow_pass
 
         rows = samples.rows
         codewords = np.ascontiguousarray(codewords, dtype=np.int8)
-
-        def learn(first: int, last: int) -> None:
-            arow_pass(
-                rows.indptr,
-                rows.indices,
-                rows.values,
-                samples.class_of_sample,
-                codewords,
-                samples.r_of_sample,
-                order,
-                self.n_steps,
-                self.state,
-                first,
-                last,
-            )
-
         n_threads = min(self.n_threads or available_threads(), max(self.n_bits // BITS_PER_THREAD, 1))
         n_lines = -(-self.n_bits // (BITS_PER_CACHE_LINE * n_threads))
-        run_blocks(learn, self.n_bits, block=n_lines * BITS_PER_CACHE_LINE, n_threads=n_threads)
-        return replace(self, n_steps=self.n_steps + len(order))
+        updates_per_step = max(len(rows.values) // max(rows.n_rows, 1), 1) * max(self.n_bits, 1)
+        n_steps_at_once = max(UPDATES_AT_ONCE * n_threads // updates_per_step, 1)
+        for start in range(0, len(order), n_steps_at_once):
+            some = order[start : start + n_steps_at_once]
+            n_steps = self.n_steps + start
+
+            def learn(first: int, last: int, some: NDArray[np.int64] = some, n_steps: int = n_steps) -> None:
+                arow_pass(
+                    rows.indptr,
+                    rows.indices,
+                    rows.values,
+                    samples.class_of_sample,
+                    codewords,
+                    samples.r_of_sample,
+                    some,
+                    n_steps,
+                    self.state,
+                    first,
+                    last,
+                )
+
+            run_blocks(learn, self.n_bits, block=n_lines * BITS_PER_CACHE_LINE, n_threads=n_threads)
+            yield replace(self, n_steps=n_steps + len(some))
 
     def margins(self, X: Any) -> Float32Array:
         """One column per bit, positive where the predictor says +1.
@@ -215,6 +240,10 @@ class AROWBits:
 
     def ended(self) -> LinearBits:
         """The predictors alone in the state's own memory, the rest of which is given back: these bits are no more."""
+        return as_linear_bits(self.gathered(), self.has_bias, self.n_threads)
+
+    def gathered(self) -> Float32Array:
+        """The weights, with the bias as the last feature, in the state's own memory: these bits are no more."""
         from codekin.kernels.arow import gather_weights
 
         if self.is_averaged:
@@ -223,7 +252,7 @@ class AROWBits:
         gather_weights(self.state)
         # Nobody else has a view of the state, so it may shrink where it lies.
         self.state.resize((n_features, n_bits), refcheck=False)
-        return as_linear_bits(self.state, self.has_bias, self.n_threads)
+        return self.state
 
 
 def as_linear_bits(weights: Float32Array, has_bias: bool, n_threads: int | None) -> LinearBits:

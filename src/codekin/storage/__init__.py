@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from codekin.arrays import Arrays
 from codekin.coding import Assignment
 from codekin.estimators import ECOCClassifier, TrellisClassifier
 from codekin.model import CodedModel, make_decoder
@@ -22,7 +23,6 @@ from codekin.storage.files import (
     ARRAYS,
     DESCRIPTION,
     LEARNERS,
-    Arrays,
     Json,
     ModelFolderError,
     read_arrays,

@@ -6,21 +6,21 @@ import hashlib
 import json
 import os
 import shutil
-import struct
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from codekin import arrays as array_files
 from codekin._version import __version__
+from codekin.arrays import Arrays
+from codekin.files import sha256
 
 FORMAT = "codekin-model"
 FORMAT_VERSION = 1
 DESCRIPTION, ARRAYS, LEARNERS = "model.json", "arrays.safetensors", "learners.skops"
 
-Arrays = dict[str, NDArray[Any]]
 Json = dict[str, Any]
 
 
@@ -29,21 +29,19 @@ class ModelFolderError(ValueError):
 
 
 def write_folder(target: Path, description: Json, arrays: Arrays, learners: list[Any]) -> None:
-    from safetensors.numpy import save_file
-
     description = {"format": FORMAT, "format_version": FORMAT_VERSION, "versions": _versions(), **description}
     target.parent.mkdir(parents=True, exist_ok=True)
     unfinished = target.with_name(f".{target.name}.{os.getpid()}.unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir()
     try:
-        save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, unfinished / ARRAYS)
+        array_files.write_arrays(unfinished / ARRAYS, arrays)
         if learners:
             from skops.io import dump
 
             dump(learners, unfinished / LEARNERS)
         files = [path for path in (unfinished / ARRAYS, unfinished / LEARNERS) if path.exists()]
-        description["files"] = {path.name: {"bytes": path.stat().st_size, "sha256": _sha256(path)} for path in files}
+        description["files"] = {path.name: {"bytes": path.stat().st_size, "sha256": sha256(path)} for path in files}
         description["sha256"] = _description_checksum(description)
         (unfinished / DESCRIPTION).write_text(json.dumps(description, indent=1, allow_nan=False), encoding="utf-8")
         _replace_folder(unfinished, target)
@@ -90,7 +88,7 @@ def read_description(folder: Path) -> Json:
             raise ModelFolderError(f"{file} is missing.")
         if file.stat().st_size != facts["bytes"]:
             raise ModelFolderError(f"{file} has {file.stat().st_size} bytes; {DESCRIPTION} says {facts['bytes']}.")
-        if _sha256(file) != facts["sha256"]:
+        if sha256(file) != facts["sha256"]:
             raise ModelFolderError(f"{file} was changed after it was written: its checksum does not match.")
     return description
 
@@ -98,37 +96,9 @@ def read_description(folder: Path) -> Json:
 def read_arrays(path: Path) -> Arrays:
     """The arrays of a safetensors file, memory-mapped and read-only."""
     try:
-        with path.open("rb") as file:
-            (header_size,) = struct.unpack("<Q", file.read(8))
-            header = json.loads(file.read(header_size))
-        start = 8 + header_size
-        content = np.memmap(path, dtype=np.uint8, mode="r", offset=0)
-        arrays = {}
-        for name, facts in header.items():
-            if name == "__metadata__":
-                continue
-            first, last = facts["data_offsets"]
-            raw = content[start + first : start + last]
-            arrays[name] = raw.view(_DTYPES[facts["dtype"]]).reshape(facts["shape"])
-        return arrays
-    except (struct.error, json.JSONDecodeError, KeyError, ValueError, UnicodeDecodeError) as error:
-        raise ModelFolderError(f"{path} is not a readable safetensors file: {error}.") from error
-
-
-_DTYPES: dict[str, np.dtype[Any]] = {
-    "F64": np.dtype("<f8"),
-    "F32": np.dtype("<f4"),
-    "F16": np.dtype("<f2"),
-    "I64": np.dtype("<i8"),
-    "I32": np.dtype("<i4"),
-    "I16": np.dtype("<i2"),
-    "I8": np.dtype("i1"),
-    "U64": np.dtype("<u8"),
-    "U32": np.dtype("<u4"),
-    "U16": np.dtype("<u2"),
-    "U8": np.dtype("u1"),
-    "BOOL": np.dtype("?"),
-}
+        return array_files.read_arrays(path)
+    except ValueError as error:
+        raise ModelFolderError(str(error)) from error
 
 
 def read_learners(path: Path, trusted: Sequence[str]) -> list[Any]:
@@ -175,11 +145,6 @@ def _versions() -> Mapping[str, str]:
         "scipy": scipy.__version__,
         "scikit-learn": sklearn.__version__,
     }
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _description_checksum(description: Json) -> str:

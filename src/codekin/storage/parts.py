@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from codekin.arrays import Arrays
 from codekin.class_trees import ClassTree
 from codekin.codebooks.trellis import trellis_codebook
 from codekin.coding import Assignment, Codebook
@@ -20,7 +21,7 @@ from codekin.estimators import ECOCClassifier, FitReport, TrellisClassifier
 from codekin.learners import AROW, AROWBits, CalibratedBits, EstimatorBits, LinearBits, SparseLinearBits
 from codekin.learners.independent import ConstantBit
 from codekin.model import CodedModel
-from codekin.storage.files import Arrays, Json
+from codekin.storage.files import Json
 
 
 def describe_codebook(codebook: Codebook, arrays: Arrays) -> Json:

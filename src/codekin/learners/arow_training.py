@@ -1,0 +1,367 @@
+"""The passes of AROW: all columns together or some after the others, watched, stopped early, and resumed."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codekin.coding import CodingMatrix
+from codekin.learners.arow_state import AROWBits, Samples, as_linear_bits
+from codekin.learners.checkpoints import Checkpoint, CheckpointError, Checkpoints
+from codekin.learners.linear import Float32Array, LinearBits, Validation
+
+Block = tuple[int, int]
+"""The first column of a block, and the one after its last."""
+
+
+@dataclass(frozen=True, eq=False)
+class EpochReport:
+    """What there is to say after a pass over the samples.
+
+    Parameters
+    ----------
+    epoch, n_epochs : int
+        Which pass this was, from 1, and how many there will be at most.
+    block, n_blocks : int
+        Which block of columns it was for, from 1; one block when everything fits into memory.
+    seconds : float
+        How long it took.
+    score : float or None
+        The validation score, where it is known.
+    snapshot : callable or None
+        Returns the predictors as they are now, a copy; None while other blocks have yet to be trained.
+    """
+
+    epoch: int
+    n_epochs: int
+    block: int
+    n_blocks: int
+    seconds: float
+    score: float | None = None
+    snapshot: Callable[[], LinearBits] | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class TrainingProgress:
+    """How far a pass over the samples has come.
+
+    Parameters
+    ----------
+    epoch, n_epochs : int
+        Which pass it is, from 1, and how many there will be at most.
+    block, n_blocks : int
+        Which block of columns it is for, from 1.
+    n_steps, n_steps_in_all : int
+        How many samples of this pass have been learned from, and how many there are.
+    """
+
+    epoch: int
+    n_epochs: int
+    block: int
+    n_blocks: int
+    n_steps: int
+    n_steps_in_all: int
+
+
+@dataclass(frozen=True, eq=False)
+class Watchers:
+    """Who is told of a training: after each pass, during it, and for the time after an interruption."""
+
+    on_epoch: Callable[[EpochReport], None] | None = None
+    progress: Callable[[TrainingProgress], None] | None = None
+    checkpoints: Checkpoints | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Passes:
+    """What is passed over, how often and in which orders; everything is checked.
+
+    Parameters
+    ----------
+    samples : Samples
+        What to learn from.
+    codewords : array of shape (n_classes, n_bits)
+        What to learn: 0 where there is nothing to be learned.
+    seeds : sequence of int
+        One for each pass, so that every block of columns can have the same orders.
+    begun : callable
+        From a number of bits to predictors that have not learned anything yet.
+    order : callable
+        From a number of samples and a seed to the order of a pass.
+    patience : int
+        After how many passes in a row below the best to stop.
+    validation : Validation or None
+        What to judge passes by.
+    watchers : Watchers
+        Who is told.
+    settings : mapping
+        What else tells this training from others, for checkpoints.
+    """
+
+    samples: Samples
+    codewords: CodingMatrix
+    seeds: Sequence[int]
+    begun: Callable[[int], AROWBits]
+    order: Callable[[int, int], NDArray[np.int64]]
+    patience: int
+    validation: Validation | None
+    watchers: Watchers
+    settings: Mapping[str, Any]
+
+    @property
+    def n_epochs(self) -> int:
+        """How many passes there are at most."""
+        return len(self.seeds)
+
+    def fit(self, blocks: Sequence[Block]) -> LinearBits:
+        """Train these blocks of columns.
+
+        Parameters
+        ----------
+        blocks : sequence of (int, int)
+            The bounds of each block; they cover all columns.
+
+        Returns
+        -------
+        LinearBits
+        """
+        checkpoints, saved = self.watchers.checkpoints, None
+        if checkpoints is not None:
+            saved = checkpoints.found(self._identity)
+        if saved is not None:
+            blocks = _saved_blocks(saved, blocks)
+        return self._at_once(saved) if len(blocks) == 1 else self._in_blocks(blocks, saved)
+
+    def _pass_over(
+        self, block: int, blocks: Sequence[Block], n_epochs: int, bits: AROWBits | None = None, n_done: int = 0
+    ) -> Iterator[tuple[int, AROWBits, float]]:
+        """Number, bits and seconds of each pass over a block of columns, after those that are done already."""
+        first, last = blocks[block - 1]
+        codewords = np.ascontiguousarray(self.codewords[:, first:last])
+        bits = self.begun(last - first) if bits is None else bits
+        for epoch in range(n_done + 1, n_epochs + 1):
+            begin = time.perf_counter()
+            order = self.order(self.samples.rows.n_rows, self.seeds[epoch - 1])
+            n_steps_before = bits.n_steps
+            for learned in bits.learning(self.samples, codewords, order):
+                bits = learned
+                if self.watchers.progress is not None:
+                    n_steps = bits.n_steps - n_steps_before
+                    self.watchers.progress(TrainingProgress(epoch, n_epochs, block, len(blocks), n_steps, len(order)))
+            yield epoch, bits, time.perf_counter() - begin
+
+    def _report(self, report: EpochReport) -> None:
+        if self.watchers.on_epoch is not None:
+            self.watchers.on_epoch(report)
+
+    # ----- all columns together ---------------------------------------------------------------------------------
+
+    def _at_once(self, saved: Checkpoint | None) -> LinearBits:
+        """Stops as soon as patience runs out."""
+        blocks = [(0, self.codewords.shape[1])]
+        stopping, n_done = _Stopping(self.patience), 0
+        begun: AROWBits | None = None
+        best: Float32Array | None = None
+        if saved is not None:
+            n_done, stopping = saved.progress["epoch"], _Stopping(self.patience, **saved.progress["stopping"])
+            arrays = saved.arrays("state")
+            begun = self._restored(saved, arrays["state"], blocks[0])
+            if self.validation is not None:
+                best = np.array(arrays["best"]) if "best" in arrays else begun.weights()
+        for epoch, bits, seconds in self._pass_over(1, blocks, self.n_epochs, begun, n_done):
+            score = None
+            if self.validation is not None:
+                score = self.validation.score(bits.margins(self.validation.X))
+                stopping.add(score)
+                if stopping.is_best and epoch < self.n_epochs:
+                    best = bits.weights(out=best)
+            self._report(EpochReport(epoch, self.n_epochs, 1, 1, seconds, score, snapshot=bits.finished))
+            if stopping.is_over:
+                break
+            if epoch < self.n_epochs:
+                # The best weights are in the state itself if the last pass was the best.
+                arrays = {} if best is None or stopping.is_best else {"best": best}
+                self._save(blocks, bits, {"epoch": epoch, "stopping": stopping.as_dict()}, arrays)
+        if best is None or stopping.is_best:
+            return bits.ended()
+        return as_linear_bits(best, bits.has_bias, bits.n_threads)
+
+    # ----- some columns after the others ------------------------------------------------------------------------
+
+    def _in_blocks(self, blocks: Sequence[Block], saved: Checkpoint | None) -> LinearBits:
+        """The same result in less memory."""
+        n_bits = self.codewords.shape[1]
+        weights = np.empty((self.samples.n_features, n_bits), dtype=np.float32)
+        best_epoch = None if saved is None else saved.progress["best_epoch"]
+        if best_epoch is None:
+            saved, best_epoch = None, self._best_epoch_of_blocks(blocks, weights, saved)
+        if best_epoch < self.n_epochs:
+            # The best weights were not kept, but the orders are known, so they can be had again.
+            self._train_blocks(blocks, best_epoch, weights, [], saved)
+        begun = self.begun(0)
+        return as_linear_bits(weights, begun.has_bias, begun.n_threads)
+
+    def _best_epoch_of_blocks(self, blocks: Sequence[Block], weights: Float32Array, saved: Checkpoint | None) -> int:
+        """Train all passes; the one that early stopping would have chosen, from the margins after each of them."""
+        margins: list[Float32Array] = []
+        if self.validation is not None:
+            shape = (self.validation.X.shape[0], weights.shape[1])
+            margins = [np.empty(shape, dtype=np.float32) for _ in self.seeds]
+        self._train_blocks(blocks, None, weights, margins, saved)
+        if self.validation is None:
+            return self.n_epochs
+        stopping = _Stopping(self.patience)
+        while not stopping.is_over and stopping.n_scores < self.n_epochs:
+            stopping.add(self.validation.score(margins[stopping.n_scores]))
+        return stopping.best_epoch
+
+    def _train_blocks(
+        self,
+        blocks: Sequence[Block],
+        best_epoch: int | None,
+        weights: Float32Array,
+        margins: list[Float32Array],
+        saved: Checkpoint | None,
+    ) -> None:
+        """Fill in the final weights and, where asked for, the validation margins after each pass."""
+        n_epochs = self.n_epochs if best_epoch is None else best_epoch
+        finished: list[str] = []
+        for block, (first, last) in enumerate(blocks, start=1):
+            columns = slice(first, last)
+            begun: AROWBits | None = None
+            n_done = 0
+            if saved is not None and saved.progress["block"] >= block:
+                is_finished = saved.progress["block"] > block
+                n_done = n_epochs if is_finished else saved.progress["epoch"]
+                if n_done:
+                    arrays = saved.arrays(f"block-{block}" if is_finished else "state")
+                    for of_epoch, known in zip(margins, arrays.get("margins", ()), strict=False):
+                        of_epoch[:, columns] = known
+                    if is_finished:
+                        weights[:, columns] = arrays["weights"]
+                        finished.append(f"block-{block}")
+                        continue
+                    begun = self._restored(saved, arrays["state"], (first, last))
+            for epoch, bits, seconds in self._pass_over(block, blocks, n_epochs, begun, n_done):
+                if margins and self.validation is not None:
+                    margins[epoch - 1][:, columns] = bits.margins(self.validation.X)
+                self._report(EpochReport(epoch, n_epochs, block, len(blocks), seconds))
+                if epoch < n_epochs:
+                    known = {"margins": _columns(margins[:epoch], columns)} if margins else {}
+                    self._save(
+                        blocks, bits, {"block": block, "epoch": epoch, "best_epoch": best_epoch}, known, finished
+                    )
+            of_block = bits.gathered()
+            weights[:, columns] = of_block
+            if block < len(blocks):
+                known = {"margins": _columns(margins, columns)} if margins else {}
+                progress = {"block": block + 1, "epoch": 0, "best_epoch": best_epoch}
+                self._save_files(blocks, progress, {f"block-{block}": {"weights": of_block, **known}}, finished)
+                finished.append(f"block-{block}")
+            del begun, bits, of_block  # before the next block asks for memory
+
+    # ----- checkpoints ------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _identity(self) -> dict[str, Any]:
+        """What tells this training from others."""
+        rows = self.samples.rows
+        return {
+            **self.settings,
+            "n_epochs": self.n_epochs,
+            "n_samples": rows.n_rows,
+            "n_features": self.samples.n_features,
+            "samples_checksum": _checksum(
+                rows.indptr, rows.indices, rows.values, self.samples.class_of_sample, self.samples.r_of_sample
+            ),
+            "codewords_checksum": _checksum(self.codewords),
+            "n_validation_samples": 0 if self.validation is None else int(self.validation.X.shape[0]),
+            "seeds": list(self.seeds),
+        }
+
+    def _save(
+        self,
+        blocks: Sequence[Block],
+        bits: AROWBits,
+        progress: dict[str, Any],
+        arrays: dict[str, NDArray[Any]],
+        keep: Sequence[str] = (),
+    ) -> None:
+        progress = {**progress, "n_steps": bits.n_steps}
+        self._save_files(blocks, progress, {"state": {"state": bits.state, **arrays}}, keep)
+
+    def _save_files(
+        self,
+        blocks: Sequence[Block],
+        progress: dict[str, Any],
+        files: dict[str, dict[str, NDArray[Any]]],
+        keep: Sequence[str],
+    ) -> None:
+        if self.watchers.checkpoints is not None:
+            progress = {**progress, "blocks": [list(block) for block in blocks]}
+            self.watchers.checkpoints.save(self._identity, progress, files, keep)
+
+    def _restored(self, saved: Checkpoint, state: NDArray[Any], block: Block) -> AROWBits:
+        begun = self.begun(0)
+        if state.shape != (self.samples.n_features, begun.state.shape[1], block[1] - block[0]):
+            raise CheckpointError(f"The checkpoint in {saved.folder} has a state of shape {state.shape}.")
+        return AROWBits(np.array(state), saved.progress["n_steps"], begun.has_bias, begun.n_threads)
+
+
+@dataclass
+class _Stopping:
+    """Which pass was the best, and whether it is time to stop."""
+
+    patience: int
+    n_scores: int = 0
+    n_below: int = 0
+    best_epoch: int = 0
+    best_score: float = 0.0
+
+    def add(self, score: float) -> None:
+        self.n_scores += 1
+        if score > self.best_score or self.best_epoch == 0:
+            self.best_score, self.best_epoch = score, self.n_scores
+        self.n_below = self.n_below + 1 if score < self.best_score else 0
+
+    @property
+    def is_best(self) -> bool:
+        """Whether the last score is the best so far."""
+        return self.best_epoch == self.n_scores
+
+    @property
+    def is_over(self) -> bool:
+        return self.n_below >= self.patience
+
+    def as_dict(self) -> dict[str, Any]:
+        return {name: value for name, value in asdict(self).items() if name != "patience"}
+
+
+def _columns(margins: Sequence[Float32Array], columns: slice) -> Float32Array:
+    return np.stack([of_epoch[:, columns] for of_epoch in margins])
+
+
+def _saved_blocks(saved: Checkpoint, wanted: Sequence[Block]) -> Sequence[Block]:
+    """The blocks of the checkpoint, unless the memory that there is now asks for narrower ones."""
+    blocks = [(int(first), int(last)) for first, last in saved.progress["blocks"]]
+    widest, allowed = (max(last - first for first, last in each) for each in (blocks, wanted))
+    if widest > allowed:
+        raise MemoryError(
+            f"The checkpoint in {saved.folder} has {widest} bits at once, but the memory is enough for {allowed}. "
+            "Go on when there is more, or start again without resuming."
+        )
+    return blocks
+
+
+def _checksum(*arrays: NDArray[Any]) -> str:
+    digest = hashlib.blake2b(digest_size=16)
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array).view(np.uint8).data)
+    return digest.hexdigest()

@@ -1,0 +1,219 @@
+"""What a long training leaves behind so that it can go on after an interruption: a folder of arrays and JSON.
+
+    checkpoint.json    which training it is, how far it has come, checksums of the other files
+    *.safetensors      weights, variances and whatever else the training needs
+
+``checkpoint.json`` is replaced last and at once, so there is always one checkpoint that is whole, whatever moment the
+interruption chooses.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from codekin._version import __version__
+from codekin.arrays import Arrays, read_arrays, write_arrays
+from codekin.files import sha256, whole_file
+
+FORMAT = "codekin-checkpoint"
+FORMAT_VERSION = 1
+DESCRIPTION, SUFFIX = "checkpoint.json", ".safetensors"
+
+Json = dict[str, Any]
+
+
+class CheckpointError(ValueError):
+    """A checkpoint that cannot be read or belongs to another training; the message says which and why."""
+
+
+@dataclass(frozen=True)
+class Checkpoints:
+    """A folder in which a training leaves its last checkpoint.
+
+    Parameters
+    ----------
+    folder : path
+        Made with the first checkpoint.
+    resume : bool, default=False
+        Whether to go on from the checkpoint that is there, if there is one. Otherwise it is replaced.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> import numpy as np
+    >>> with TemporaryDirectory() as home:
+    ...     checkpoints = Checkpoints(Path(home) / "model.checkpoint", resume=True)
+    ...     checkpoints.save({"seed": 7}, {"epoch": 2}, {"state": {"weights": np.ones(3)}})
+    ...     found = checkpoints.found({"seed": 7})
+    ...     found.progress, found.arrays("state")["weights"].tolist()
+    ({'epoch': 2}, [1.0, 1.0, 1.0])
+    """
+
+    folder: Path
+    resume: bool = False
+
+    def __post_init__(self) -> None:
+        """Take the folder as a string, too."""
+        object.__setattr__(self, "folder", Path(self.folder))
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is a checkpoint."""
+        return (self.folder / DESCRIPTION).is_file()
+
+    def save(
+        self,
+        training: Mapping[str, Any],
+        progress: Mapping[str, Any],
+        files: Mapping[str, Arrays],
+        keep: Iterable[str] = (),
+    ) -> None:
+        """Replace the checkpoint.
+
+        Parameters
+        ----------
+        training : mapping
+            What tells this training from others, as JSON.
+        progress : mapping
+            How far it has come, as JSON.
+        files : mapping of str to dict of arrays
+            What to write, in files of these names.
+        keep : iterable of str
+            The names of files that earlier calls have written and that are still needed.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        kept = list(keep)
+        facts: Json = {name: self._description()["files"][name] for name in kept}
+        # Two generations never share a name: the older one stays whole until the new description is there.
+        generation = 1 + max((_generation(path) for path in self._array_files()), default=0)
+        for name, arrays in files.items():
+            path = self.folder / f"{name}-{generation}{SUFFIX}"
+            write_arrays(path, arrays)
+            facts[name] = {"file": path.name, "bytes": path.stat().st_size, "sha256": sha256(path)}
+        description = {
+            "format": FORMAT,
+            "format_version": FORMAT_VERSION,
+            "codekin": __version__,
+            "training": dict(training),
+            "progress": dict(progress),
+            "files": facts,
+        }
+        with whole_file(self.folder / DESCRIPTION) as stream:
+            stream.write(json.dumps(description, indent=1, allow_nan=False).encode())
+        needed = {entry["file"] for entry in facts.values()}
+        for path in self._array_files():
+            if path.name not in needed:
+                path.unlink()
+
+    def found(self, training: Mapping[str, Any]) -> Checkpoint | None:
+        """The checkpoint to go on from; None if there is none or none is wanted.
+
+        Parameters
+        ----------
+        training : mapping
+            What tells this training from others: the checkpoint must be of the same.
+
+        Returns
+        -------
+        Checkpoint or None
+        """
+        if not (self.resume and self.exists):
+            return None
+        description = self._description()
+        _check_same_training(self.folder, description["training"], json.loads(json.dumps(dict(training))))
+        return Checkpoint(self.folder, description["progress"], description["files"])
+
+    def clear(self) -> None:
+        """Remove the checkpoint, and its folder if there is nothing else in it: the training is over."""
+        if not self.folder.is_dir():
+            return
+        for path in [self.folder / DESCRIPTION, *self._array_files()]:
+            path.unlink(missing_ok=True)
+        if not any(self.folder.iterdir()):
+            self.folder.rmdir()
+
+    def _array_files(self) -> list[Path]:
+        return [path for path in self.folder.iterdir() if _generation(path)]
+
+    def _description(self) -> Json:
+        path = self.folder / DESCRIPTION
+        try:
+            description = json.loads(path.read_text(encoding="utf-8"))
+        except (UnicodeDecodeError, json.JSONDecodeError) as error:
+            raise CheckpointError(f"{path} is not JSON: {error}.") from error
+        if not isinstance(description, dict) or description.get("format") != FORMAT:
+            raise CheckpointError(f"{path} does not describe a checkpoint: its 'format' must be {FORMAT!r}.")
+        if description.get("format_version") != FORMAT_VERSION:
+            raise CheckpointError(
+                f"{path} has format version {description.get('format_version')}; codekin {__version__} reads version "
+                f"{FORMAT_VERSION}."
+            )
+        if not all(isinstance(description.get(part), dict) for part in ("training", "progress", "files")):
+            raise CheckpointError(f"{path}: a part of the checkpoint is missing.")
+        return description
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A checkpoint that was found.
+
+    Parameters
+    ----------
+    folder : Path
+        Where it is.
+    progress : dict
+        How far the training had come.
+    files : dict
+        What is known about its files.
+    """
+
+    folder: Path
+    progress: Json
+    files: Json = field(repr=False)
+
+    def arrays(self, name: str) -> Arrays:
+        """The arrays in one of its files, checked, mapped into memory and read-only.
+
+        Parameters
+        ----------
+        name : str
+            The name under which they were saved.
+
+        Returns
+        -------
+        dict of str to ndarray
+        """
+        try:
+            facts = self.files[name]
+            path = self.folder / facts["file"]
+            if path.stat().st_size != facts["bytes"] or sha256(path) != facts["sha256"]:
+                raise CheckpointError(f"{path} was changed after it was written: its checksum does not match.")
+            return read_arrays(path)
+        except (KeyError, TypeError, FileNotFoundError) as error:
+            raise CheckpointError(f"{self.folder / DESCRIPTION}: the file of {name!r} is missing ({error}).") from error
+
+
+def _generation(path: Path) -> int:
+    """The number at the end of a file's name; 0 if it is none of ours."""
+    match = re.fullmatch(rf".+-([0-9]+){re.escape(SUFFIX)}", path.name)
+    return int(match[1]) if match else 0
+
+
+def _check_same_training(folder: Path, before: Json, now: Json) -> None:
+    for name in [*now, *before]:
+        then, is_now = before.get(name), now.get(name)
+        if then != is_now:
+            raise CheckpointError(
+                f"The checkpoint in {folder} is of another training: its {name} is {_short(then)}, "
+                f"not {_short(is_now)}. Give the same data and options, or start again without resuming."
+            )
+
+
+def _short(value: object) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,186 @@
+"""A training that was interrupted, however often and wherever, ends as if it had been left alone."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from codekin.codebooks import trellis_codebook
+from codekin.learners import AROW, CheckpointError, Checkpoints, Validation, arow_state
+
+N_CLASSES, N_FEATURES = 6, 20
+CODING_MATRIX = trellis_codebook(N_CLASSES, 2).matrix
+
+
+@pytest.fixture(scope="module")
+def samples():
+    rng = np.random.default_rng(0)
+    class_index = rng.integers(0, N_CLASSES, size=60)
+    X = rng.normal(size=(60, N_FEATURES)) * (rng.random((60, N_FEATURES)) < 0.4)
+    return sparse.csr_array(X.astype(np.float32)), class_index
+
+
+@pytest.fixture(autouse=True)
+def small_steps(monkeypatch):
+    """Two or three reports in each pass."""
+    monkeypatch.setattr(arow_state, "UPDATES_AT_ONCE", 25 * 8 * CODING_MATRIX.shape[1])
+
+
+class Interruptions:
+    """A ``progress`` that interrupts at every ``period``-th call."""
+
+    def __init__(self, period):
+        self.period, self.n_calls = period, 0
+
+    def __call__(self, progress):
+        self.n_calls += 1
+        assert 0 < progress.n_steps <= progress.n_steps_in_all
+        if self.n_calls % self.period == 0:
+            raise KeyboardInterrupt
+
+
+def scores_of(shape):
+    """A validation whose score depends on nothing but the margins; ``shape`` says which pass is the best."""
+    return {"rising": lambda m: float(np.abs(m).mean()), "falling": lambda m: -float(np.abs(m).mean())}[shape]
+
+
+def limited(learner, n_columns, validation):
+    n_features = N_FEATURES + learner.fit_intercept
+    kept = n_features * CODING_MATRIX.shape[1] + (0 if validation is None else 4 * 10 * CODING_MATRIX.shape[1])
+    return 4 * (kept + n_features * n_columns * (3 if learner.average else 2))
+
+
+@pytest.mark.parametrize("options", [{}, {"average": True, "fit_intercept": True}])
+@pytest.mark.parametrize("scores", [None, "rising", "falling"])
+@pytest.mark.parametrize("n_columns", [None, 5])
+@pytest.mark.parametrize("period", [4, 7])
+def test_interrupted_again_and_again_a_training_ends_the_same(samples, tmp_path, options, scores, n_columns, period):
+    X, class_index = samples
+    validation = None if scores is None else Validation(X[:10], scores_of(scores))
+    learner = AROW(n_epochs=4, **options)
+    undisturbed = learner.fit_bits(X, class_index, CODING_MATRIX, rng=1, validation=validation)
+    if n_columns is not None:
+        learner = AROW(n_epochs=4, max_memory=limited(learner, n_columns, validation), **options)
+    checkpoints, interruptions, n_runs = Checkpoints(tmp_path / "here", resume=True), Interruptions(period), 0
+    while True:
+        n_runs += 1
+        assert n_runs < 50
+        try:
+            resumed = learner.fit_bits(
+                X,
+                class_index,
+                CODING_MATRIX,
+                rng=1,
+                validation=validation,
+                progress=interruptions,
+                checkpoints=checkpoints,
+            )
+        except KeyboardInterrupt:
+            continue
+        break
+    assert n_runs > 1
+    np.testing.assert_array_equal(resumed.weights, undisturbed.weights)
+    np.testing.assert_array_equal(resumed.bias, undisturbed.bias)
+    checkpoints.clear()
+    assert not (tmp_path / "here").exists()
+
+
+def begun(samples, folder, n_epochs=3, **options):
+    """Leave a checkpoint in the folder."""
+    try:
+        AROW(n_epochs=n_epochs, **options).fit_bits(
+            *samples, CODING_MATRIX, rng=1, progress=Interruptions(4), checkpoints=Checkpoints(folder)
+        )
+    except KeyboardInterrupt:
+        return Checkpoints(folder, resume=True)
+    raise AssertionError
+
+
+def test_without_resuming_a_checkpoint_is_replaced(samples, tmp_path):
+    begun(samples, tmp_path)
+    epochs = []
+    AROW(n_epochs=2).fit_bits(
+        *samples,
+        CODING_MATRIX,
+        rng=2,
+        on_epoch=lambda report: epochs.append(report.epoch),
+        checkpoints=Checkpoints(tmp_path),
+    )
+    assert epochs == [1, 2]
+    assert json.loads((tmp_path / "checkpoint.json").read_text())["training"]["n_epochs"] == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"r": 2.0}, "its r is 1.0, not 2.0"),
+        ({"n_epochs": 5}, "its n_epochs is 3, not 5"),
+        ({"average": True}, "its average is false, not true"),
+        ({"class_weight": "balanced"}, "its samples_checksum"),
+    ],
+)
+def test_the_checkpoint_of_another_training_is_refused(samples, tmp_path, change, message):
+    checkpoints = begun(samples, tmp_path)
+    with pytest.raises(CheckpointError, match=message):
+        AROW(**{"n_epochs": 3, **change}).fit_bits(*samples, CODING_MATRIX, rng=1, checkpoints=checkpoints)
+    with pytest.raises(CheckpointError, match="its seeds"):
+        AROW(n_epochs=3).fit_bits(*samples, CODING_MATRIX, rng=2, checkpoints=checkpoints)
+    with pytest.raises(CheckpointError, match="its codewords_checksum"):
+        AROW(n_epochs=3).fit_bits(*samples, CODING_MATRIX[::-1], rng=1, checkpoints=checkpoints)
+
+
+def test_a_harmed_checkpoint_gets_one_clear_sentence(samples, tmp_path):
+    checkpoints = begun(samples, tmp_path)
+    (state,) = tmp_path.glob("*.safetensors")
+    content = state.read_bytes()
+
+    def resumed():
+        return AROW(n_epochs=3).fit_bits(*samples, CODING_MATRIX, rng=1, checkpoints=checkpoints)
+
+    state.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    with pytest.raises(CheckpointError, match="checksum does not match"):
+        resumed()
+    state.unlink()
+    with pytest.raises(CheckpointError, match="the file of 'state' is missing"):
+        resumed()
+    description = tmp_path / "checkpoint.json"
+    for text, message in [
+        ("{", "is not JSON"),
+        ("{}", "does not describe a checkpoint"),
+        (json.dumps({**json.loads(description.read_text()), "format_version": 9}), "format version 9"),
+    ]:
+        description.write_text(text)
+        with pytest.raises(CheckpointError, match=message):
+            resumed()
+
+
+def test_a_checkpoint_that_no_longer_fits_into_memory_is_refused(samples, tmp_path):
+    checkpoints = begun(samples, tmp_path)
+    less = limited(AROW(), 3, None)
+    with pytest.raises(MemoryError, match="bits at once, but the memory is enough for 3"):
+        AROW(n_epochs=3, max_memory=less).fit_bits(*samples, CODING_MATRIX, rng=1, checkpoints=checkpoints)
+
+
+def test_what_else_is_in_the_folder_stays(samples, tmp_path):
+    (tmp_path / "notes.txt").write_text("keep")
+    begun(samples, tmp_path).clear()
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_a_failed_write_leaves_the_checkpoint_before(samples, tmp_path, monkeypatch):
+    checkpoints = begun(samples, tmp_path, n_epochs=4)
+    before = json.loads((tmp_path / "checkpoint.json").read_text())
+
+    def fail(path, arrays):
+        path.write_bytes(b"half")
+        raise OSError("No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("codekin.learners.checkpoints.write_arrays", fail)
+        with pytest.raises(OSError, match="No space left"):
+            AROW(n_epochs=4).fit_bits(*samples, CODING_MATRIX, rng=1, checkpoints=checkpoints)
+    assert json.loads((tmp_path / "checkpoint.json").read_text()) == before
+    undisturbed = AROW(n_epochs=4).fit_bits(*samples, CODING_MATRIX, rng=1)
+    resumed = AROW(n_epochs=4).fit_bits(*samples, CODING_MATRIX, rng=1, checkpoints=checkpoints)
+    np.testing.assert_array_equal(resumed.weights, undisturbed.weights)
