@@ -97,12 +97,30 @@ def test_half_the_directions_lose_little(exact):
 
 
 @pytest.mark.parametrize("as_sparse", [False, True])
-def test_more_features_than_the_limit_are_projected(monkeypatch, as_sparse):
-    monkeypatch.setattr("codekin.class_distances.learnability.MAX_EXACT_FEATURES", 10)
+@pytest.mark.parametrize(
+    "options", [{}, {"held_out": True}, {"sample_weight": np.linspace(0, 1, len(X))}, {"ridge": 2.0}]
+)
+def test_conjugate_gradients_solve_what_the_covariance_solves(monkeypatch, as_sparse, options):
+    expected = learnability_distances(X, Y, rng=0, **options).matrix()
+    monkeypatch.setattr("codekin.class_distances.learnability.MAX_COVARIANCE_FEATURES", 10)
+    wrap = sparse.csr_array if as_sparse else np.asarray
+    solved = learnability_distances(wrap(X), Y, rng=0, **options).matrix()
+    np.testing.assert_allclose(solved, expected, rtol=0, atol=1e-3 * np.abs(expected).max())
+    assert not np.array_equal(solved, expected)
+
+
+@pytest.mark.parametrize("as_sparse", [False, True])
+def test_too_many_features_are_projected_unless_told_otherwise(monkeypatch, as_sparse):
+    monkeypatch.setattr("codekin.class_distances.learnability.MAX_COVARIANCE_FEATURES", 10)
+    monkeypatch.setattr("codekin.class_distances.learnability.MAX_ITERATED_PRODUCTS", 10)
     monkeypatch.setattr("codekin.class_distances.learnability.DEFAULT_COMPONENTS", 40)
     wrap = sparse.csr_array if as_sparse else np.asarray
     projected = learnability_distances(wrap(X), Y, rng=0).matrix()
     np.testing.assert_array_equal(projected, learnability_distances(wrap(X), Y, n_components=40, rng=0).matrix())
+    assert not np.array_equal(projected, learnability_distances(wrap(X), Y, n_components=None, rng=0).matrix())
+    monkeypatch.setattr("codekin.class_distances.learnability.MAX_FACTOR_ENTRIES", 200)
+    fewer = learnability_distances(wrap(X), Y, rng=0).matrix()
+    np.testing.assert_array_equal(fewer, learnability_distances(wrap(X), Y, n_components=20, rng=0).matrix())
 
 
 def test_many_classes_are_given_in_factors(monkeypatch):
@@ -112,6 +130,10 @@ def test_many_classes_are_given_in_factors(monkeypatch):
     assert isinstance(whole, DenseDistances)
     assert isinstance(factored, ProductDistances)
     np.testing.assert_allclose(factored.matrix(), whole.matrix(), atol=1e-14)
+    monkeypatch.setattr("codekin.class_distances.learnability.MAX_COVARIANCE_FEATURES", 10)
+    assert learnability_distances(X, Y, n_components=20, rng=0).factors.shape == (10, 21)
+    with pytest.raises(ValueError, match="All of 64 features are used for at most 9 classes"):
+        learnability_distances(X, Y, n_components=None)
     with pytest.raises(ValueError, match="at most 9 classes"):
         learnability_distances(X, Y, held_out=True)
 
@@ -119,7 +141,7 @@ def test_many_classes_are_given_in_factors(monkeypatch):
 def test_blocks_of_samples_do_not_change_the_matrix(monkeypatch):
     options = {"held_out": True, "rng": 0}
     whole = learnability_distances(X, Y, **options).matrix()
-    monkeypatch.setattr("codekin.class_distances.learnability._BLOCK_ENTRIES", 10_000)
+    monkeypatch.setattr("codekin.class_distances.least_squares._BLOCK_ENTRIES", 10_000)
     np.testing.assert_allclose(learnability_distances(X, Y, **options).matrix(), whole, atol=1e-12)
 
 

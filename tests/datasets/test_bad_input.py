@@ -48,6 +48,7 @@ BROKEN = {
     "a number without a colon": ("a.svm", b"1 1:1 5\n", 1, "'5' is not of the form index:value"),
     "a word without a colon": ("a.svm", b"1 1:1 word\n", 1, "'word' is not of the form index:value"),
     "a million characters": ("a.svm", b"1 " + b"x" * 10**6 + b"\n", 1, "is not of the form index:value"),
+    "a control character in a label": ("a.svm", b"3,\x1f 1:1\n", 1, "is not of the form index:value"),
     "a control character": ("a.svm", b"1 1:1 \x0b\n", 1, "is not of the form index:value"),
     "a NUL byte": ("a.svm", MANY + b"1 1:1\0\n", 11, "a NUL byte; is this a text file in UTF-8?"),
     "UTF-16": ("a.svm", "1 1:1\n".encode("utf-16"), 1, "a NUL byte; is this a text file in UTF-8?"),

@@ -1,5 +1,7 @@
 """Class distances in every representation agree with the matrix they stand for."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -157,6 +159,31 @@ def test_matrices_of_all_pairs_are_refused_beyond_5000_classes():
         with pytest.raises(ValueError, match="at most 5000 classes"):
             distances.matrix()
     assert TreeDistances(tree).moments().total == 2 * 5001 * 5000
+
+
+@pytest.mark.parametrize("kind", ["tree", "squared", "sparse squared", "product", "embedding"])
+def test_many_classes_need_no_matrix_of_all_pairs(kind):
+    n_classes = 8_000 if kind == "embedding" else 20_000  # all pairs: 0.5 and 3.2 GB
+    rng = np.random.default_rng(0)
+    vectors = rng.normal(size=(n_classes, 5))
+    distances = {
+        "tree": lambda: TreeDistances(random_tree(rng, n_classes, weighted=True)),
+        "squared": lambda: EmbeddingDistances(vectors, squared=True),
+        "sparse squared": lambda: EmbeddingDistances(
+            sparse.csr_array(vectors * (rng.random(vectors.shape) < 0.2)), squared=True
+        ),
+        "product": lambda: ProductDistances(vectors),
+        "embedding": lambda: EmbeddingDistances(vectors),
+    }[kind]()
+    coding_matrix = rng.choice(np.array([-1, 1], dtype=np.int8), size=(distances.n_classes, 8))
+    tracemalloc.start()
+    try:
+        distances.moments()
+        distances.inner_product(coding_matrix)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 200e6
 
 
 @pytest.mark.parametrize(

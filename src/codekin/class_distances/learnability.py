@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import linalg
 
+from codekin.class_distances.least_squares import (
+    Coordinates,
+    OneHotRidge,
+    Sums,
+    ridge_by_conjugate_gradients,
+    ridge_from_sums,
+    row_blocks,
+    total_variance,
+)
 from codekin.class_distances.projections import leading_directions, random_directions
 from codekin.class_distances.samples import ClassSamples, class_samples, stratified_folds
 from codekin.coding import FloatArray, IntArray
@@ -18,14 +24,17 @@ from codekin.distances import MAX_DENSE_CLASSES, ClassDistances, DenseDistances,
 
 Projection = Literal["svd", "random"]
 
-MAX_EXACT_FEATURES = 3_000
-"""Least squares is solved in all features where there are no more than this."""
+MAX_COVARIANCE_FEATURES = 3_000
+"""A covariance matrix is made of no more features than this."""
+
+MAX_ITERATED_PRODUCTS = 100_000_000
+"""More features than that are used all, by conjugate gradients, if entries of X times classes are no more than this."""
 
 DEFAULT_COMPONENTS = 1_000
-"""How many components stand for more features than that."""
+"""How many components stand for all features otherwise; fewer if there are very many classes."""
 
-_BLOCK_ENTRIES = 8_000_000
-"""How many numbers are made at once from samples that are sparse, projected, or of a narrow type."""
+MAX_FACTOR_ENTRIES = 20_000_000
+"""Components times classes are no more than this unless somebody asks for it: 160 MB."""
 
 
 def learnability_distances(
@@ -36,7 +45,7 @@ def learnability_distances(
     sample_weight: ArrayLike | None = None,
     rng: np.random.Generator | int | None = None,
     ridge: float = 0.1,
-    n_components: int | None = None,
+    n_components: int | Literal["auto"] | None = "auto",
     projection: Projection = "svd",
     held_out: bool = False,
     n_folds: int = 5,
@@ -70,9 +79,9 @@ def learnability_distances(
         Drives the projection, where there is one, and deals out the folds.
     ridge : float, default=0.1
         The penalty :math:`\lambda` on squared weights, in units of the mean variance of a feature.
-    n_components : int, optional
-        Project the samples to this many dimensions first. When left out, 1,000 for more than 3,000 features, and no
-        projection for fewer.
+    n_components : int, "auto" or None, default="auto"
+        Project the samples to this many dimensions first; None uses all features, however long it takes. What "auto"
+        does is told below.
     projection : {"svd", "random"}, default="svd"
         How to project: onto the leading singular directions of X, or onto random ones, which takes less time and
         more components.
@@ -85,6 +94,13 @@ def learnability_distances(
     -------
     DenseDistances or ProductDistances
         Signed; in factored form for more than 5,000 classes.
+
+    Notes
+    -----
+    Up to 3,000 features the covariance is inverted. With more of them the equations are solved by conjugate gradients,
+    to four digits, for at most 5,000 classes; "auto" does this where the non-zero entries of X times the number of
+    classes are at most :math:`10^8` (some seconds), and projects to 1,000 components otherwise, fewer beyond 20,000
+    classes. A projection costs accuracy: rare words of a text, for instance, lie outside the leading directions.
 
     Examples
     --------
@@ -101,28 +117,31 @@ def learnability_distances(
     samples = class_samples(X, class_index, n_classes=n_classes, sample_weight=sample_weight)
     if ridge < 0:
         raise ValueError(f"The 'ridge' parameter must not be negative. Got {ridge} instead.")
+    if held_out and samples.n_classes > MAX_DENSE_CLASSES:
+        raise ValueError(
+            f"Held-out errors are taken for at most {MAX_DENSE_CLASSES} classes. Got {samples.n_classes}. "
+            "Use held_out=False."
+        )
+    n_samples = len(samples.class_index)
+    if held_out and not 2 <= n_folds <= n_samples:
+        raise ValueError(
+            f"'n_folds' must be at least 2 and at most the number of samples, {n_samples}. Got {n_folds} instead."
+        )
     generator = np.random.default_rng(rng)
-    features = _features(samples, n_components, projection, generator)
-    everything = _statistics(features, samples, np.arange(len(samples.class_index)))
-    penalty = ridge * _total_variance(samples) / samples.X.shape[1]
-    if held_out:
-        if samples.n_classes > MAX_DENSE_CLASSES:
-            raise ValueError(
-                f"Held-out errors are taken for at most {MAX_DENSE_CLASSES} classes. Got {samples.n_classes}. "
-                "Use held_out=False."
-            )
-        if not 2 <= n_folds <= len(samples.class_index):
-            raise ValueError(
-                f"'n_folds' must be at least 2 and at most the number of samples, {len(samples.class_index)}. "
-                f"Got {n_folds} instead."
-            )
-        matrix = _held_out_matrix(features, everything, penalty, n_folds, generator)
-        np.fill_diagonal(matrix, 0.0)
-        return DenseDistances(matrix, signed=True)
-    factored = ProductDistances(_factors(everything, penalty))
+    coordinates = _coordinates(samples, n_components, projection, generator)
+    penalty = ridge * total_variance(samples) / samples.X.shape[1]
     if samples.n_classes > MAX_DENSE_CLASSES:
-        return factored
-    return DenseDistances(factored.matrix(), signed=True)
+        sums = Sums.over(coordinates)
+        return ProductDistances(np.column_stack([sums.frequency, sums.deviations @ sums.whitening(penalty)]))
+    fitted = _regressions(coordinates, penalty)
+    if held_out:
+        folds = stratified_folds(samples.class_index, n_folds, generator)
+        matrix = _held_out_matrix(coordinates, fitted, folds)
+    else:
+        frequency = samples.class_weight / samples.class_weight.sum()
+        matrix = -fitted(None).explained - np.outer(frequency, frequency)
+    np.fill_diagonal(matrix, 0.0)
+    return DenseDistances(matrix, signed=True)
 
 
 def learnability_matrix(distances: ClassDistances) -> FloatArray:
@@ -141,146 +160,68 @@ def learnability_matrix(distances: ClassDistances) -> FloatArray:
     return distances.matrix() - np.diag(distances.row_sums())
 
 
-@dataclass(frozen=True, eq=False)
-class _Features:
-    """The samples as least squares sees them: as they are, or in the coordinates of ``basis``."""
-
-    samples: ClassSamples
-    basis: np.ndarray | None
-
-    @property
-    def n_dimensions(self) -> int:
-        return int(self.samples.X.shape[1] if self.basis is None else self.basis.shape[1])
-
-    @property
-    def stay_sparse(self) -> bool:
-        return self.basis is None and self.samples.is_sparse
-
-    @cached_property
-    def origin(self) -> Any:
-        """What is taken off all samples, so that little is lost to rounding: their mean, if that fills no zeros."""
-        mean = self.samples.class_weight @ self.samples.class_means / self.samples.class_weight.sum()
-        return 0.0 if self.stay_sparse else mean if self.basis is None else mean @ self.basis
-
-    def of(self, X: Any) -> FloatArray:
-        """Rows of X, or means of rows, as a dense array."""
-        dense = X @ self.basis if self.basis is not None else X.toarray() if self.samples.is_sparse else X
-        return np.asarray(dense - self.origin, dtype=np.float64)
-
-    def blocks(self, rows: IntArray, n_columns: int) -> Iterator[tuple[IntArray, FloatArray]]:
-        """Some of the samples at a time; ``n_columns`` says how many numbers the caller makes of each."""
-        step = max(1, _BLOCK_ENTRIES // n_columns)
-        for start in range(0, len(rows), step):
-            index = rows[start : start + step]
-            yield index, self.of(self.samples.X[index])
+def _coordinates(
+    samples: ClassSamples, n_components: int | str | None, projection: str, rng: np.random.Generator
+) -> Coordinates:
+    n_features = samples.X.shape[1]
+    if projection not in ("svd", "random"):
+        raise ValueError(f"'projection' must be 'svd' or 'random'. Got {projection!r} instead.")
+    if n_components == "auto":
+        n_entries = samples.X.nnz if samples.is_sparse else samples.X.size
+        can_iterate = n_entries * samples.n_classes <= MAX_ITERATED_PRODUCTS and samples.n_classes <= MAX_DENSE_CLASSES
+        n_components = None
+        if n_features > MAX_COVARIANCE_FEATURES and not can_iterate:
+            n_components = min(DEFAULT_COMPONENTS, max(1, MAX_FACTOR_ENTRIES // samples.n_classes))
+    if n_components is None:
+        if samples.n_classes > MAX_DENSE_CLASSES and n_features > MAX_COVARIANCE_FEATURES:
+            raise ValueError(
+                f"All of {n_features} features are used for at most {MAX_DENSE_CLASSES} classes. "
+                f"Got {samples.n_classes}. Give 'n_components'."
+            )
+        return Coordinates(samples)
+    if not isinstance(n_components, (int, np.integer)) or n_components < 1:
+        raise ValueError(f"'n_components' must be at least 1, None or 'auto'. Got {n_components!r} instead.")
+    if n_components >= n_features:
+        return Coordinates(samples)
+    if projection == "random":
+        return Coordinates(samples, random_directions(n_features, n_components, rng))
+    return Coordinates(samples, leading_directions(samples.X, n_components, rng))
 
 
-@dataclass(frozen=True, eq=False)
-class _Statistics:
-    """Sums over samples, from which least squares follows; those of a part can be taken from those of the whole."""
+def _regressions(coordinates: Coordinates, penalty: float) -> Callable[[IntArray | None], OneHotRidge]:
+    """A function that fits all samples but those at some rows."""
+    if coordinates.n_dimensions > MAX_COVARIANCE_FEATURES and coordinates.basis is None:
+        all_rows = np.arange(len(coordinates.samples.class_index))
 
-    class_weight: FloatArray  # (n_classes,)
-    class_sums: FloatArray  # (n_classes, n_dimensions)
-    second_moment: FloatArray  # (n_dimensions, n_dimensions)
+        def iterate_without(rows: IntArray | None) -> OneHotRidge:
+            kept = None if rows is None else np.setdiff1d(all_rows, rows)
+            return ridge_by_conjugate_gradients(coordinates, penalty, kept)
 
-    def without(self, part: _Statistics) -> _Statistics:
-        return _Statistics(
-            self.class_weight - part.class_weight,
-            self.class_sums - part.class_sums,
-            self.second_moment - part.second_moment,
-        )
+        return iterate_without
+    everything = Sums.over(coordinates)
 
-    @property
-    def frequency(self) -> FloatArray:
-        return np.asarray(self.class_weight / self.class_weight.sum())
+    def solve_without(rows: IntArray | None) -> OneHotRidge:
+        sums = everything if rows is None else everything.without(Sums.over(coordinates, rows))
+        return ridge_from_sums(sums, penalty)
 
-    @property
-    def mean(self) -> FloatArray:
-        return np.asarray(self.class_sums.sum(axis=0) / self.class_weight.sum())
-
-    @property
-    def covariance(self) -> FloatArray:
-        return np.asarray(self.second_moment / self.class_weight.sum() - np.outer(self.mean, self.mean))
-
-    @property
-    def deviations(self) -> FloatArray:
-        """Row ``k`` is the frequency of class ``k`` times how far its mean is from the mean of all."""
-        return np.asarray(self.class_sums / self.class_weight.sum() - np.outer(self.frequency, self.mean))
-
-
-def _factors(statistics: _Statistics, penalty: float) -> FloatArray:
-    """Vectors whose inner products are ``diag(frequency) - R``."""
-    return np.column_stack([statistics.frequency, statistics.deviations @ _whitening(statistics, penalty)])
-
-
-def _whitening(statistics: _Statistics, penalty: float) -> FloatArray:
-    """A matrix ``W`` with ``W W' = (covariance + penalty)^-1`` on the directions in which samples vary."""
-    variances, directions = linalg.eigh(statistics.covariance)
-    # Samples do not vary along the rest, so neither do class means; what is there is rounding.
-    varies = variances > 1e-12 * max(float(variances[-1]), np.finfo(np.float64).tiny)
-    return np.asarray(directions[:, varies] / np.sqrt(variances[varies] + penalty))
+    return solve_without
 
 
 def _held_out_matrix(
-    features: _Features, everything: _Statistics, penalty: float, n_folds: int, rng: np.random.Generator
+    coordinates: Coordinates, fitted_without: Callable[[IntArray | None], OneHotRidge], fold: IntArray
 ) -> FloatArray:
     """The products of the errors of one-hot targets, each predicted from the folds it is not in.
 
     Least squares is linear in its targets, so the errors of a bit are a combination of those of the one-hot targets.
     """
-    samples = features.samples
-    fold = stratified_folds(samples.class_index, n_folds, rng)
+    samples = coordinates.samples
     matrix = np.zeros((samples.n_classes, samples.n_classes))
-    for k in range(n_folds):
+    for k in range(int(fold.max()) + 1):
         left_out = np.flatnonzero(fold == k)
-        learned = everything.without(_statistics(features, samples.of(left_out), left_out))
-        whitening = _whitening(learned, penalty)
-        weights = whitening @ (learned.deviations @ whitening).T
-        for rows, block in features.blocks(left_out, samples.n_classes + features.n_dimensions):
-            errors = -learned.frequency - (block - learned.mean) @ weights
+        model = fitted_without(left_out)
+        for rows in row_blocks(left_out, samples.n_classes + coordinates.n_dimensions):
+            errors = -model.intercept - coordinates.product(samples.X[rows], model.coefficients)
             errors[np.arange(len(rows)), samples.class_index[rows]] += 1
             errors *= np.sqrt(samples.sample_weight[rows])[:, None]
             matrix += errors.T @ errors
     return np.asarray(matrix / samples.sample_weight.sum())
-
-
-def _statistics(features: _Features, part: ClassSamples, rows: IntArray) -> _Statistics:
-    """Those of ``part``, which are the samples at ``rows``."""
-    if features.stay_sparse:
-        second_moment = (part.X.multiply(part.sample_weight[:, None]).T @ part.X).toarray()
-    else:
-        second_moment = np.zeros((features.n_dimensions, features.n_dimensions))
-        for index, block in features.blocks(rows, features.n_dimensions):
-            second_moment += (block * features.samples.sample_weight[index][:, None]).T @ block
-    class_sums = features.of(part.class_means) * part.class_weight[:, None]
-    return _Statistics(part.class_weight, class_sums, second_moment)
-
-
-def _total_variance(samples: ClassSamples) -> float:
-    """The sum of the variances of all features."""
-    weight = samples.sample_weight / samples.sample_weight.sum()
-    mean = np.asarray(samples.class_weight @ samples.class_means / samples.class_weight.sum()).ravel()
-    if samples.is_sparse:
-        squares = np.asarray(samples.X.multiply(samples.X).sum(axis=1)).ravel()
-    else:
-        squares = np.einsum("ij,ij->i", samples.X, samples.X, dtype=np.float64)
-    return float(weight @ squares - mean @ mean)
-
-
-def _features(
-    samples: ClassSamples, n_components: int | None, projection: Projection, rng: np.random.Generator
-) -> _Features:
-    n_features = samples.X.shape[1]
-    if projection not in ("svd", "random"):
-        raise ValueError(f"'projection' must be 'svd' or 'random'. Got {projection!r} instead.")
-    if n_components is None:
-        if n_features <= MAX_EXACT_FEATURES:
-            return _Features(samples, None)
-        n_components = DEFAULT_COMPONENTS
-    elif n_components < 1:
-        raise ValueError(f"'n_components' must be at least 1. Got {n_components} instead.")
-    if n_components >= n_features:
-        return _Features(samples, None)
-    if projection == "random":
-        return _Features(samples, random_directions(n_features, n_components, rng))
-    return _Features(samples, leading_directions(samples.X, n_components, rng))

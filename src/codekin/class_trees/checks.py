@@ -13,6 +13,7 @@ from codekin.coding import FloatArray, IntArray
 def check_tree(
     parent: IntArray, node_of_class: IntArray, edge_length: FloatArray, labels: tuple[Hashable, ...] | None
 ) -> None:
+    """Refuse arrays that are no tree, cycles excepted: these show when the tree is walked through."""
     n_nodes = len(parent)
     n_roots = int((parent == -1).sum())
     if n_roots != 1:
@@ -43,6 +44,7 @@ def check_tree(
 
 
 def node_numbers(values: ArrayLike, name: str) -> IntArray:
+    """A copy of a list of integers."""
     given = np.asarray(values)
     if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
         raise ValueError(
@@ -53,11 +55,12 @@ def node_numbers(values: ArrayLike, name: str) -> IntArray:
 
 
 def first_outside(values: IntArray, low: int, high: int) -> int:
+    """The first of ``values`` that is not in ``range(low, high)``."""
     return int(values[(values < low) | (values >= high)][0])
 
 
 def cycle_sentence(parent: IntArray, astray: int, labels: tuple[Hashable, ...] | None) -> str:
-    """``astray`` cannot be reached from the root, so the way up from it runs into a cycle."""
+    """What to say of the cycle into which the way up from ``astray`` runs, as it does not reach the root."""
     path: list[int] = []
     node, seen = astray, set[int]()
     while node not in seen:

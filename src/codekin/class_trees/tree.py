@@ -356,7 +356,7 @@ class ClassTree:
             The classes on the left and on the right, in depth-first order.
         """
         order, spans = self._class_order, self.class_spans
-        # A pending item: bounds[i]:bounds[i+1] are the classes of the i-th child; last the only node within, or -1.
+        # Pending are runs of siblings: the classes of nodes[i] are order[bounds[i]:bounds[i + 1]].
         pending: list[tuple[IntArray, IntArray]] = [self._child_bounds(self.root)]
         while pending:
             bounds, nodes = pending.pop()
@@ -433,12 +433,8 @@ def _walk_through(parent: IntArray, edge_length: FloatArray) -> _Walk:
     first_child = np.zeros(n_nodes + 1, dtype=np.intp)
     np.cumsum(np.bincount(parent[children], minlength=n_nodes), out=first_child[1:])
     # Plain lists: several times faster than arrays when read one by one, and no depth is too great for them.
-    child_list, starts, parents, lengths = (
-        children.tolist(),
-        first_child.tolist(),
-        parent.tolist(),
-        edge_length.tolist(),
-    )
+    child_list, starts = children.tolist(), first_child.tolist()
+    parents, lengths = parent.tolist(), edge_length.tolist()
     preorder: list[int] = []
     depth = [0.0] * n_nodes
     stack = np.flatnonzero(parent == -1).tolist()

@@ -6,6 +6,7 @@ holds is noticed before memory is set aside for it.
 
 from __future__ import annotations
 
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -20,6 +21,11 @@ from codekin.datasets.rows import Rows
 from codekin.datasets.samples import DataError, SparseData
 
 _ROWS_AT_ONCE = 1 << 15
+# What zipfile runs into, depending on where an archive is damaged.
+_DAMAGE = (
+    *(zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError),
+    *(NotImplementedError, RuntimeError, ValueError, OverflowError),
+)
 
 
 def npz_rows(stream: IO[bytes], source: str, options: ReadOptions, features: FeatureNumbers) -> Iterator[Rows]:
@@ -43,7 +49,9 @@ def npz_rows(stream: IO[bytes], source: str, options: ReadOptions, features: Fea
     try:
         with zipfile.ZipFile(stream) as archive:
             yield from _rows(archive, source, options, features)
-    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+    except DataError:
+        raise
+    except _DAMAGE as error:
         raise DataError(source, f"the archive is damaged ({str(error).rstrip('.') or 'cut off'}).") from None
 
 
@@ -156,8 +164,9 @@ class _Items:
         try:
             info = archive.getinfo(f"{name}.npy")
         except KeyError:
-            has = ", ".join(sorted(member.removesuffix(".npy") for member in archive.namelist()))
-            raise DataError(source, f"the array '{name}' is missing. The archive has {has or 'nothing'}.") from None
+            members = sorted(member.removesuffix(".npy") for member in archive.namelist())
+            shown = ", ".join(member for member in members[:10] if member.isidentifier())
+            raise DataError(source, f"the array '{name}' is missing. The archive has {shown or 'nothing'}.") from None
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) or info.flag_bits & 1:
             raise DataError(source, f"the array '{name}' is encrypted or packed in a way that NumPy does not use.")
         self.name = name

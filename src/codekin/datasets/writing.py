@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, cast
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from codekin.datasets.blocks import Source
 from codekin.datasets.npz import archive_members
@@ -19,6 +20,8 @@ from codekin.files import output_stream
 
 WRITABLE_FORMATS = ("svmlight", "npz", "tsv")
 """The formats that can be written."""
+
+_ROWS_AT_ONCE = 10_000
 
 
 def write_data(target: str | Path, data: Data | Iterable[Data], format: str = "auto", *, index_base: int = 1) -> int:
@@ -124,15 +127,22 @@ def _write_svmlight(stream: IO[bytes], data: Data, index_base: int, target: str)
     labels = _writable(
         data, re.compile(r"[^\s:#,][^\s:]*(?<!,)"), "holds a blank, a colon, or a comma at its end", target
     )
-    X = data.X
-    # str of a float32 has just as many digits as are needed to get the same float32 back.
-    pairs = list(map("%d:%s".__mod__, zip((X.indices + index_base).tolist(), X.data, strict=True)))
-    starts = X.indptr.tolist()
-    lines = [
-        f"{' '.join([label, *pairs[start:stop]])}\n"
-        for label, start, stop in zip(labels, starts[:-1], starts[1:], strict=True)
-    ]
-    stream.write("".join(lines).encode())
+    for start in range(0, data.n_samples, _ROWS_AT_ONCE):
+        rows = slice(start, start + _ROWS_AT_ONCE)
+        stream.write("".join(_svmlight_lines(data.X[rows], labels[rows], index_base)).encode())
+
+
+def _svmlight_lines(X: csr_array, labels: list[str], index_base: int) -> Iterator[str]:
+    # str of a float32 has just as many digits as are needed to get the same float32 back. It takes a while, and values
+    # of rounded or counted features are often equal. Bits are compared, because 0.0 == -0.0.
+    bits = np.ascontiguousarray(X.data, dtype=np.float32).view(np.uint32)
+    distinct, which = np.unique(bits, return_inverse=True)
+    texts = [str(value) for value in distinct.view(np.float32)]
+    values = [texts[k] for k in which.tolist()]
+    pairs = list(map("%d:%s".__mod__, zip((X.indices + index_base).tolist(), values, strict=True)))
+    ends = X.indptr.tolist()
+    for label, start, stop in zip(labels, ends[:-1], ends[1:], strict=True):
+        yield f"{' '.join([label, *pairs[start:stop]])}\n"
 
 
 def _write_tsv(stream: IO[bytes], data: Data, target: str) -> None:

@@ -71,6 +71,7 @@ class ClassDistances(Protocol):
 
 
 def inner_product(coding_matrix: ArrayLike, row_sums: FloatArray, form: Callable[[CodingMatrix], float]) -> float:
+    """The sum of class distance times codeword distance, from the row sums and the quadratic form of the former."""
     given = np.asarray(coding_matrix)
     if given.ndim != 2 or len(given) != len(row_sums):
         raise ValueError(f"The coding matrix needs one row per class, {len(row_sums)}. Got shape {given.shape}.")
@@ -86,10 +87,12 @@ def inner_product(coding_matrix: ArrayLike, row_sums: FloatArray, form: Callable
 
 
 def moments_of(row_sums: FloatArray, sum_of_squares: float) -> DistanceMoments:
+    """The moments that follow from the row sums and the sum of squares."""
     return DistanceMoments(float(row_sums.sum()), sum_of_squares, float(row_sums @ row_sums))
 
 
 def refuse_too_many(n_classes: int) -> None:
+    """Raise where a matrix of all pairs would be too large."""
     if n_classes > MAX_DENSE_CLASSES:
         raise ValueError(
             f"Distances between all pairs of {n_classes} classes would take {n_classes**2 * 8 / 2**30:.1f} GiB; "

@@ -110,9 +110,13 @@ class TreeDistances:
     @cached_property
     def _row_sums(self) -> FloatArray:
         tree, depth = self.tree, self._class_depth
-        # The edges above u, each as often as there are classes below it: a depth with other edge lengths.
-        n_below = tree.class_spans[:, 1] - tree.class_spans[:, 0]
-        shared = ClassTree(tree.parent, tree.node_of_class, tree.edge_length * n_below).depth[tree.node_of_class]
+        # Of the edges above u, each counts as often as there are classes below it. It begins to count at the first of
+        # them in depth-first order and ends after the last.
+        start, stop = tree.class_spans.T
+        counted = tree.edge_length * (stop - start)
+        changes = np.bincount(start, counted, self.n_classes + 1) - np.bincount(stop, counted, self.n_classes + 1)
+        shared = np.empty(self.n_classes)
+        shared[tree.class_order()] = np.cumsum(changes)[:-1]
         return np.asarray(self.n_classes * depth + depth.sum() - 2 * shared)
 
     @cached_property

@@ -219,7 +219,7 @@ def parse_svmlight(  # noqa: PLR0911  # one per kind of error
                     break
                 while text[i] == SPACE or text[i] == TAB or text[i] == RETURN:
                     i += 1
-                if text[i] == NEWLINE:
+                if text[i] <= SPACE:
                     break
         if has_colon:
             i = start

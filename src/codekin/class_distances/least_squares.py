@@ -1,0 +1,253 @@
+"""Ridge regression of one-hot targets, from sums over the samples or by conjugate gradients.
+
+The targets are the columns of ``[y_i = k]``. With ``pi`` the class frequencies, ``mu_k`` the class means, ``mu`` and
+``Sigma`` the mean and the covariance of all samples, the coefficients are ``(Sigma + penalty I)^-1 Z`` with
+``Z = [pi_k (mu_k - mu)]``, and the variance they explain is ``Z' (Sigma + penalty I)^-1 Z``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import linalg
+
+from codekin.class_distances.samples import ClassSamples
+from codekin.coding import FloatArray, IntArray
+
+_BLOCK_ENTRIES = 8_000_000
+"""How many numbers are made at once from samples that are sparse, projected, or of a narrow type."""
+
+
+class OneHotRidge(NamedTuple):
+    """A fitted regression: sample ``x`` is predicted to be ``intercept + x @ coefficients``."""
+
+    intercept: FloatArray  # (n_classes,)
+    coefficients: FloatArray  # (n_features, n_classes)
+    explained: FloatArray  # (n_classes, n_classes)
+
+
+@dataclass(frozen=True, eq=False)
+class Coordinates:
+    """The samples as a regression sees them: as they are, or in the directions of ``basis``."""
+
+    samples: ClassSamples
+    basis: np.ndarray | None = None
+
+    @property
+    def n_dimensions(self) -> int:
+        """How many coordinates a sample has."""
+        return int(self.samples.X.shape[1] if self.basis is None else self.basis.shape[1])
+
+    @property
+    def stay_sparse(self) -> bool:
+        """Whether sums over samples can be taken without filling zeros."""
+        return self.basis is None and self.samples.is_sparse
+
+    @cached_property
+    def origin(self) -> Any:
+        """What is taken off all samples, so that little is lost to rounding: their mean, if that fills no zeros."""
+        mean = overall_mean(self.samples)
+        return 0.0 if self.stay_sparse else mean if self.basis is None else mean @ self.basis
+
+    def of(self, X: Any) -> FloatArray:
+        """Rows of X, or means of rows, as a dense array."""
+        dense = X @ self.basis if self.basis is not None else X.toarray() if self.samples.is_sparse else X
+        return np.asarray(dense - self.origin, dtype=np.float64)
+
+    def product(self, X: Any, coefficients: FloatArray) -> FloatArray:
+        """``self.of(X) @ coefficients``, without filling zeros."""
+        if self.stay_sparse:
+            return np.asarray(X @ coefficients)
+        return np.asarray(self.of(X) @ coefficients)
+
+    def blocks(self, rows: IntArray, n_columns: int) -> Iterator[tuple[IntArray, FloatArray]]:
+        """Some of the samples at a time; ``n_columns`` says how many numbers the caller makes of each."""
+        for index in row_blocks(rows, n_columns):
+            yield index, self.of(self.samples.X[index])
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """Sums over samples, from which regressions follow; those of a part can be taken off those of the whole."""
+
+    class_weight: FloatArray  # (n_classes,)
+    class_sums: FloatArray  # (n_classes, n_dimensions)
+    second_moment: FloatArray  # (n_dimensions, n_dimensions)
+
+    @classmethod
+    def over(cls, coordinates: Coordinates, rows: IntArray | None = None) -> Sums:
+        """Over the samples at ``rows``, or over all."""
+        samples = coordinates.samples
+        part = samples if rows is None else samples.of(rows)
+        rows = np.arange(len(samples.class_index)) if rows is None else rows
+        if coordinates.stay_sparse:
+            second_moment = (part.X.multiply(part.sample_weight[:, None]).T @ part.X).toarray()
+        else:
+            second_moment = np.zeros((coordinates.n_dimensions, coordinates.n_dimensions))
+            for index, block in coordinates.blocks(rows, coordinates.n_dimensions):
+                second_moment += (block * samples.sample_weight[index][:, None]).T @ block
+        class_sums = coordinates.of(part.class_means) * part.class_weight[:, None]
+        return cls(part.class_weight, class_sums, second_moment)
+
+    def without(self, part: Sums) -> Sums:
+        """The sums over the rest of the samples."""
+        return Sums(
+            self.class_weight - part.class_weight,
+            self.class_sums - part.class_sums,
+            self.second_moment - part.second_moment,
+        )
+
+    @property
+    def frequency(self) -> FloatArray:
+        """The share of each class in the weight."""
+        return np.asarray(self.class_weight / self.class_weight.sum())
+
+    @property
+    def mean(self) -> FloatArray:
+        """The mean of all samples."""
+        return np.asarray(self.class_sums.sum(axis=0) / self.class_weight.sum())
+
+    @property
+    def deviations(self) -> FloatArray:
+        """Row ``k`` is the frequency of class ``k`` times how far its mean is from the mean of all."""
+        return np.asarray(self.class_sums / self.class_weight.sum() - np.outer(self.frequency, self.mean))
+
+    def whitening(self, penalty: float) -> FloatArray:
+        """A matrix ``W`` with ``W W' = (Sigma + penalty)^-1`` on the directions in which samples vary."""
+        covariance = self.second_moment / self.class_weight.sum() - np.outer(self.mean, self.mean)
+        variances, directions = linalg.eigh(covariance)
+        # Samples do not vary along the rest, so neither do class means; what is there is rounding.
+        varies = variances > 1e-12 * max(float(variances[-1]), np.finfo(np.float64).tiny)
+        return np.asarray(directions[:, varies] / np.sqrt(variances[varies] + penalty))
+
+
+def ridge_from_sums(sums: Sums, penalty: float) -> OneHotRidge:
+    """The regression that follows from sums over samples.
+
+    Parameters
+    ----------
+    sums : Sums
+        Over the samples to learn from.
+    penalty : float
+        On squared coefficients, against the mean squared error.
+
+    Returns
+    -------
+    OneHotRidge
+    """
+    whitening = sums.whitening(penalty)
+    whitened = sums.deviations @ whitening
+    coefficients = whitening @ whitened.T
+    return OneHotRidge(sums.frequency - sums.mean @ coefficients, coefficients, whitened @ whitened.T)
+
+
+def ridge_by_conjugate_gradients(
+    coordinates: Coordinates,
+    penalty: float,
+    rows: IntArray | None = None,
+    *,
+    tolerance: float = 1e-4,
+    max_iterations: int = 1_000,
+) -> OneHotRidge:
+    """The regression in all features, however many: only products of X with some vectors per class are made.
+
+    Parameters
+    ----------
+    coordinates : Coordinates
+        Those of the samples, in no other basis than their own.
+    penalty : float
+        On squared coefficients, against the mean squared error.
+    rows : ndarray of int, optional
+        The samples to learn from; all when left out.
+    tolerance : float, default=1e-4
+        How small the residuals of the linear equations become, against their right-hand sides.
+    max_iterations : int, default=1000
+        When to stop where they do not.
+
+    Returns
+    -------
+    OneHotRidge
+    """
+    samples = coordinates.samples if rows is None else coordinates.samples.of(rows)
+    X: Any = samples.X.astype(np.float64) if samples.is_sparse else coordinates.of(samples.X)
+    weight = samples.sample_weight / samples.sample_weight.sum()
+    frequency = samples.class_weight / samples.class_weight.sum()
+    class_means = samples.class_means - coordinates.origin if not samples.is_sparse else samples.class_means
+    mean = np.asarray(frequency @ class_means).ravel()
+    variances = np.asarray(weight @ (X * X)).ravel() - mean**2
+    # Scaled to unit diagonal (Jacobi): rare and frequent features then converge alike.
+    scale = np.maximum(variances, 0) + penalty
+    scale[scale == 0] = 1.0
+    transposed = X.T.tocsr() if samples.is_sparse else X.T
+
+    def covariance_times(V: FloatArray) -> FloatArray:
+        product = transposed @ (weight[:, None] * (X @ V))
+        return np.asarray(product - np.outer(mean, mean @ V) + penalty * V)
+
+    coefficients = np.zeros((X.shape[1], samples.n_classes))
+    for classes in row_blocks(np.arange(samples.n_classes), X.shape[0] + 4 * X.shape[1]):
+        some_means = class_means[classes].toarray() if samples.is_sparse else class_means[classes]
+        targets = (some_means - mean).T * frequency[classes]
+        coefficients[:, classes] = _solved(covariance_times, targets, scale, tolerance, max_iterations)
+    explained = frequency[:, None] * (np.asarray(class_means @ coefficients) - mean @ coefficients)
+    return OneHotRidge(frequency - mean @ coefficients, coefficients, (explained + explained.T) / 2)
+
+
+def _solved(
+    times: Callable[[FloatArray], FloatArray],
+    targets: FloatArray,
+    scale: FloatArray,
+    tolerance: float,
+    max_iterations: int,
+) -> FloatArray:
+    """Preconditioned conjugate gradients (Hestenes and Stiefel 1952), one system per column."""
+    solution = np.zeros_like(targets)
+    residuals = targets.copy()
+    scaled = residuals / scale[:, None]
+    directions = scaled.copy()
+    size = np.einsum("fk,fk->k", residuals, scaled)
+    enough = tolerance**2 * size
+    for _ in range(max_iterations):
+        if (size <= enough).all():
+            break
+        image = times(directions)
+        curvature = np.einsum("fk,fk->k", directions, image)
+        step = np.divide(size, curvature, out=np.zeros_like(size), where=curvature > 0)
+        solution += step * directions
+        residuals -= step * image
+        scaled = residuals / scale[:, None]
+        new_size = np.einsum("fk,fk->k", residuals, scaled)
+        directions *= np.divide(new_size, size, out=np.zeros_like(size), where=size > 0)
+        directions += scaled
+        size = new_size
+    return solution
+
+
+def overall_mean(samples: ClassSamples) -> FloatArray:
+    """The weighted mean of all samples, (n_features,)."""
+    return np.asarray(samples.class_weight @ samples.class_means / samples.class_weight.sum()).ravel()
+
+
+def total_variance(samples: ClassSamples) -> float:
+    """The sum of the variances of all features."""
+    weight = samples.sample_weight / samples.sample_weight.sum()
+    if samples.is_sparse:
+        squares = np.asarray(samples.X.multiply(samples.X).sum(axis=1)).ravel()
+        mean = overall_mean(samples)
+        return float(weight @ squares - mean @ mean)
+    rows = np.arange(len(weight))
+    return sum(
+        float(weight[index] @ np.einsum("ij,ij->i", block, block))
+        for index, block in Coordinates(samples).blocks(rows, samples.X.shape[1])
+    )
+
+
+def row_blocks(rows: IntArray, n_columns: int) -> Iterator[IntArray]:
+    """Consecutive parts of ``rows`` that make some millions of numbers each, at ``n_columns`` a row."""
+    step = max(1, _BLOCK_ENTRIES // n_columns)
+    for start in range(0, len(rows), step):
+        yield rows[start : start + step]
