@@ -8,24 +8,22 @@ from numbers import Integral
 from typing import Any, Self, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import softmax
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.linear_model import LogisticRegression
-from sklearn.utils import check_random_state, get_tags
+from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, _routing_enabled, process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_fit_parameter, validate_data
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
-from codekin.assignments import AssignmentResult
-from codekin.coding import Assignment, Codebook, CodingMatrix, FloatArray, IntArray, Margins
-from codekin.decoding import Loss, MinimumLossDecoder, get_loss
-from codekin.distances import ClassDistances
+from codekin.coding import CodingMatrix, FloatArray, IntArray
+from codekin.decoding import MinimumLossDecoder, get_loss
 from codekin.estimators.choices import Classes, choose_assignment, choose_codebook, natural_loss
-from codekin.estimators.report import FitReport, make_report
+from codekin.estimators.coded import CodedClassifier, checked_weights
 from codekin.learners import EstimatorBits, IndependentBits
 from codekin.learners.calibration import N_FOLDS
 from codekin.learners.independent import BitTask
@@ -40,7 +38,7 @@ def _learner_has(method: str) -> Any:
     return check
 
 
-class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, CodedClassifier):
     """Multiclass classification by error-correcting output codes, with codewords assigned to classes on purpose.
 
     Every class gets a codeword of a codebook; one binary classifier per bit is learned; a sample is given to the class
@@ -119,14 +117,7 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMixin, 
     (10, 10)
     """
 
-    classes_: NDArray[Any]
-    codebook_: Codebook
-    assignment_: Assignment
-    assignment_result_: AssignmentResult | None
     coding_matrix_: CodingMatrix
-    class_distances_: ClassDistances | None
-    loss_: Loss
-    model_: CodedModel
 
     _parameter_constraints: dict[str, Any] = {  # noqa: RUF012  (scikit-learn's convention)
         "estimator": [HasMethods(["fit", "decision_function"]), HasMethods(["fit", "predict_proba"]), None],
@@ -191,7 +182,7 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMixin, 
         X, y = self._validated(X, y)
         check_classification_targets(y)
         self.classes_, class_index = np.unique(y, return_inverse=True)
-        weights = self._checked_weights(sample_weight, X)
+        weights = checked_weights(sample_weight, X)
         self._choose_parts(X, class_index, weights)
         learner = self._bit_learner(learner_params)
         context = self._begin_callbacks(learner)
@@ -209,7 +200,7 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMixin, 
                 rng=self._rng,
             )
         )
-        self._report = make_report(self.model_, self.loss_, X, class_index, self.class_distances_)
+        self._measure(X, class_index)
         context.call_on_fit_task_end(estimator=self)
         return self
 
@@ -240,24 +231,12 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMixin, 
             raise ValueError(
                 f"partial_fit cannot hold samples back for a calibration. Got calibrate={self.calibrate!r}; use None."
             )
-        is_first = not hasattr(self, "model_")
-        if is_first and classes is None:
-            raise ValueError("The first call of partial_fit needs the 'classes' parameter: all labels that will occur.")
+        is_first = self._is_first_batch(classes)
         learner_params = self._learner_params("partial_fit", sample_weight, {})
         X, y = self._validated(X, y, reset=is_first)
         check_classification_targets(y)
-        if is_first:
-            self.classes_ = np.unique(np.asarray(classes))
-        elif classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self.classes_):
-            raise ValueError("The 'classes' parameter of partial_fit differs from that of the first call.")
-        unseen = np.setdiff1d(y, self.classes_)
-        if len(unseen):
-            raise ValueError(
-                f"The label {unseen[0]!r} is not among the {len(self.classes_)} classes given at the first call of "
-                "partial_fit."
-            )
-        class_index = np.searchsorted(self.classes_, y)
-        weights = self._checked_weights(sample_weight, X)
+        class_index = self._batch_class_index(y, classes)
+        weights = checked_weights(sample_weight, X)
         if is_first:
             self._choose_parts(X, class_index, weights)
         bits = self._bit_learner(learner_params).partial_fit_bits(
@@ -270,51 +249,8 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMixin, 
         )
         decoder = make_decoder(self.codebook_, self.assignment_, self.loss_, is_weighted=self.weighted_decoding)
         self._set_model(CodedModel(self.codebook_, self.assignment_, bits, decoder))
-        self._report = make_report(self.model_, self.loss_, X, class_index, self.class_distances_)
+        self._measure(X, class_index)
         return self
-
-    def bit_margins(self, X: Any) -> Margins:
-        """The margins of the bits, one column each: positive where the bit is taken for +1.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_bits)
-        """
-        check_is_fitted(self)
-        return self.model_.margins(self._validated(X, reset=False)[0])
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The label whose codeword has the smallest decoding loss (Eq. 2).
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        margins = self.bit_margins(X)
-        return np.asarray(self.classes_[self.model_.decoder.decode(margins)])
-
-    def decision_function(self, X: Any) -> FloatArray:
-        """Minus the decoding loss of each class; for two classes, how much smaller that of the second one is.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
-        """
-        margins = self.bit_margins(X)
-        losses = self.model_.decoder.class_losses(margins)
-        return np.asarray(losses[:, 0] - losses[:, 1] if len(self.classes_) == 2 else -losses, dtype=np.float64)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Probabilities of the classes: the softmax of minus the logistic loss of the bits' log-odds.
@@ -334,58 +270,12 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMixin, 
         decoder = MinimumLossDecoder(self.coding_matrix_, "logistic", self.weighted_decoding)
         return np.asarray(softmax(-decoder.class_losses(margins), axis=1))
 
-    def top_k(self, X: Any, k: int) -> tuple[NDArray[Any], FloatArray]:
-        """The k labels with the smallest decoding losses, and those losses, smallest first.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-        k : int
-            At least 1 and at most the number of classes.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples, k)
-        losses : ndarray of shape (n_samples, k)
-        """
-        margins = self.bit_margins(X)
-        classes, losses = self.model_.decoder.top_k(margins, k)
-        return self.classes_[classes], losses
-
-    def report(self) -> FitReport:
-        """What the fit was worth: losses of the bits, error bound, class-codeword score and its place among all.
-
-        After ``partial_fit`` the losses are those of the last batch.
-
-        Returns
-        -------
-        FitReport
-            Printed, it is a few lines of text.
-        """
-        check_is_fitted(self)
-        return self._report
-
     @property
     def estimators_(self) -> list[Any]:
         """The fitted learners, one per bit."""
         check_is_fitted(self)
         bits: Any = self.model_.bits
         return list(getattr(bits, "bits", bits).predictors)
-
-    def restore_fit(self, model: CodedModel, report: FitReport) -> None:
-        """Take over a fitted model, as it comes from storage. The class distances are not part of it.
-
-        Parameters
-        ----------
-        model : CodedModel
-        report : FitReport
-        """
-        self.codebook_, self.assignment_ = model.codebook, model.assignment
-        self.class_distances_ = None
-        self._rng = np.random.default_rng(self.random_state if isinstance(self.random_state, int) else None)
-        self.loss_ = get_loss(model.decoder.loss)
-        self._set_model(model)
-        self._report = report
 
     def get_metadata_routing(self) -> MetadataRouter:
         """How metadata reach the learners.
@@ -427,9 +317,6 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMixin, 
             )
         return given
 
-    def _checked_weights(self, sample_weight: ArrayLike | None, X: Any) -> FloatArray | None:
-        return None if sample_weight is None else np.asarray(_check_sample_weight(sample_weight, X))
-
     def _validated(self, X: Any, y: Any = "no_validation", *, reset: bool = True) -> tuple[Any, Any]:
         """X as the learner shall see it, and y.
 
@@ -457,13 +344,8 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMixin, 
 
     def _choose_parts(self, X: Any, class_index: IntArray, sample_weight: FloatArray | None) -> None:
         """Set codebook, assignment, loss and the generator for the learners."""
-        n_classes = len(self.classes_)
-        if n_classes < 2:
-            raise ValueError(
-                f"ECOCClassifier needs samples of at least 2 classes. Got {n_classes} class: {self.classes_.tolist()}."
-            )
-        seed = check_random_state(self.random_state).randint(2**31 - 1, size=4).tolist()
-        rng_codebook, rng_assignment, rng_distances, self._rng = np.random.default_rng(seed).spawn(4)
+        n_classes = self._check_n_classes()
+        rng_codebook, rng_assignment, rng_distances, self._rng = self._generators(4)
         classes = Classes(
             lambda: self._numeric_features(X, class_index),
             class_index,
@@ -512,6 +394,9 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMixin, 
                 BitTask(context.subcontext(task_name="bit", task_id=task), self) for task in range(n_tasks)
             )
         return context
+
+    def _validated_samples(self, X: Any) -> Any:
+        return self._validated(X, reset=False)[0]
 
     def _set_model(self, model: CodedModel) -> None:
         self.model_ = model

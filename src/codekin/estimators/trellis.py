@@ -9,20 +9,16 @@ from typing import Any, Literal, Self, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
-from codekin.assignments import AssignmentResult
 from codekin.class_trees import ClassTree
 from codekin.codebooks import trellis_codebook
-from codekin.coding import Assignment, Codebook, FloatArray, IntArray, Margins
-from codekin.decoding import Loss, ShortestPathDecoder, get_loss
-from codekin.distances import ClassDistances
+from codekin.coding import FloatArray, IntArray, Margins
+from codekin.decoding import ShortestPathDecoder, get_loss
 from codekin.estimators.choices import Classes, choose_assignment
-from codekin.estimators.report import FitReport, make_report
+from codekin.estimators.coded import CodedClassifier, checked_weights
 from codekin.learners import AROW, BitLearner, Validation
 from codekin.model import CodedModel, make_decoder
 
@@ -33,7 +29,7 @@ LEARNERS = {"arow": AROW}
 """Name -> learner with its default settings."""
 
 
-class TrellisClassifier(ClassifierMixin, BaseEstimator):
+class TrellisClassifier(CodedClassifier):
     """Multiclass classification with the paths of a trellis as codewords.
 
     A trellis of width ``b`` has as many paths as there are classes and ``O(b**2 log_b K)`` edges. Every class is a
@@ -98,14 +94,7 @@ class TrellisClassifier(ClassifierMixin, BaseEstimator):
     True
     """
 
-    classes_: NDArray[Any]
-    codebook_: Codebook
-    assignment_: Assignment
-    assignment_result_: AssignmentResult | None
-    class_distances_: ClassDistances | None
-    loss_: Loss
     temperature_: float
-    model_: CodedModel
 
     _parameter_constraints: dict[str, Any] = {  # noqa: RUF012  (scikit-learn's convention)
         "width": [Interval(Integral, 2, None, closed="left"), StrOptions({"auto"})],
@@ -170,7 +159,7 @@ class TrellisClassifier(ClassifierMixin, BaseEstimator):
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float32, np.float64])
         check_classification_targets(y)
         self.classes_, class_index = np.unique(y, return_inverse=True)
-        weights = None if sample_weight is None else np.asarray(_check_sample_weight(sample_weight, X))
+        weights = checked_weights(sample_weight, X)
         self._choose_parts(X, class_index, weights)
         learner = self._learner()
         decoder = make_decoder(self.codebook_, self.assignment_, self.loss_)
@@ -187,7 +176,7 @@ class TrellisClassifier(ClassifierMixin, BaseEstimator):
         bits = learner.fit_bits(X, class_index, matrix, sample_weight=weights, rng=self._rng, **options)
         self.model_ = CodedModel(self.codebook_, self.assignment_, bits, decoder)
         self.temperature_ = 1.0 if held_out is None else self._best_temperature(*held_out)
-        self._report = make_report(self.model_, self.loss_, X, class_index, self.class_distances_)
+        self._measure(X, class_index)
         return self
 
     def partial_fit(
@@ -211,20 +200,11 @@ class TrellisClassifier(ClassifierMixin, BaseEstimator):
             Itself.
         """
         self._validate_params()
-        is_first = not hasattr(self, "model_")
-        if is_first and classes is None:
-            raise ValueError("The first call of partial_fit needs the 'classes' parameter: all labels that will occur.")
+        is_first = self._is_first_batch(classes)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float32, np.float64], reset=is_first)
         check_classification_targets(y)
-        if is_first:
-            self.classes_ = np.unique(np.asarray(classes))
-        class_index = self._class_index(y)
-        if (class_index < 0).any():
-            raise ValueError(
-                f"The label {np.asarray(y)[class_index < 0][0]!r} is not among the {len(self.classes_)} classes given "
-                "at the first call of partial_fit."
-            )
-        weights = None if sample_weight is None else np.asarray(_check_sample_weight(sample_weight, X))
+        class_index = self._batch_class_index(y, classes)
+        weights = checked_weights(sample_weight, X)
         if is_first:
             self._choose_parts(X, class_index, weights)
         learner = self._learner()
@@ -241,55 +221,8 @@ class TrellisClassifier(ClassifierMixin, BaseEstimator):
         decoder = make_decoder(self.codebook_, self.assignment_, self.loss_)
         self.model_ = CodedModel(self.codebook_, self.assignment_, bits, decoder)
         self.temperature_ = 1.0
-        self._report = make_report(self.model_, self.loss_, X, class_index, self.class_distances_)
+        self._measure(X, class_index)
         return self
-
-    def bit_margins(self, X: Any) -> Margins:
-        """The margins of the bits, one column each: positive where the edge is on the sample's path.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_bits)
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float32, np.float64], reset=False)
-        return self.model_.margins(X)
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The label of the path with the smallest decoding loss, in time O(n_bits) per sample.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        margins = self.bit_margins(X)
-        return np.asarray(self.classes_[self._decoder.decode(margins)])
-
-    def top_k(self, X: Any, k: int) -> tuple[NDArray[Any], FloatArray]:
-        """The k labels with the smallest decoding losses, and those losses, smallest first.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        k : int
-            At least 1 and at most the number of classes.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples, k)
-        losses : ndarray of shape (n_samples, k)
-        """
-        margins = self.bit_margins(X)
-        classes, losses = self._decoder.top_k(margins, k)
-        return self.classes_[classes], losses
 
     def top_k_proba(self, X: Any, k: int) -> tuple[NDArray[Any], FloatArray]:
         """The k most probable labels and their probabilities, exactly normalised over all classes.
@@ -327,48 +260,6 @@ class TrellisClassifier(ClassifierMixin, BaseEstimator):
         every = np.broadcast_to(np.arange(len(self.classes_)), (len(margins), len(self.classes_)))
         return np.exp(self._log_probabilities(margins, every))
 
-    def decision_function(self, X: Any) -> FloatArray:
-        """Minus the decoding loss of each class; for two classes, how much smaller that of the second one is.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
-        """
-        margins = self.bit_margins(X)
-        losses = self._decoder.class_losses(margins)
-        return np.asarray(losses[:, 0] - losses[:, 1] if len(self.classes_) == 2 else -losses, dtype=np.float64)
-
-    def report(self) -> FitReport:
-        """What the fit was worth: losses of the bits, error bound, class-codeword score and its place among all.
-
-        Returns
-        -------
-        FitReport
-            Printed, it is a few lines of text.
-        """
-        check_is_fitted(self)
-        return self._report
-
-    def restore_fit(self, model: CodedModel, report: FitReport, temperature: float) -> None:
-        """Take over a fitted model, as it comes from storage. The class distances are not part of it.
-
-        Parameters
-        ----------
-        model : CodedModel
-        report : FitReport
-        temperature : float
-        """
-        self.codebook_, self.assignment_, self.model_ = model.codebook, model.assignment, model
-        self.class_distances_ = None
-        self.loss_ = get_loss(model.decoder.loss)
-        self.temperature_ = temperature
-        self._rng = np.random.default_rng(self.random_state if isinstance(self.random_state, int) else None)
-        self._report = report
-
     def __sklearn_tags__(self) -> Any:
         """Sparse rows are what it is made for."""
         tags = super().__sklearn_tags__()
@@ -389,14 +280,11 @@ class TrellisClassifier(ClassifierMixin, BaseEstimator):
             )
         return LEARNERS[self.learner]()
 
-    def _class_index(self, labels: ArrayLike) -> IntArray:
-        """The index of each label among the classes, -1 where there is none."""
-        given = np.asarray(labels)
-        places = np.minimum(np.searchsorted(self.classes_, given), len(self.classes_) - 1)
-        return np.where(self.classes_[places] == given, places, -1)
+    def _validated_samples(self, X: Any) -> Any:
+        return validate_data(self, X, accept_sparse="csr", dtype=[np.float32, np.float64], reset=False)
 
     def _held_out(self, X: Any, y: ArrayLike) -> tuple[Any, IntArray]:
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float32, np.float64], reset=False)
+        X = self._validated_samples(X)
         class_index = self._class_index(y)
         if X.shape[0] != len(class_index):
             raise ValueError(f"The validation samples are {X.shape[0]}, their labels {len(class_index)}.")
@@ -404,14 +292,8 @@ class TrellisClassifier(ClassifierMixin, BaseEstimator):
 
     def _choose_parts(self, X: Any, class_index: IntArray, weights: FloatArray | None) -> None:
         """Set codebook, assignment, loss and the generator for the learner."""
-        n_classes = len(self.classes_)
-        if n_classes < 2:
-            raise ValueError(
-                f"TrellisClassifier needs samples of at least 2 classes. "
-                f"Got {n_classes} class: {self.classes_.tolist()}."
-            )
-        seed = check_random_state(self.random_state).randint(2**31 - 1, size=4).tolist()
-        rng_assignment, rng_distances, self._rng = np.random.default_rng(seed).spawn(3)
+        n_classes = self._check_n_classes()
+        rng_assignment, rng_distances, self._rng = self._generators(3)
         width = self.width if self.width == "auto" else min(self.width, n_classes)
         self.codebook_ = trellis_codebook(
             n_classes, width, n_bits=self.n_bits, max_model_bytes=self.max_model_bytes, n_features=X.shape[1]

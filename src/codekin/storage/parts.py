@@ -139,12 +139,11 @@ def restore_classifier(
         if "arow" in description:
             params["learner"] = AROW(**description["arow"])
         classifier = TrellisClassifier(**params)
-        classifier.restore_fit(model, report, float(description["temperature"]))
+        classifier.temperature_ = float(description["temperature"])
     else:
         estimator = learners[description["estimator"]] if "estimator" in description else None
         classifier = ECOCClassifier(estimator, **{"codebook": model.codebook, **params})
-        classifier.restore_fit(model, report)
-    classifier.classes_ = _restore_labels(description["labels"], arrays)
+    classifier.restore_fit(model, _restore_labels(description["labels"], arrays), report)
     if description.get("has_class_tree"):
         tree = ClassTree(arrays["tree_parent"], arrays["tree_node_of_class"], arrays["tree_edge_length"])
         classifier.class_distances_ = TreeDistances(tree)

@@ -1,0 +1,185 @@
+"""What all estimators around a coded model share: from samples to margins to labels, and labels batch by batch."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+
+from codekin.assignments import AssignmentResult
+from codekin.coding import Assignment, Codebook, FloatArray, IntArray, Margins
+from codekin.decoding import Loss, get_loss
+from codekin.distances import ClassDistances
+from codekin.estimators.report import FitReport, make_report
+from codekin.model import CodedModel
+
+
+class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
+    """The base of the estimators; a subclass fits ``model_`` and says how samples are validated."""
+
+    random_state: Any
+    classes_: NDArray[Any]
+    codebook_: Codebook
+    assignment_: Assignment
+    assignment_result_: AssignmentResult | None
+    class_distances_: ClassDistances | None
+    loss_: Loss
+    model_: CodedModel
+
+    def bit_margins(self, X: Any) -> Margins:
+        """The margins of the bits, one column each: positive where the bit is taken for +1.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Whatever ``fit`` takes.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_bits)
+        """
+        check_is_fitted(self, "model_")
+        return self.model_.margins(self._validated_samples(X))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The label whose codeword has the smallest decoding loss (Eq. 2).
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Whatever ``fit`` takes.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        margins = self.bit_margins(X)
+        return np.asarray(self.classes_[self.model_.decoder.decode(margins)])
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Minus the decoding loss of each class; for two classes, how much smaller that of the second one is.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Whatever ``fit`` takes.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
+        """
+        margins = self.bit_margins(X)
+        losses = self.model_.decoder.class_losses(margins)
+        return np.asarray(losses[:, 0] - losses[:, 1] if len(self.classes_) == 2 else -losses, dtype=np.float64)
+
+    def top_k(self, X: Any, k: int) -> tuple[NDArray[Any], FloatArray]:
+        """The k labels with the smallest decoding losses, and those losses, smallest first.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Whatever ``fit`` takes.
+        k : int
+            At least 1 and at most the number of classes.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples, k)
+        losses : ndarray of shape (n_samples, k)
+        """
+        margins = self.bit_margins(X)
+        classes, losses = self.model_.decoder.top_k(margins, k)
+        return self.classes_[classes], losses
+
+    def report(self) -> FitReport:
+        """What the fit was worth: losses of the bits, error bound, class-codeword score and its place among all.
+
+        After ``partial_fit`` the losses are those of the last batch.
+
+        Returns
+        -------
+        FitReport
+            Printed, it is a few lines of text.
+        """
+        check_is_fitted(self, "model_")
+        return self._report
+
+    def restore_fit(self, model: CodedModel, labels: NDArray[Any], report: FitReport) -> None:
+        """Take over a fitted model, as it comes from storage. The class distances are not part of it.
+
+        Parameters
+        ----------
+        model : CodedModel
+        labels : ndarray of shape (n_classes,)
+            The label of each class.
+        report : FitReport
+            What was measured when it was fitted.
+        """
+        self.classes_ = labels
+        self.codebook_, self.assignment_, self.assignment_result_ = model.codebook, model.assignment, None
+        self.class_distances_ = None
+        self.loss_ = get_loss(model.decoder.loss)
+        self._rng = np.random.default_rng(self.random_state if isinstance(self.random_state, int) else None)
+        self._set_model(model)
+        self._report = report
+
+    @abstractmethod
+    def _validated_samples(self, X: Any) -> Any:
+        """Samples to predict, checked against those of ``fit``."""
+
+    def _set_model(self, model: CodedModel) -> None:
+        self.model_ = model
+
+    def _measure(self, X: Any, class_index: IntArray) -> None:
+        """Prepare the report."""
+        self._report = make_report(self.model_, self.loss_, X, class_index, self.class_distances_)
+
+    def _generators(self, n: int) -> list[np.random.Generator]:
+        """Independent generators, one for each random choice, from the random state."""
+        seed = check_random_state(self.random_state).randint(2**31 - 1, size=4).tolist()
+        return list(np.random.default_rng(seed).spawn(n))
+
+    def _check_n_classes(self) -> int:
+        n_classes = len(self.classes_)
+        if n_classes < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs samples of at least 2 classes. "
+                f"Got {n_classes} class: {self.classes_.tolist()}."
+            )
+        return n_classes
+
+    def _class_index(self, labels: ArrayLike) -> IntArray:
+        """The index of each label among the classes, -1 where there is none."""
+        given = np.asarray(labels)
+        places = np.minimum(np.searchsorted(self.classes_, given), len(self.classes_) - 1)
+        return np.where(self.classes_[places] == given, places, -1)
+
+    def _batch_class_index(self, labels: ArrayLike, classes: ArrayLike | None) -> IntArray:
+        """The class indices of a batch; the first batch brings all classes."""
+        if not hasattr(self, "model_"):
+            self.classes_ = np.unique(np.asarray(classes))
+        elif classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self.classes_):
+            raise ValueError("The 'classes' parameter of partial_fit differs from that of the first call.")
+        class_index = self._class_index(labels)
+        if (class_index < 0).any():
+            raise ValueError(
+                f"The label {np.asarray(labels)[class_index < 0][0]!r} is not among the {len(self.classes_)} classes "
+                "given at the first call of partial_fit."
+            )
+        return class_index
+
+    def _is_first_batch(self, classes: ArrayLike | None) -> bool:
+        is_first = not hasattr(self, "model_")
+        if is_first and classes is None:
+            raise ValueError("The first call of partial_fit needs the 'classes' parameter: all labels that will occur.")
+        return is_first
+
+
+def checked_weights(sample_weight: ArrayLike | None, X: Any) -> FloatArray | None:
+    """The weights as an array, one for each sample; None stays None."""
+    return None if sample_weight is None else np.asarray(_check_sample_weight(sample_weight, X))
