@@ -42,6 +42,7 @@ coverage: $(VENV)/.installed-dev  ## which lines the tests reach, kernels includ
 	$(BIN)/python -m pytest -n $(JOBS) --cov --cov-append --cov-report=term-missing:skip-covered --cov-report=html:$(OUT)/coverage
 
 docs: $(VENV)/.installed-docs  ## build the documentation; a broken link or name is an error
+	rm -rf $(OUT)/docs
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs $(OUT)/docs
 	@echo "$(OUT)/docs/index.html"
 
