@@ -95,7 +95,7 @@ def against_numpy(repeats, n_classes=100_000, n_samples=40_000, block=2_000):
     return all(results)
 
 
-def growth(repeats, picture, n_samples=20_000):
+def growth(repeats, picture, n_samples=50_000):
     sizes = [10**exponent for exponent in range(2, 8)]
     print(f"\nnanoseconds per sample and bit, {n_samples:,} samples: a constant is a cost of O(n_bits)")
     print(f"{'width':>5}" + "".join(f"{n_classes:>12,}" for n_classes in sizes))
@@ -131,7 +131,9 @@ def draw(sizes, curves, picture):
         axes.plot(sizes, 1e6 * scale * bits, ":", color=line.get_color())
         axes.annotate(f"{bits[-1]} bits", (sizes[-1], 1e6 * seconds[-1]), (6, -3), textcoords="offset points")
     axes.set(xscale="log", yscale="log", xlabel="number of classes K", ylabel="microseconds per sample, one core")
-    axes.set_xlim(right=sizes[-1] * 4)
+    axes.set_xlim(right=sizes[-1] * 12)
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter("{x:g}")
     axes.set_title("Decoding on a trellis costs O(n_bits); dotted: proportional to n_bits", fontsize=10)
     axes.legend(loc="upper left")
     axes.grid(alpha=0.3)

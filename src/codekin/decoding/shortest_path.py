@@ -24,8 +24,9 @@ from codekin.threads import run_blocks
 
 SAMPLES_PER_BLOCK = 256
 """How many samples the kernels get at a time: enough for their inner loops."""
-LOSS_BYTES = 2**16
-"""What an array of the loss's evaluation may take: its intermediate results stay in the first levels of cache."""
+LOSS_BYTES = 2**17 - 2**12
+"""What an array of the loss's evaluation may take: it stays in a core's own cache, and below the size from which the C
+library asks the system for every array anew."""
 BLOCKS_PER_TASK = 16
 SINGLE_PRECISION_FROM = 10**6
 """From this many margins on, deciding the clear cases in single precision is worth its start-up time."""
@@ -148,7 +149,8 @@ class ShortestPathDecoder:
         n_rows = max(LOSS_BYTES // (n_edges * buffer.itemsize), 1)
         for first in range(0, n_samples, n_rows):
             rows = slice(first, first + n_rows)
-            lengths[:, rows] = self._lengths(margins[rows].astype(buffer.dtype, copy=False)).T
+            agreement = self._loss.agreement(margins[rows].astype(buffer.dtype, copy=False))
+            np.multiply(agreement.T, -2, out=lengths[:, rows])
         return lengths
 
     def _rounding_error(self, lengths: Margins) -> Margins:
