@@ -122,7 +122,12 @@ class AROWBits:
         return bool(self.state.shape[1] == 3)
 
     def copy(self) -> AROWBits:
-        """The same, in memory of its own."""
+        """The same, in memory of its own.
+
+        Returns
+        -------
+        AROWBits
+        """
         return replace(self, state=self.state.copy())
 
     def learned(self, samples: Samples, codewords: CodingMatrix, order: NDArray[np.int64]) -> AROWBits:
@@ -239,11 +244,21 @@ class AROWBits:
         return as_linear_bits(self.weights(), self.has_bias, self.n_threads)
 
     def ended(self) -> LinearBits:
-        """The predictors alone in the state's own memory, the rest of which is given back: these bits are no more."""
+        """The predictors alone in the state's own memory, the rest of which is given back: these bits are no more.
+
+        Returns
+        -------
+        LinearBits
+        """
         return as_linear_bits(self.gathered(), self.has_bias, self.n_threads)
 
     def gathered(self) -> Float32Array:
-        """The weights, with the bias as the last feature, in the state's own memory: these bits are no more."""
+        """The weights, with the bias as the last feature, in the state's own memory: these bits are no more.
+
+        Returns
+        -------
+        ndarray of shape (n_features, n_bits), float32
+        """
         from codekin.kernels.arow import gather_weights
 
         if self.is_averaged:
