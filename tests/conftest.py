@@ -5,8 +5,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 ROOT = Path(__file__).parents[1]
+
+# How long an example takes says more about the machine than about the code: timed tests are not wanted.
+settings.register_profile("codekin", deadline=None)
+settings.load_profile("codekin")
 
 
 @pytest.fixture
