@@ -62,8 +62,9 @@ def given(name, home):
 
 
 def cifar100(home):
+    """Every fifth training sample, so that a thousand fits take minutes."""
     X_train, X_test, y_train, y_test = given("cifar100", home)
-    return np.asarray(X_train, dtype=np.float64), np.asarray(X_test, dtype=np.float64), y_train, y_test
+    return np.asarray(X_train[::5], dtype=np.float64), np.asarray(X_test, dtype=np.float64), y_train[::5], y_test
 
 
 SETS = {

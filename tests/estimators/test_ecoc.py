@@ -167,7 +167,7 @@ def test_a_frame_with_words_needs_a_pipeline_or_distances():
     encode = make_column_transformer((OneHotEncoder(), ["colour"]), remainder="passthrough")
     learned = ECOCClassifier(make_pipeline(encode, LogisticRegression(max_iter=1000)), random_state=0).fit(frame, y)
     assert learned.score(frame, y) == 1
-    with pytest.raises(ValueError, match="class_distances='means' needs numeric features"):
+    with pytest.raises(ValueError, match="class_distances='learnability' needs numeric features"):
         ECOCClassifier(random_state=0).fit(frame, y)
 
 

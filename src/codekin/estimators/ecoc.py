@@ -56,10 +56,10 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, CodedClassifier):
     n_bits : int, default=None
         How many bits the codewords have, for codebooks that leave the choice; None for the codebook's own default
         (``ceil(10 log2 K)`` for "dense_random", but never more columns than there are different ones).
-    class_distances : str, ClassDistances, array, ClassTree or callable, default="means"
-        How far apart classes are: "means" (Euclidean distances of class means), "learnability" (how badly least
-        squares separates classes), "confusion" (of a one-vs-rest classifier) or "clustering" (a tree of class means);
-        or a matrix, a class tree, or a function of ``X`` and the class indices.
+    class_distances : str, ClassDistances, array, ClassTree or callable, default="learnability"
+        How far apart classes are: "learnability" (how badly least squares will separate sets of classes), "means"
+        (Euclidean distances of class means), "confusion" (of a one-vs-rest classifier), "clustering" or "splitting" (a
+        tree of class means); or a matrix, a class tree, or a function of ``X`` and the class indices.
     assignment : str, Assignment, array or callable, default="preserving"
         Which class gets which codeword: "preserving" (similar codewords to similar classes), "breaking" (the
         opposite), "random", the name of a search from ``codekin.assignments.ASSIGNMENTS``, or for each class the row of
@@ -138,7 +138,7 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, CodedClassifier):
         *,
         codebook: Any = "dense_random",
         n_bits: int | None = None,
-        class_distances: Any = "means",
+        class_distances: Any = "learnability",
         assignment: Any = "preserving",
         loss: Any = "auto",
         weighted_decoding: bool = False,
