@@ -101,6 +101,22 @@ def test_annealing_accepts_what_its_twin_accepts(kind, n, seed):
     np.testing.assert_array_equal(b_permuted, problem.permuted_b(kept))
 
 
+@given(kinds, st.integers(2, 7), seeds)
+@settings(max_examples=30, deadline=None)
+def test_annealing_of_neighbours_accepts_what_its_twin_accepts(kind, n, seed):
+    problem, a, b, order = problem_of(kind, n, seed)
+    b_permuted, kept = problem.permuted_b(order), np.array(order, dtype=np.int64)
+    place, state = np.argsort(kept), np.array([seed], np.uint64)
+    change = qap_swaps.anneal_near_moves(problem.a, b_permuted, problem.n_active, kept, place, 200.0, 1.0, 30, state)
+    expected = reference.anneal_near(
+        a, b, order, problem.n_active, temperature=200.0, cooling=1.0, n_proposals=30, seed=seed
+    )
+    np.testing.assert_array_equal(kept, expected)
+    np.testing.assert_array_equal(place, np.argsort(expected))
+    assert change == pytest.approx(reference.objective(a, b, expected) - reference.objective(a, b, order))
+    np.testing.assert_array_equal(b_permuted, problem.permuted_b(kept))
+
+
 def test_the_scale_of_temperatures_is_the_mean_over_all_swaps():
     problem, a, b, order = problem_of("symmetric", 6, 0)
     state = np.array([3], np.uint64)

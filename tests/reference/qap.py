@@ -107,6 +107,32 @@ def anneal(a, b, order, n_active, *, temperature, cooling, n_proposals, seed):
     return order
 
 
+def anneal_near(a, b, order, n_active, *, temperature, cooling, n_proposals, seed):
+    """The order after so many proposals, most of them of near rows or values."""
+    n, random = len(a), SplitMix(seed)
+    for _ in range(n_proposals):
+        temperature *= cooling
+        r = random.below(n_active)
+        kind = random.uniform()
+        if kind < 0.75:
+            hop = int(np.exp(np.log(n) * random.uniform()))
+            if random.below(2) == 0:
+                hop = -hop
+            s = r + hop if kind < 0.375 else order[r] + hop
+            if not 0 <= s < (n_active if kind < 0.375 else n):
+                continue
+            if kind >= 0.375:
+                s = list(order).index(s)
+        else:
+            s = random.below(n)
+        if r == s:
+            continue
+        change = delta(a, b, order, r, s)
+        if change <= 0 or random.uniform() < np.exp(-change / temperature):
+            order = swapped(order, r, s)
+    return order
+
+
 def automorphisms(b):
     n = len(b)
     return [g for g in permutations(range(n)) if all(b[g[i], g[j]] == b[i, j] for i in range(n) for j in range(n))]

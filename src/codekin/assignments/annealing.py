@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from time import perf_counter
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from codekin.assignments.budget import Budget, generator_state
+from codekin.assignments.cooling import cooling_steps
 from codekin.assignments.dense import solve
-from codekin.assignments.quadratic import QuadraticProblem, QuadraticSolution, best_of
+from codekin.assignments.near_annealing import near_anneal_restarts
+from codekin.assignments.quadratic import MAX_PROPOSED_IN_TURN, QuadraticProblem, QuadraticSolution, best_of
 from codekin.assignments.result import AssignmentResult, ProgressCallback, Sense
 from codekin.assignments.steepest_descent import descend_from
 from codekin.class_trees import ClassTree
 from codekin.coding import Codebook, IntArray
 from codekin.distances import ClassDistances
 
-_START_TEMPERATURES = (0.2, 0.35)
+_START_TEMPERATURES = (0.2, 0.3)
 """In mean changes of the objective by a random swap; restarts take them in turn. Which is better depends on the
 problem: the lower one where both matrices have structure, the higher one where codewords are random."""
 _COOLING = 0.12
@@ -40,7 +40,9 @@ def annealing(
     """The best of several runs of simulated annealing, each followed by steepest descent.
 
     All swaps are proposed in turn (Connolly, 1990) while the temperature falls by a constant factor; a proposal takes
-    O(K). The strongest single search where distances have structure and there are more than about 60 classes.
+    O(K). The strongest single search where distances have structure and there are more than about 60 classes. More than
+    500 codewords have too many swaps for that: annealing then starts from a spectral order of the classes laid onto the
+    order of the codewords, and proposes mostly swaps of neighbours in either.
 
     Parameters
     ----------
@@ -62,7 +64,7 @@ def annealing(
         How many restarts run at once; without a time limit the result does not depend on it.
     n_proposals : int, optional
         How many swaps each start proposes. By default as many as the time limit allows, and without one all swaps 200
-        times, or fewer where there are more than 100 codewords.
+        times, and 1,000 per class for more than 500 codewords.
 
     Returns
     -------
@@ -109,14 +111,18 @@ def annealing_search(
 
 
 def default_proposals(problem: QuadraticProblem) -> int:
-    """How many proposals a run makes that nobody limits: about a tenth of a second's worth, and some per row."""
-    return min(200 * problem.n_pairs, max(100_000_000 // problem.n, 1_000 * problem.n_active))
+    """How many proposals a run makes that nobody limits."""
+    if problem.n > MAX_PROPOSED_IN_TURN:
+        return 1_000 * problem.n_active
+    return min(200 * problem.n_pairs, 100_000_000 // problem.n)
 
 
 def anneal_restarts(
     problem: QuadraticProblem, budget: Budget, seed: int, *, n_proposals: int | None, until: float
 ) -> list[QuadraticSolution]:
     """The local optima that the budget's restarts end in, in order."""
+    if problem.n > MAX_PROPOSED_IN_TURN:
+        return near_anneal_restarts(problem, budget, seed, n_proposals=n_proposals, until=until)
 
     def start(index: int, seed: int, deadline: float) -> QuadraticSolution:
         order = np.random.default_rng(seed).permutation(problem.n)
@@ -147,28 +153,24 @@ def anneal_from(
     if problem.n < 2:
         return QuadraticSolution(order.astype(np.intp), objective, 1, np.array(history))
     scale = mean_absolute_delta(problem.a, b, problem.n_active, _SAMPLES, random_state)
-    first = start_temperature * max(scale, problem.tolerance)
     pair = np.array([0, 1], dtype=np.int64)
-    n_at_once, done, began = max(100, 1_000_000 // problem.n), 0, perf_counter()
-    while n_proposals is None or done < n_proposals:
-        now = perf_counter()
-        if now >= deadline:
-            break
-        if n_proposals is None:
-            chunk, cooling = n_at_once, 1.0
-            share = (now - began) / (deadline - began)
-        else:
-            chunk, cooling = min(n_at_once, n_proposals - done), _COOLING ** (1 / n_proposals)
-            share = done / n_proposals
-        temperature = first * _COOLING**share
-        change = anneal_moves(problem.a, b, problem.n_active, order, pair, temperature, cooling, chunk, random_state)
-        done += chunk
-        objective += change
+    done = 1
+    for temperature, factor, n_at_once in cooling_steps(
+        start_temperature * max(scale, problem.tolerance),
+        _COOLING,
+        n_at_once=max(100, 1_000_000 // problem.n),
+        n_proposals=n_proposals,
+        deadline=deadline,
+    ):
+        objective += anneal_moves(
+            problem.a, b, problem.n_active, order, pair, temperature, factor, n_at_once, random_state
+        )
+        done += n_at_once
         if objective < best - problem.tolerance:
             best, best_order = objective, order.copy()
-        history.append((1 + done, best))
-        budget.report(chunk, best)
+        history.append((done, best))
+        budget.report(n_at_once, best)
     # What annealing ends in is almost always the best it has seen; a short run may have been luckier before.
     local = descend_from(problem, (order if objective <= best else best_order).astype(np.intp), budget.deadline)
-    history.append((1 + done + local.n_evaluations, local.objective))
-    return QuadraticSolution(local.order, local.objective, 1 + done + local.n_evaluations, np.array(history))
+    history.append((done + local.n_evaluations, local.objective))
+    return QuadraticSolution(local.order, local.objective, done + local.n_evaluations, np.array(history))

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from codekin.assignments.budget import Budget, seed_of
-from codekin.assignments.quadratic import QuadraticProblem, QuadraticSolution
+from codekin.assignments.quadratic import MAX_PROPOSED_IN_TURN, QuadraticProblem, QuadraticSolution
 from codekin.assignments.result import (
     SENSES,
     AssignmentResult,
@@ -24,6 +24,7 @@ from codekin.assignments.result import (
     Sense,
 )
 from codekin.assignments.scores import AssignmentProblem
+from codekin.assignments.seriation import codeword_order, spectral_class_order
 from codekin.class_trees import ClassTree
 from codekin.coding import Assignment, Codebook
 from codekin.distances import ClassDistances
@@ -84,7 +85,12 @@ def quadratic_problem(problem: AssignmentProblem, sense: Sense) -> QuadraticProb
         a = np.zeros((n_codewords, n_codewords))
         a[:n_classes, :n_classes] = sign * (problem.class_distances.matrix() - problem.mean_class_distance)
         np.fill_diagonal(a, 0.0)
-    return QuadraticProblem(np.ascontiguousarray(a[None]), codeword_distances[None], n_classes)
+    row_order = value_order = None
+    if n_codewords > MAX_PROPOSED_IN_TURN:
+        distances = problem.class_distances
+        row_order = spectral_class_order(distances) if distances.tree is None else distances.tree.class_order()
+        value_order = codeword_order(problem.codebook, n_codewords, "preserving")
+    return QuadraticProblem(np.ascontiguousarray(a[None]), codeword_distances[None], n_classes, row_order, value_order)
 
 
 def is_blind(codebook: Codebook) -> bool:

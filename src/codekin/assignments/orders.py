@@ -7,8 +7,6 @@ far apart as an order allows: the codewords are taken in bit-reversed order.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -16,12 +14,10 @@ from codekin.assignments.budget import Budget
 from codekin.assignments.dense import check_sense, evaluated, is_blind, unsearched
 from codekin.assignments.result import AssignmentResult, ProgressCallback, Sense
 from codekin.assignments.scores import AssignmentProblem
+from codekin.assignments.seriation import codeword_order, spectral_class_order
 from codekin.class_trees import ClassTree
-from codekin.coding import MAX_DENSE_CODEWORDS, Assignment, Codebook, FloatArray, IntArray
-from codekin.distances import ClassDistances, EmbeddingDistances, ProductDistances
-
-_MAX_DENSE_COVARIANCE = 2_000
-"""Up to so many dimensions the covariance of vectors is made; beyond, it is only multiplied with."""
+from codekin.coding import Assignment, Codebook, IntArray
+from codekin.distances import ClassDistances
 
 
 def ordered(
@@ -134,41 +130,6 @@ def spectral(
     return _laid_onto(problem, spectral_class_order(problem.class_distances), "spectral", sense, budget)
 
 
-def codeword_order(codebook: Codebook, n_classes: int, sense: Sense) -> IntArray:
-    """So many codewords in an order in which neighbours are similar or, to break similarity, dissimilar.
-
-    Of more codewords than classes, evenly spread ones are taken.
-    """
-    n_codewords = codebook.n_codewords
-    order = np.arange(n_codewords) if codebook.trellis is not None else _principal_order(codebook.matrix)
-    chosen = order[np.arange(n_classes) * n_codewords // n_classes]
-    return chosen if sense == "preserving" else chosen[bit_reversed(n_classes)]
-
-
-def spectral_class_order(class_distances: ClassDistances) -> IntArray:
-    """The classes in an order in which neighbours are similar."""
-    n_classes = class_distances.n_classes
-    if n_classes <= MAX_DENSE_CODEWORDS:
-        return _fiedler_order(class_distances.matrix())
-    if isinstance(class_distances, EmbeddingDistances):
-        return _principal_order(class_distances.vectors)
-    if isinstance(class_distances, ProductDistances):
-        return _principal_order(class_distances.factors)
-    if class_distances.tree is not None:
-        return class_distances.tree.class_order()
-    return _fiedler_order(class_distances.matrix())
-
-
-def bit_reversed(n: int) -> IntArray:
-    """``range(n)`` in bit-reversed order: neighbours are far apart, at every scale."""
-    n_bits = max(int(n - 1).bit_length(), 1)
-    numbers = np.arange(2**n_bits)
-    reversed_numbers = np.zeros_like(numbers)
-    for bit in range(n_bits):
-        reversed_numbers |= ((numbers >> bit) & 1) << (n_bits - 1 - bit)
-    return reversed_numbers[reversed_numbers < n]
-
-
 def _laid_onto(
     problem: AssignmentProblem, class_order: IntArray, method: str, sense: Sense, budget: Budget
 ) -> AssignmentResult:
@@ -178,48 +139,3 @@ def _laid_onto(
     codeword_of_class = np.empty(problem.n_classes, dtype=np.intp)
     codeword_of_class[class_order] = codeword_order(problem.codebook, problem.n_classes, sense)
     return evaluated(problem, Assignment(codeword_of_class, method), sense, budget)
-
-
-def _fiedler_order(distances: FloatArray) -> IntArray:
-    """Ascending along the eigenvector that belongs to the second smallest eigenvalue of the similarities' Laplacian."""
-    from scipy.linalg import eigh
-
-    n = len(distances)
-    if n < 3:
-        return np.arange(n)
-    similarities = distances.max() - distances
-    np.fill_diagonal(similarities, 0.0)
-    laplacian = np.diag(similarities.sum(axis=1)) - similarities
-    _, vectors = eigh(laplacian, subset_by_index=[1, 1])
-    return _along(vectors[:, 0])
-
-
-def _principal_order(vectors: Any) -> IntArray:
-    """Ascending along the leading principal component of the rows of an array or a sparse matrix."""
-    from scipy.linalg import eigh
-    from scipy.sparse.linalg import LinearOperator, svds
-
-    n, width = vectors.shape
-    rows = vectors.astype(np.float64)
-    mean = np.asarray(rows.mean(axis=0)).ravel()
-    if width <= _MAX_DENSE_COVARIANCE:
-        product = rows.T @ rows
-        covariance = (product if isinstance(product, np.ndarray) else product.toarray()) - n * np.outer(mean, mean)
-        _, directions = eigh(covariance, subset_by_index=[width - 1, width - 1])
-        return _along(np.asarray(rows @ directions[:, 0]) - mean @ directions[:, 0])
-    centred: Any = LinearOperator(
-        (n, width),
-        matvec=lambda x: rows @ x.ravel() - mean @ x.ravel(),
-        rmatvec=lambda y: rows.T @ y.ravel() - mean * y.sum(),
-        dtype=np.float64,
-    )
-    left, _, _ = svds(centred, k=1, v0=np.linspace(1.0, 2.0, min(n, width)))
-    return _along(np.asarray(left)[:, 0])
-
-
-def _along(component: FloatArray) -> IntArray:
-    """The order along a vector whose sign means nothing: the first entry of the largest size is made positive."""
-    sign = np.sign(component[np.abs(component).argmax()])
-    # Rounded, so that entries that should be equal stay in their given order.
-    scale = np.abs(component).max(initial=1e-300)
-    return np.argsort(np.round(sign * component / scale, 9), kind="stable")

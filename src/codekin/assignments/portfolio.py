@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from codekin.assignments.annealing import anneal_restarts, default_proposals
 from codekin.assignments.budget import Budget, derived_seeds
 from codekin.assignments.dense import solve
-from codekin.assignments.quadratic import QuadraticProblem, QuadraticSolution, best_of
+from codekin.assignments.quadratic import MAX_PROPOSED_IN_TURN, QuadraticProblem, QuadraticSolution, best_of
 from codekin.assignments.result import AssignmentResult, ProgressCallback, Sense
 from codekin.assignments.steepest_descent import descend_from
 from codekin.assignments.tabu import default_moves, tabu_from
@@ -42,7 +42,8 @@ def portfolio(
 
     No single search is best everywhere: tabu search is on unstructured problems and small ones, annealing on
     structured ones from about 60 classes. So annealing makes several local optima, tabu search goes on from the best
-    of them, and descent polishes what it found. The default for at most 5,000 codewords.
+    of them, and descent polishes what it found. More than 500 codewords are annealed only (see :func:`annealing`). The
+    default for at most 5,000 codewords.
 
     Parameters
     ----------
@@ -92,7 +93,7 @@ def portfolio(
 
 def default_restarts(n: int) -> int:
     """How many times a problem of this size is annealed."""
-    return 8 if n <= 500 else 2
+    return 8 if n <= MAX_PROPOSED_IN_TURN else 2
 
 
 def portfolio_search(problem: QuadraticProblem, budget: Budget, seed: int) -> QuadraticSolution:
@@ -107,6 +108,9 @@ def portfolio_search(problem: QuadraticProblem, budget: Budget, seed: int) -> Qu
         until = budget.started + budget.time_limit * (0.25 if problem.n < 50 else 0.5)
         n_runs, n_proposals = _runs_within(until - perf_counter(), problem, n_threads, budget.n_restarts), None
         n_tabu, n_moves = n_threads, None
+    if problem.n > MAX_PROPOSED_IN_TURN:
+        # A move of tabu search or descent looks at all swaps: time that annealing makes more of.
+        return best_of(anneal_restarts(problem, budget, anneal_seed, n_proposals=n_proposals, until=budget.deadline))
     annealed = anneal_restarts(
         problem, replace(budget, n_restarts=n_runs), anneal_seed, n_proposals=n_proposals, until=until
     )

@@ -14,7 +14,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
+from codekin.assignments.seriation import principal_order
 from codekin.coding import FloatArray, IntArray
+
+MAX_PROPOSED_IN_TURN = 500
+"""With more rows than this there are too many swaps to propose each of them many times."""
+_MAX_WITHOUT_BLAS = 500
+"""Several searches run at once, and the threads of a BLAS would wait for each other: small products do without."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,11 +33,15 @@ class QuadraticProblem:
         The matrices as sums of layers, each of them symmetric or antisymmetric in both. Make them with :meth:`of`.
     n_active : int
         Rows of ``a`` from this one on are zero: values assigned to them are not in use.
+    row_order, value_order : ndarray of shape (n,), optional
+        Rows of ``a``, and of ``b``, in orders in which neighbours are alike; large problems are searched along them.
     """
 
     a: FloatArray
     b: FloatArray
     n_active: int
+    row_order: IntArray | None = None
+    value_order: IntArray | None = None
 
     @classmethod
     def of(cls, A: ArrayLike, B: ArrayLike) -> QuadraticProblem:
@@ -77,7 +87,18 @@ class QuadraticProblem:
 
     def objective(self, order: IntArray) -> float:
         """The objective of a permutation."""
-        return float(sum(np.vdot(a, b[np.ix_(order, order)]) for a, b in zip(self.a, self.b, strict=True)))
+        # Not a BLAS product: for sums as short as these, its threads cost more than they save.
+        return float(np.sum(self.a * self.b[:, order][:, :, order]))
+
+    def in_order(self) -> tuple[QuadraticProblem, IntArray, IntArray]:
+        """The same problem with rows and values in such orders, and the orders."""
+        rows = principal_order(self.a[0, : self.n_active]) if self.row_order is None else self.row_order
+        values = principal_order(self.b[0]) if self.value_order is None else self.value_order
+        rows = np.concatenate([rows[rows < self.n_active], np.arange(self.n_active, self.n)])
+        a, b = (
+            np.ascontiguousarray(layers[:, order][:, :, order]) for layers, order in ((self.a, rows), (self.b, values))
+        )
+        return QuadraticProblem(a, b, self.n_active), rows, values
 
     def permuted_b(self, order: IntArray) -> FloatArray:
         """A copy of ``b`` with rows and columns in the order of a permutation."""
@@ -133,17 +154,21 @@ class SwapState:
         self.problem = problem
         self.order = np.array(order, dtype=np.int64)
         self.a = problem.a
+        self.products = np.empty_like(problem.a)
         self.deltas = np.zeros((problem.n, problem.n))
         self.refresh()
 
     def refresh(self) -> None:
         """Compute everything from the permutation, and so get rid of accumulated rounding."""
-        from codekin.kernels.qap_swaps import fill_deltas
+        from codekin.kernels.qap_swaps import fill_deltas, fill_products
 
         self.b = self.problem.permuted_b(self.order)
-        self.products = np.matmul(self.a, self.b.transpose(0, 2, 1))
+        if self.problem.n > _MAX_WITHOUT_BLAS:
+            self.products = np.matmul(self.a, self.b.transpose(0, 2, 1))
+        else:
+            fill_products(self.a, self.b, self.products)
         fill_deltas(self.a, self.b, self.products, self.problem.n_active, self.deltas)
-        self.objective = float(np.vdot(self.a, self.b))
+        self.objective = self.problem.objective(self.order)
 
 
 def _is_integer(matrix: FloatArray) -> bool:

@@ -30,6 +30,24 @@ def _difference_product(a_r, a_s, b_s, b_r):
     return total
 
 
+# As above: reordered for SIMD.
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def _product(x, y):
+    total = 0.0
+    for k in range(x.shape[0]):
+        total += x[k] * y[k]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def fill_products(a, b, products):
+    """Compute ``products`` in place: ``a[i] @ b[i].T`` for every layer, without waking the threads of a BLAS."""
+    for i in range(a.shape[0]):
+        for u in range(a.shape[1]):
+            for v in range(a.shape[1]):
+                products[i, u, v] = _product(a[i, u], b[i, v])
+
+
 @njit(cache=True, nogil=True)
 def _pair_terms(a, b, r, s):
     """What the four entries among ``r`` and ``s`` contribute to the delta beyond twice the product over all k."""
@@ -322,4 +340,57 @@ def anneal_moves(a, b, n_active, order, pair, temperature, cooling, n_proposals,
                 r = 0
             s = r + 1
     pair[0], pair[1] = r, s
+    return change
+
+
+@njit(cache=True, nogil=True)
+def anneal_near_moves(a, b, n_active, order, place, temperature, cooling, n_proposals, state):
+    """Simulated annealing where there are too many swaps to propose them all, and neighbours are alike.
+
+    Three quarters of the proposals swap rows, or values, whose numbers differ little: by a factor of two as often as by
+    the next one.
+
+    Parameters
+    ----------
+    a, b, n_active, order
+        As in :func:`anneal_moves`.
+    place : int64 array of shape (n,), changed in place
+        The inverse of ``order``.
+    temperature, cooling, n_proposals, state
+        As in :func:`anneal_moves`.
+
+    Returns
+    -------
+    float
+        The change of the objective.
+    """
+    n = order.shape[0]
+    log_range = np.log(np.float64(n))
+    change = 0.0
+    for _ in range(n_proposals):
+        temperature *= cooling
+        r = next_below(state, n_active)
+        kind = next_uniform(state)
+        if kind < 0.75:
+            hop = np.int64(np.exp(log_range * next_uniform(state)))
+            if next_below(state, 2) == 0:
+                hop = -hop
+            if kind < 0.375:
+                s = r + hop
+                if s < 0 or s >= n_active:
+                    continue
+            else:
+                value = order[r] + hop
+                if value < 0 or value >= n:
+                    continue
+                s = place[value]
+        else:
+            s = next_below(state, n)
+        if r == s:
+            continue
+        delta = swap_delta(a, b, r, s)
+        if delta <= 0.0 or next_uniform(state) < np.exp(-delta / temperature):
+            _permute(b, order, r, s)
+            place[order[r]], place[order[s]] = r, s
+            change += delta
     return change

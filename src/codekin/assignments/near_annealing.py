@@ -1,0 +1,70 @@
+"""Annealing where there are too many swaps to propose each often: along orders in which neighbours are alike."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from codekin.assignments.budget import Budget, generator_state
+from codekin.assignments.cooling import cooling_steps
+from codekin.assignments.quadratic import QuadraticProblem, QuadraticSolution
+from codekin.assignments.seriation import bit_reversed
+from codekin.coding import IntArray
+
+_START_TEMPERATURE = 0.3
+"""In mean changes of the objective by a random swap of a random permutation."""
+_COOLING = 0.03
+_SAMPLES = 2_000
+
+
+def near_anneal_restarts(
+    problem: QuadraticProblem, budget: Budget, seed: int, *, n_proposals: int | None, until: float
+) -> list[QuadraticSolution]:
+    """What the budget's restarts end in; all start from one order laid onto the other."""
+    from codekin.kernels.qap_swaps import anneal_near_moves, mean_absolute_delta
+
+    ordered, rows, values = problem.in_order()
+    best_start = _start(ordered)
+
+    def start(_index: int, seed: int, deadline: float) -> QuadraticSolution:
+        state = generator_state(seed)
+        shuffled = np.random.default_rng(seed).permutation(problem.n)
+        scale = mean_absolute_delta(ordered.a, ordered.permuted_b(shuffled), problem.n_active, _SAMPLES, state)
+        order, place = best_start.astype(np.int64), np.argsort(best_start).astype(np.int64)
+        b, objective, done = ordered.permuted_b(order), ordered.objective(order), 1
+        history = [(done, objective)]
+        for temperature, factor, n_at_once in cooling_steps(
+            _START_TEMPERATURE * max(scale, problem.tolerance),
+            _COOLING,
+            n_at_once=max(100, 1_000_000 // problem.n),
+            n_proposals=n_proposals,
+            deadline=deadline,
+        ):
+            objective += anneal_near_moves(
+                ordered.a, b, problem.n_active, order, place, temperature, factor, n_at_once, state
+            )
+            done += n_at_once
+            history.append((done, min(objective, history[-1][1])))
+            budget.report(n_at_once, objective)
+        found = np.empty(problem.n, dtype=np.intp)
+        found[rows] = values[order]
+        objective = problem.objective(found)
+        # The start is better than what annealing had no time to cool.
+        if objective > history[0][1]:
+            found[rows], objective = values[best_start], history[0][1]
+        history = [(count, max(value, objective)) for count, value in history]
+        return QuadraticSolution(found, objective, done, np.array([*history, (done, objective)]))
+
+    return budget.run_restarts(start, seed, until=until)
+
+
+def _start(problem: QuadraticProblem) -> IntArray:
+    """Neighbours to neighbours, or neighbours sent apart: whichever is better.
+
+    Of more values than rows, evenly spread ones are taken.
+    """
+    spread = np.arange(problem.n_active) * problem.n // problem.n_active
+    candidates = [
+        np.concatenate([chosen, np.setdiff1d(np.arange(problem.n), chosen)])
+        for chosen in (spread, spread[bit_reversed(problem.n_active)])
+    ]
+    return min(candidates, key=problem.objective)
