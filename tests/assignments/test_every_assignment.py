@@ -8,12 +8,19 @@ from tests.assignments.problems import random_codebook, random_distances, random
 
 from codekin.assignments import ASSIGNMENTS, EquidistantCodebookWarning, assign, class_codeword_score, class_codeword_z
 from codekin.coding import Codebook
+from codekin.distances import EmbeddingDistances
 
 NEEDS_A_TREE = {"ordered", "top_down", "tree_swaps"}
+NEEDS_VECTORS = {"vector_swaps"}
 NO_SEARCH = {"random", "identity"}
 ORDERS = {"ordered", "spectral"}
 SENSES = ["preserving", "breaking"]
-SHORT = {"tabu": {"n_moves": 200}, "annealing": {"n_proposals": 500}, "tree_swaps": {"n_proposals": 2_000}}
+SHORT = {
+    "tabu": {"n_moves": 200},
+    "annealing": {"n_proposals": 500},
+    "tree_swaps": {"n_proposals": 2_000},
+    "vector_swaps": {"n_proposals": 2_000},
+}
 
 methods = pytest.mark.parametrize("method", list(ASSIGNMENTS))
 informed_methods = pytest.mark.parametrize("method", [name for name in ASSIGNMENTS if name not in NO_SEARCH])
@@ -25,8 +32,10 @@ senses = pytest.mark.parametrize("sense", SENSES)
 
 
 def problem_for(method, n_classes, n_codewords=None, seed=0):
-    make = random_tree_distances if method in NEEDS_A_TREE else random_distances
-    return random_codebook(n_codewords or n_classes, seed=seed), make(n_classes, seed)
+    codebook = random_codebook(n_codewords or n_classes, seed=seed)
+    if method in NEEDS_VECTORS:
+        return codebook, EmbeddingDistances(np.random.default_rng(seed).normal(size=(n_classes, 3)), squared=True)
+    return codebook, (random_tree_distances if method in NEEDS_A_TREE else random_distances)(n_classes, seed)
 
 
 def solve(method, codebook, distances, **options):
@@ -155,7 +164,7 @@ def test_what_makes_no_sense_is_refused(method, options, message):
         ASSIGNMENTS[method](codebook, distances, **options)
 
 
-@pytest.mark.parametrize("method", sorted(NEEDS_A_TREE))
-def test_class_distances_without_a_tree_are_refused_where_one_is_needed(method):
-    with pytest.raises(ValueError, match="tree"):
+@pytest.mark.parametrize("method", sorted(NEEDS_A_TREE | NEEDS_VECTORS))
+def test_class_distances_of_another_form_are_refused_where_one_is_needed(method):
+    with pytest.raises(ValueError, match="vectors" if method in NEEDS_VECTORS else "tree"):
         assign(random_codebook(5), random_distances(5), method)

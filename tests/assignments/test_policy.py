@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import eye_array
 from tests.assignments.problems import random_codebook, random_distances, random_tree_distances
 
 from codekin.assignments import ASSIGNMENTS, assign, choose_method, compare_assignments
@@ -25,10 +26,11 @@ def test_a_codebook_that_was_made_for_its_classes_stays_as_it_is():
     [
         (10, random_distances, "exhaustive"),
         (11, random_distances, "portfolio"),
-        (500, random_tree_distances, "portfolio"),
-        (1_200, random_tree_distances, "tree_swaps"),
+        (200, random_tree_distances, "portfolio"),
+        (201, random_tree_distances, "tree_swaps"),
         (5_100, random_tree_distances, "tree_swaps"),
-        (5_100, lambda n: EmbeddingDistances(np.random.default_rng(0).normal(size=(n, 2))), "spectral"),
+        (5_100, lambda n: EmbeddingDistances(np.random.default_rng(0).normal(size=(n, 2))), "vector_swaps"),
+        (5_100, lambda n: EmbeddingDistances(eye_array(n, 3, format="csr")), "spectral"),
     ],
 )
 def test_the_search_is_chosen_by_size_and_form(n_classes, make, expected):
@@ -65,9 +67,9 @@ def test_unknown_methods_and_contradictions_are_refused():
 
 def test_a_comparison_has_one_row_per_method_in_the_order_asked_for():
     codebook, distances = random_codebook(9), random_tree_distances(9)
-    methods = [*ASSIGNMENTS, "preserving"]
+    methods = [name for name in ASSIGNMENTS if name != "vector_swaps"] + ["preserving"]
     table = compare_assignments(codebook, distances, methods, rng=0, options={"tabu": {"n_moves": 500}})
-    assert [row["method"] for row in table.rows()] == [*ASSIGNMENTS, "exhaustive"]
+    assert [row["method"] for row in table.rows()] == [*methods[:-1], "exhaustive"]
     assert table.best.score == min(row["score"] for row in table.rows())
     assert len(str(table).splitlines()) == 1 + len(methods)
 

@@ -24,11 +24,13 @@ from codekin.assignments import (
     tabu,
     top_down,
     tree_swaps,
+    vector_swaps,
 )
-from codekin.assignments.orders import bit_reversed, codeword_order, ordered, spectral
+from codekin.assignments.orders import ordered, spectral
+from codekin.assignments.seriation import bit_reversed, codeword_order, spectral_class_order
 from codekin.codebooks import trellis_codebook
 from codekin.coding import Assignment, Codebook
-from codekin.distances import EmbeddingDistances, ProductDistances
+from codekin.distances import DenseDistances, EmbeddingDistances, ProductDistances
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -245,6 +247,42 @@ def test_tree_searches_work_on_ternary_codewords_and_choose_among_spare_ones():
     found = tree_swaps(codebook, distances, rng=0, n_proposals=50_000)
     assert found.z > ordered(codebook, distances).z
     assert found.z == pytest.approx(portfolio(codebook, distances, rng=0).z, rel=0.15)
+
+
+def test_large_problems_are_annealed_along_orders():
+    codebook, vectors = trellis_codebook(600), np.random.default_rng(0).normal(size=(560, 2))
+    distances = EmbeddingDistances(vectors)
+    for sense, sign in (("preserving", 1), ("breaking", -1)):
+        result = annealing(codebook, distances, sense=sense, rng=0, n_restarts=2, n_proposals=60_000)
+        start = spectral(codebook, distances, sense=sense)
+        assert sign * result.z > sign * start.z
+        assert sign * (result.history[0, 1] - result.history[-1, 1]) > 0
+        short = annealing(codebook, distances, sense=sense, rng=0, n_proposals=1)
+        assert sign * short.z >= sign * start.z - 1e-6
+    limited = portfolio(codebook, distances, rng=0, time_limit=0.2)
+    assert limited.z >= spectral(codebook, distances).z - 1e-6
+
+
+def test_the_spectral_order_of_many_classes_is_that_of_few():
+    points = np.random.default_rng(0).random(700)
+    order = spectral_class_order(DenseDistances(np.abs(points[:, None] - points)))
+    assert abs(np.corrcoef(points[order], np.arange(700))[0, 1]) > 0.99
+
+
+@pytest.mark.parametrize("squared", [True, False])
+def test_vectors_are_searched_as_well_as_their_matrix(squared):
+    distances = EmbeddingDistances(np.random.default_rng(0).normal(size=(120, 4)), squared=squared)
+    codebook = trellis_codebook(120)
+    found = vector_swaps(codebook, distances, rng=0, n_proposals=300_000)
+    assert found.z > spectral(codebook, distances).z
+    assert found.z == pytest.approx(portfolio(codebook, distances, rng=0).z, rel=0.1)
+
+
+def test_learnability_is_searched_as_products():
+    factors = np.random.default_rng(0).normal(size=(60, 5))
+    found = vector_swaps(random_codebook(90, 8, is_ternary=True), ProductDistances(factors), rng=0, n_proposals=200_000)
+    as_matrix = portfolio(random_codebook(90, 8, is_ternary=True), ProductDistances(factors), rng=0)
+    assert found.z == pytest.approx(as_matrix.z, rel=0.1)
 
 
 @pytest.mark.parametrize(("solver", "option"), [(tree_swaps, "n_proposals"), (top_down, "n_sweeps")])

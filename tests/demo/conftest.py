@@ -1,13 +1,8 @@
 import pytest
 
-from codekin.demo import run_demo, run_diagnoses
+from codekin.demo import run_demo
 
 
 @pytest.fixture(scope="session")
 def quick_result():
     return run_demo(n_draws=2, is_quick=True)
-
-
-@pytest.fixture(scope="session")
-def quick_diagnoses():
-    return run_diagnoses(n_seeds=1)

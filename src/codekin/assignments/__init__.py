@@ -24,6 +24,7 @@ from codekin.assignments.scores import (
 from codekin.assignments.steepest_descent import steepest_descent
 from codekin.assignments.tabu import tabu
 from codekin.assignments.trees import top_down, tree_swaps
+from codekin.assignments.vectors import vector_swaps
 
 __all__ = [
     "ASSIGNMENTS",
@@ -59,4 +60,5 @@ __all__ = [
     "tabu",
     "top_down",
     "tree_swaps",
+    "vector_swaps",
 ]

@@ -20,6 +20,7 @@ from codekin.assignments.result import AssignmentResult, ProgressCallback, Sense
 from codekin.assignments.steepest_descent import steepest_descent
 from codekin.assignments.tabu import tabu
 from codekin.assignments.trees import top_down, tree_swaps
+from codekin.assignments.vectors import has_dense_vectors, vector_swaps
 from codekin.class_trees import ClassTree
 from codekin.coding import MAX_DENSE_CODEWORDS, Codebook
 from codekin.distances import ClassDistances, TreeDistances, as_class_distances
@@ -39,13 +40,14 @@ ASSIGNMENTS: Mapping[str, Callable[..., AssignmentResult]] = {
     "spectral": spectral,
     "top_down": top_down,
     "tree_swaps": tree_swaps,
+    "vector_swaps": vector_swaps,
 }
 """All methods by name."""
 
 POLICIES: tuple[Sense, ...] = ("preserving", "breaking")
 """What may stand in the place of a method's name: the search is then chosen."""
 
-MAX_SWAPPED_AS_MATRIX = 1_000
+MAX_SWAPPED_AS_MATRIX = 200
 """For more codewords than this, path lengths are searched as a tree and not as a matrix."""
 
 
@@ -128,10 +130,11 @@ def choose_method(codebook: Codebook, class_distances: ClassDistances | ClassTre
 
     1. a codebook whose rows were made for their classes stays as it is: ``identity``;
     2. at most 10 codewords: ``exhaustive``, which is optimal;
-    3. path lengths in a tree, and more than 1,000 codewords: ``tree_swaps``;
+    3. path lengths in a tree, and more than 200 codewords: ``tree_swaps``;
     4. at most 5,000 codewords: ``portfolio``;
-    5. class distances that have a tree: ``ordered``;
-    6. otherwise ``spectral``.
+    5. distances between vectors: ``vector_swaps``;
+    6. class distances that have a tree: ``ordered``;
+    7. otherwise ``spectral``.
 
     Parameters
     ----------
@@ -161,4 +164,6 @@ def choose_method(codebook: Codebook, class_distances: ClassDistances | ClassTre
         return "tree_swaps"
     if n_codewords <= MAX_DENSE_CODEWORDS:
         return "portfolio"
+    if has_dense_vectors(distances):
+        return "vector_swaps"
     return "ordered" if distances.tree is not None else "spectral"

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codekin.assignments.scores import AssignmentProblem
+from codekin.assignments.swap_runs import codeword_vectors
 from codekin.class_trees import ClassTree
-from codekin.coding import CodingMatrix, FloatArray, IntArray
+from codekin.coding import FloatArray, IntArray
 from codekin.distances import TreeDistances
 
 
@@ -19,6 +20,8 @@ class TreeProblem:
 
     Parameters
     ----------
+    problem : AssignmentProblem
+        What the arrays were made from.
     class_order : ndarray of shape (n_classes,)
         The classes in depth-first order; everything else that is by class is in this order.
     vectors : ndarray of shape (n_codewords, width)
@@ -35,6 +38,7 @@ class TreeProblem:
         Half the mean class distance.
     """
 
+    problem: AssignmentProblem
     class_order: IntArray
     vectors: NDArray[np.float32]
     weight: FloatArray
@@ -60,13 +64,14 @@ class TreeProblem:
         order = tree.class_order()
         depth = tree.depth[tree.node_of_class][order]
         parent, length, first_class, last_class, node_of_class = _shared_nodes(tree)
-        vectors, weight = _vectors(problem.codebook.matrix)
+        vectors, weight = codeword_vectors(problem.codebook.matrix)
         linear = np.zeros(len(order))
         if weight.any():
             # The edge above a single class: |vector|^2 is twice the number of its non-zero bits.
             own_length = depth - _depth(parent, length)[node_of_class]
             linear = distances.row_sums()[order] - problem.mean_class_distance * len(order) + 2 * own_length
         return cls(
+            problem=problem,
             class_order=order,
             vectors=vectors,
             weight=weight,
@@ -119,11 +124,3 @@ def _depth(parent: IntArray, length: FloatArray) -> FloatArray:
     for node in range(1, len(parent)):
         depth[node] += depth[parent[node]]
     return depth
-
-
-def _vectors(matrix: CodingMatrix) -> tuple[NDArray[np.float32], FloatArray]:
-    codewords = matrix.astype(np.float32)
-    if matrix.all():
-        return codewords, np.zeros(len(matrix))
-    used = np.abs(codewords)
-    return np.hstack([codewords, used]), used.sum(axis=1, dtype=np.float64)

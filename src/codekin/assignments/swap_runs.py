@@ -1,0 +1,164 @@
+"""What searches have in common that swap codewords without a matrix of all pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from codekin.assignments.budget import Budget, generator_state, seed_of
+from codekin.assignments.cooling import cooling_steps
+from codekin.assignments.dense import check_sense, is_blind, unsearched
+from codekin.assignments.result import AssignmentResult, Sense
+from codekin.assignments.scores import AssignmentProblem
+from codekin.assignments.seriation import codeword_order
+from codekin.class_trees import ClassTree
+from codekin.coding import Assignment, Codebook, CodingMatrix, FloatArray, IntArray
+from codekin.distances import ClassDistances
+
+_START_TEMPERATURE = 0.3
+"""In median gains of a proposed swap at the start; an order laid onto an order is good, and not to be lost."""
+_COOLING = 0.01
+"""The last temperature, as a share of the first."""
+_SAMPLES = 5_000
+_PROPOSALS_AT_ONCE = 20_000
+_PROPOSALS_PER_CLASS = 500
+_MIN_PROPOSALS = 3_000_000
+
+
+class Arrays(Protocol):
+    """The arrays of a kind of problem, with the classes in an order in which neighbours are alike."""
+
+    @property
+    def problem(self) -> AssignmentProblem: ...
+    @property
+    def class_order(self) -> IntArray: ...
+
+
+ProblemArrays = TypeVar("ProblemArrays", bound=Arrays)
+
+Propose = Callable[[float, float, int, FloatArray], float]
+"""Makes proposals from a temperature on, with a cooling factor, so many of them; or samples gains. The change."""
+
+
+class SwapRun:
+    """One start of a search: an assignment that the search changes, and the best that it has been.
+
+    The codewords are by rank: those of the classes in the order of the arrays.
+    """
+
+    def __init__(
+        self, problem: AssignmentProblem, class_order: IntArray, budget: Budget, *, sense: Sense, seed: int
+    ) -> None:
+        self.problem = problem
+        self.class_order = class_order
+        self.budget = budget
+        self.sign = 1.0 if sense == "preserving" else -1.0
+        self.state = generator_state(seed)
+        self.codeword_of_rank = codeword_order(problem.codebook, problem.n_classes, sense).astype(np.int64)
+        self.best_codeword_of_rank = self.codeword_of_rank.copy()
+        self.alignment = self.best_alignment = problem.alignment(self.assignment("ordered"))
+        self.n_evaluations = 1
+        self.history = [(1, problem.score_of_alignment(self.alignment))]
+
+    def assignment(self, method: str) -> Assignment:
+        """The best that there has been, with the classes in their own order."""
+        codeword_of_class = np.empty(len(self.class_order), dtype=np.intp)
+        codeword_of_class[self.class_order] = self.best_codeword_of_rank
+        return Assignment(codeword_of_class, method)
+
+    def note(self, n_evaluations: int, alignment: float) -> None:
+        """Remember how far the search has come, and tell whoever wants to know."""
+        self.n_evaluations += n_evaluations
+        self.alignment = alignment
+        if self.sign * alignment > self.sign * self.best_alignment:
+            self.best_alignment = alignment
+            self.best_codeword_of_rank[:] = self.codeword_of_rank
+        self.history.append((self.n_evaluations, self.problem.score_of_alignment(self.best_alignment)))
+        self.budget.report(n_evaluations, -self.sign * self.best_alignment)
+
+    def class_of_codeword(self) -> IntArray:
+        """The rank of the class that uses each codeword; -1 where there is none."""
+        inverse = np.full(self.problem.n_codewords, -1, dtype=np.int64)
+        inverse[self.codeword_of_rank] = np.arange(len(self.codeword_of_rank))
+        return inverse
+
+    def anneal(self, propose: Propose, *, n_proposals: int | None, deadline: float) -> None:
+        """Cool down, for so many proposals or until a deadline; without either, some per class."""
+        if n_proposals is None and deadline == np.inf:
+            n_proposals = max(_PROPOSALS_PER_CLASS * self.problem.n_classes, _MIN_PROPOSALS)
+        gains = np.zeros(_SAMPLES)
+        propose(1.0, 1.0, _SAMPLES, gains)
+        scale = float(np.median(gains[gains > 0])) if gains.any() else 1.0
+        nothing = np.empty(0)
+        for temperature, factor, n_at_once in cooling_steps(
+            _START_TEMPERATURE * scale,
+            _COOLING,
+            n_at_once=_PROPOSALS_AT_ONCE,
+            n_proposals=n_proposals,
+            deadline=deadline,
+        ):
+            change = propose(temperature, factor, n_at_once, nothing)
+            self.note(n_at_once, self.alignment + change)
+
+
+def solve_by_swaps(
+    prepare: Callable[[AssignmentProblem, str], ProblemArrays],
+    search: Callable[[ProblemArrays, SwapRun, float], None],
+    codebook: Codebook,
+    class_distances: ClassDistances | ClassTree | ArrayLike,
+    *,
+    sense: Sense,
+    rng: np.random.Generator | int | None,
+    budget: Budget,
+) -> AssignmentResult:
+    """Prepare the arrays, run ``search(arrays, run, deadline)`` from every start, and report the best.
+
+    The arrays' problem may have other distances than these, in whose place they are searched.
+    """
+    check_sense(sense)
+    problem, method = AssignmentProblem.of(codebook, class_distances), budget.method
+    seed = seed_of(rng)
+    arrays = prepare(problem, method)
+    if is_blind(codebook):
+        return unsearched(problem, method, sense, budget)
+    sign = 1.0 if sense == "preserving" else -1.0
+    budget.score_of_objective = lambda objective: arrays.problem.score_of_alignment(-sign * objective)
+
+    def start(_index: int, seed: int, deadline: float) -> SwapRun:
+        run = SwapRun(arrays.problem, arrays.class_order, budget, sense=sense, seed=seed)
+        if problem.n_classes > 1:
+            search(arrays, run, deadline)
+        return run
+
+    runs = budget.run_restarts(start, seed)
+    best = max(runs, key=lambda run: sign * run.best_alignment)
+    assignment = best.assignment(method)
+    score, n_evaluations = problem.score(assignment), sum(run.n_evaluations for run in runs)
+    # The scores of other distances that were searched in the place of these are no history of theirs.
+    history = [*best.history[:-1], (n_evaluations, score)] if arrays.problem is problem else [(n_evaluations, score)]
+    return AssignmentResult(
+        assignment=assignment,
+        score=score,
+        z=problem.z(assignment),
+        method=method,
+        sense=sense,
+        seed=seed,
+        n_evaluations=n_evaluations,
+        seconds=budget.seconds,
+        history=np.array(history, dtype=np.float64),
+    )
+
+
+def codeword_vectors(matrix: CodingMatrix) -> tuple[NDArray[np.float32], FloatArray]:
+    """The codewords, beside their absolute values where bits may be zero, and their numbers of non-zero bits.
+
+    The numbers are all 0 where no bit is zero: what is the same for all codewords does not matter.
+    """
+    codewords = matrix.astype(np.float32)
+    if matrix.all():
+        return codewords, np.zeros(len(matrix))
+    used = np.abs(codewords)
+    return np.hstack([codewords, used]), used.sum(axis=1, dtype=np.float64)

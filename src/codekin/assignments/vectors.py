@@ -1,0 +1,177 @@
+"""A search for assignments of codewords to classes that are given as vectors, for any number of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from codekin.assignments.budget import Budget
+from codekin.assignments.result import AssignmentResult, ProgressCallback, Sense
+from codekin.assignments.scores import AssignmentProblem
+from codekin.assignments.seriation import principal_order
+from codekin.assignments.swap_runs import SwapRun, codeword_vectors, solve_by_swaps
+from codekin.class_trees import ClassTree
+from codekin.coding import Codebook, FloatArray, IntArray
+from codekin.distances import ClassDistances, EmbeddingDistances, ProductDistances
+
+
+def vector_swaps(
+    codebook: Codebook,
+    class_distances: ClassDistances | ClassTree | ArrayLike,
+    *,
+    sense: Sense = "preserving",
+    rng: np.random.Generator | int | None = None,
+    time_limit: float | None = None,
+    n_restarts: int = 1,
+    progress: ProgressCallback | None = None,
+    n_threads: int | None = None,
+    n_proposals: int | None = None,
+) -> AssignmentResult:
+    """Simulated annealing on swaps of codewords, from a spectral order, on distances between vectors.
+
+    The sum over pairs that scores depend on is a sum over bits of squared sums of vectors, so what a swap changes takes
+    as many products of vectors as the two codewords have different bits, however many classes there are. This is how
+    learnability is optimised for more than 5,000 classes. For Euclidean distances, which have no such form, their
+    squares are searched; the score that is reported is that of the distances themselves.
+
+    Parameters
+    ----------
+    codebook : Codebook
+        The codewords, any number of them.
+    class_distances : EmbeddingDistances or ProductDistances
+        Distances between vectors that are no sparse matrix.
+    sense : "preserving" or "breaking", default="preserving"
+        Whether similar classes are to get similar codewords, or dissimilar ones.
+    rng : numpy.random.Generator, int or None
+        The source of proposals and of what is accepted.
+    time_limit : float, optional
+        Seconds over which to cool down; the restarts share them evenly.
+    n_restarts : int, default=1
+        How many times to anneal, always from the spectral order.
+    progress : callable, optional
+        Called with a :class:`SearchProgress` from time to time.
+    n_threads : int, optional
+        How many restarts run at once; without a time limit the result does not depend on it.
+    n_proposals : int, optional
+        How many swaps to propose. By default as many as the time limit allows, and without one 500 per class or three
+        million, whichever is more.
+
+    Returns
+    -------
+    AssignmentResult
+
+    Examples
+    --------
+    >>> from codekin.coding import Codebook
+    >>> from codekin.distances import EmbeddingDistances
+    >>> codebook = Codebook([[1, 1, 1], [1, 1, -1], [-1, -1, -1], [1, -1, -1]])
+    >>> distances = EmbeddingDistances([[0.0], [3.0], [1.0], [2.0]], squared=True)
+    >>> round(vector_swaps(codebook, distances, rng=0, n_proposals=1_000).score, 3)
+    0.3
+    """
+    if n_proposals is not None and n_proposals < 1:
+        raise ValueError(f"The 'n_proposals' parameter must be at least 1. Got {n_proposals}.")
+    return solve_by_swaps(
+        _VectorProblem.of,
+        lambda arrays, run, deadline: _anneal(arrays, run, deadline, n_proposals),
+        codebook,
+        class_distances,
+        sense=sense,
+        rng=rng,
+        budget=Budget("vector_swaps", time_limit, n_restarts, progress, n_threads),
+    )
+
+
+def has_dense_vectors(class_distances: ClassDistances) -> bool:
+    """Whether :func:`vector_swaps` can search these distances."""
+    if isinstance(class_distances, EmbeddingDistances):
+        return isinstance(class_distances.vectors, np.ndarray)
+    return isinstance(class_distances, ProductDistances)
+
+
+@dataclass(frozen=True, eq=False)
+class _VectorProblem:
+    """A codebook and vectors of classes as :mod:`codekin.kernels.vector_swaps` wants them."""
+
+    problem: AssignmentProblem
+    class_order: IntArray
+    vectors: NDArray[np.float32]
+    weight: FloatArray
+    points: NDArray[np.float32]
+    offset: FloatArray
+    linear: FloatArray
+    spread: float
+    scale: float
+
+    @classmethod
+    def of(cls, problem: AssignmentProblem, method: str) -> _VectorProblem:
+        distances = problem.class_distances
+        if not has_dense_vectors(distances):
+            raise ValueError(
+                f"The method {method!r} needs distances between vectors that are not sparse. Got {distances!r}; "
+                "use 'portfolio' or 'spectral'."
+            )
+        if isinstance(distances, EmbeddingDistances):
+            if not distances.squared:
+                problem = replace(problem, class_distances=EmbeddingDistances(distances.vectors, squared=True))
+            points = distances.vectors - distances.vectors.mean(axis=0)
+            offset, scale = np.einsum("ij,ij->i", points, points), 1.0
+        else:
+            assert isinstance(distances, ProductDistances)
+            points = distances.factors
+            offset, scale = np.zeros(len(points)), 0.5
+        row_sums, mean = problem.class_distances.row_sums(), problem.mean_class_distance
+        vectors, weight = codeword_vectors(problem.codebook.matrix)
+        # Each class has a product with itself, which its distance to itself does not: |vector|^2 is twice its weight.
+        own = 2 * offset - 2 * scale * np.einsum("ij,ij->i", points, points)
+        order = principal_order(points)
+        return cls(
+            problem=problem,
+            class_order=order,
+            vectors=vectors,
+            weight=weight,
+            points=np.ascontiguousarray(points[order], dtype=np.float32),
+            offset=offset[order],
+            linear=(row_sums - mean * len(points) + own)[order],
+            spread=mean / 2,
+            scale=scale,
+        )
+
+
+def _anneal(arrays: _VectorProblem, run: SwapRun, deadline: float, n_proposals: int | None) -> None:
+    from codekin.kernels.vector_swaps import anneal_vector_swaps
+
+    used = arrays.vectors[run.codeword_of_rank]
+    bit_sums = np.ascontiguousarray(used.T @ arrays.points)
+    totals = used.sum(axis=0, dtype=np.float64)
+    offset_totals = arrays.offset @ used
+    del used
+    class_of_codeword = run.class_of_codeword()
+
+    def propose(temperature: float, factor: float, n_proposals: int, sampled: FloatArray) -> float:
+        return float(
+            anneal_vector_swaps(
+                arrays.vectors,
+                arrays.weight,
+                arrays.points,
+                arrays.offset,
+                arrays.linear,
+                arrays.spread,
+                arrays.scale,
+                bit_sums,
+                totals,
+                offset_totals,
+                run.codeword_of_rank,
+                class_of_codeword,
+                run.sign,
+                temperature,
+                factor,
+                n_proposals,
+                sampled,
+                run.state,
+            )
+        )
+
+    run.anneal(propose, n_proposals=n_proposals, deadline=deadline)
