@@ -9,8 +9,9 @@ from hypothesis import settings
 
 ROOT = Path(__file__).parents[1]
 
-# How long an example takes says more about the machine than about the code: timed tests are not wanted.
-settings.register_profile("codekin", deadline=None)
+# How long an example takes says more about the machine than about the code: timed tests are not wanted. Where others
+# wait for the verdict, the same examples are tried every time.
+settings.register_profile("codekin", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("codekin")
 
 

@@ -32,14 +32,14 @@ def test_the_shortest_path_agrees_with_trying_every_class(graph, seed, name):
     margins = rng.normal(scale=1.5, size=(6, graph.n_edges))
     expected = losses_of_every_class(margins, graph.codewords(assignment.codeword_of_class), loss)
     decoder = ShortestPathDecoder(graph, loss, assignment)
-    np.testing.assert_allclose(decoder.class_losses(margins), expected, rtol=1e-9)
+    np.testing.assert_allclose(decoder.class_losses(margins), expected, rtol=1e-9, atol=1e-12)
     found = np.take_along_axis(expected, decoder.decode(margins)[:, None], axis=1)[:, 0]
-    np.testing.assert_allclose(found, expected.min(axis=1), rtol=1e-9)
+    np.testing.assert_allclose(found, expected.min(axis=1), rtol=1e-9, atol=1e-12)
 
     k = min(7, graph.n_paths)
     classes, top_losses = decoder.top_k(margins, k)
-    np.testing.assert_allclose(top_losses, np.sort(expected, axis=1)[:, :k], rtol=1e-9)
-    np.testing.assert_allclose(np.take_along_axis(expected, classes, axis=1), top_losses, rtol=1e-9)
+    np.testing.assert_allclose(top_losses, np.sort(expected, axis=1)[:, :k], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(np.take_along_axis(expected, classes, axis=1), top_losses, rtol=1e-9, atol=1e-12)
     assert all(len(set(row)) == k for row in classes)
 
 
