@@ -13,7 +13,7 @@ from types import ModuleType
 
 import codekin
 
-INTERNAL = ("cli", "demo", "files", "kernels", "memory", "threads")
+INTERNAL = ("arrays", "cli", "demo", "files", "kernels", "memory", "threads")
 SNAPSHOT = Path(__file__).with_name("public_api.txt")
 
 
