@@ -5,10 +5,10 @@ import pytest
 from scipy.sparse import eye_array
 from tests.assignments.problems import random_codebook, random_distances, random_tree_distances
 
-from codekin.assignments import ASSIGNMENTS, assign, choose_method, compare_assignments
+from codekin.assignments import ASSIGNMENTS, assign, choose_method, class_codeword_score, compare_assignments
 from codekin.codebooks import trellis_codebook
 from codekin.coding import Codebook
-from codekin.distances import DenseDistances, EmbeddingDistances
+from codekin.distances import DenseDistances, EmbeddingDistances, PartialDistances
 
 
 def test_a_codebook_that_was_made_for_its_classes_stays_as_it_is():
@@ -49,6 +49,26 @@ def test_a_policy_is_what_its_method_finds():
         chosen = assign(codebook, distances, policy, rng=0)
         named = assign(codebook, distances, "exhaustive", sense=policy)
         np.testing.assert_array_equal(chosen.codeword_of_class, named.codeword_of_class)
+
+
+def test_classes_of_which_nothing_is_known_get_what_is_left():
+    codebook = random_codebook(7)
+    partial = PartialDistances(DenseDistances(random_distances(5)), [6, 0, 2, 3, 5], n_classes=7)
+    result = assign(codebook, partial, rng=0)
+    assert sorted(result.codeword_of_class) == list(range(7))
+    as_matrix = assign(codebook, partial.matrix())
+    assert result.score == pytest.approx(as_matrix.score, abs=1e-9)
+    assert result.score == class_codeword_score(codebook, result.assignment, partial)
+    assert assign(codebook, partial, "random", rng=0).codeword_of_class.shape == (7,)
+
+
+def test_a_tree_of_some_of_many_classes_is_searched_as_a_tree():
+    known = random_tree_distances(300)
+    partial = PartialDistances(known, np.arange(10, 310), n_classes=5_010)
+    result = assign(trellis_codebook(5_010), partial, rng=0, n_proposals=20_000)
+    assert result.method == "tree_swaps"
+    assert sorted(result.codeword_of_class) == list(range(5_010))
+    assert result.z > 5
 
 
 def test_options_reach_the_method():

@@ -59,11 +59,12 @@ def solve(
     assignment = Assignment(solution.order[: problem.n_classes], method=method)
     history = solution.history.copy()
     history[:, 1] = [budget.score_of_objective(objective) for objective in history[:, 1]]
+    score, z = problem.score_and_z(assignment)
     has_bound = solution.bound is not None and problem.n_codewords == problem.n_classes
     return AssignmentResult(
         assignment=assignment,
-        score=problem.score(assignment),
-        z=problem.z(assignment),
+        score=score,
+        z=z,
         method=method,
         sense=sense,
         seed=seed,
@@ -123,13 +124,13 @@ def evaluated(
     is_optimal: bool = False,
 ) -> AssignmentResult:
     """The result of a method that makes one assignment and has nothing to search."""
-    score = problem.score(assignment)
+    score, z = problem.score_and_z(assignment)
     budget.score_of_objective = float
     budget.report(n_evaluations, score)
     return AssignmentResult(
         assignment=assignment,
         score=score,
-        z=problem.z(assignment),
+        z=z,
         method=assignment.method,
         sense=sense,
         seed=seed,

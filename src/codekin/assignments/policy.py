@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,13 +18,14 @@ from codekin.assignments.optimal import optimal
 from codekin.assignments.orders import ordered, spectral
 from codekin.assignments.portfolio import portfolio
 from codekin.assignments.result import AssignmentResult, ProgressCallback, Sense
+from codekin.assignments.scores import AssignmentProblem
 from codekin.assignments.steepest_descent import steepest_descent
 from codekin.assignments.tabu import tabu
 from codekin.assignments.trees import top_down, tree_swaps
 from codekin.assignments.vectors import has_dense_vectors, vector_swaps
 from codekin.class_trees import ClassTree
-from codekin.coding import MAX_DENSE_CODEWORDS, Codebook
-from codekin.distances import ClassDistances, TreeDistances, as_class_distances
+from codekin.coding import MAX_DENSE_CODEWORDS, Assignment, Codebook
+from codekin.distances import ClassDistances, PartialDistances, TreeDistances, as_class_distances
 
 ASSIGNMENTS: Mapping[str, Callable[..., AssignmentResult]] = {
     "random": random,
@@ -43,6 +45,8 @@ ASSIGNMENTS: Mapping[str, Callable[..., AssignmentResult]] = {
     "vector_swaps": vector_swaps,
 }
 """All methods by name."""
+
+_UNINFORMED = {"random", "identity"}
 
 POLICIES: tuple[Sense, ...] = ("preserving", "breaking")
 """What may stand in the place of a method's name: the search is then chosen."""
@@ -70,7 +74,7 @@ def assign(
     codebook : Codebook
         The codewords, at least as many as there are classes. Where there are more, the search chooses among them.
     class_distances : ClassDistances, ClassTree or array-like of shape (n_classes, n_classes)
-        How far apart the classes are.
+        How far apart the classes are. Classes whose distances are not known get what codewords are left over.
     method : str, default="preserving"
         ``"preserving"`` gives similar classes similar codewords, ``"breaking"`` dissimilar ones, by the search that
         :func:`choose_method` chooses. The name of a method, such as ``"random"`` or ``"tabu"``, uses that one.
@@ -112,15 +116,31 @@ def assign(
         raise ValueError(f"The 'method' parameter must be one of {names}. Got {method!r}.")
     if n_restarts is not None:
         options["n_restarts"] = n_restarts
-    return ASSIGNMENTS[method](
+    known = distances.known if isinstance(distances, PartialDistances) and method not in _UNINFORMED else distances
+    result = ASSIGNMENTS[method](
         codebook,
-        distances,
+        known,
         sense=sense or "preserving",
         rng=rng,
         time_limit=time_limit,
         progress=progress,
         **options,
     )
+    return result if known is distances else _completed(result, codebook, distances)
+
+
+def _completed(result: AssignmentResult, codebook: Codebook, distances: ClassDistances) -> AssignmentResult:
+    """The codewords that known classes left over go to the others, of which nothing is known, in their order."""
+    assert isinstance(distances, PartialDistances)
+    codeword_of_class = np.full(distances.n_classes, -1, dtype=np.intp)
+    codeword_of_class[distances.classes] = result.codeword_of_class
+    is_left = np.ones(codebook.n_codewords, dtype=bool)
+    is_left[result.codeword_of_class] = False
+    unknown = np.flatnonzero(codeword_of_class < 0)
+    codeword_of_class[unknown] = np.flatnonzero(is_left)[: len(unknown)]
+    assignment = Assignment(codeword_of_class, result.method)
+    score, z = AssignmentProblem.of(codebook, distances).score_and_z(assignment)
+    return replace(result, assignment=assignment, score=score, z=z, bound=None)
 
 
 def choose_method(codebook: Codebook, class_distances: ClassDistances | ClassTree | ArrayLike) -> str:
@@ -155,6 +175,8 @@ def choose_method(codebook: Codebook, class_distances: ClassDistances | ClassTre
     'exhaustive'
     """
     distances = as_class_distances(class_distances)
+    if isinstance(distances, PartialDistances):
+        distances = distances.known
     n_codewords = codebook.n_codewords
     if codebook.is_designed:
         return "identity"

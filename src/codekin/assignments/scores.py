@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from math import sqrt
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -120,9 +121,7 @@ class AssignmentProblem:
 
     def alignment(self, assignment: Assignment) -> float:
         """What searches maximise: the sum of ``(A_uv - mean A) D_p(u)p(v)`` over all pairs of classes."""
-        coding_matrix = self._coding_matrix(assignment)
-        total = self._moments_in_use(coding_matrix).total
-        return self.class_distances.inner_product(coding_matrix) - self.mean_class_distance * total
+        return self._alignment(self._in_use(assignment))
 
     @cached_property
     def random_alignment(self) -> ScoreMoments:
@@ -143,17 +142,7 @@ class AssignmentProblem:
 
     def squared_score(self, assignment: Assignment) -> float:
         """The square of the class-codeword score."""
-        coding_matrix = self._coding_matrix(assignment)
-        norm = self._norm(coding_matrix)
-        if norm == 0.0:
-            in_use = self._moments_in_use(coding_matrix)
-            return float(self.class_moments.sum_of_squares > 0) + float(in_use.sum_of_squares > 0)
-        squared = 2 - 2 * self.class_distances.inner_product(coding_matrix) / norm
-        if squared < 1e-6 and self.n_classes <= MAX_DENSE_CODEWORDS:
-            # Two matrices that almost agree: 2 - 2 F / norm has lost its digits.
-            a, d = self.class_distances.matrix(), codeword_distances(coding_matrix, coding_matrix)
-            return float(np.sum((a / np.linalg.norm(a) - d / np.linalg.norm(d)) ** 2))
-        return max(squared, 0.0)
+        return self._squared_score(self._in_use(assignment))
 
     def score(self, assignment: Assignment) -> float:
         """The class-codeword score, Eq. 5 of the paper."""
@@ -162,6 +151,11 @@ class AssignmentProblem:
     def z(self, assignment: Assignment) -> float:
         """How many standard deviations the squared score lies below the mean of random assignments."""
         return self.z_of_alignment(self.alignment(assignment))
+
+    def score_and_z(self, assignment: Assignment) -> tuple[float, float]:
+        """Both at the price of one."""
+        in_use = self._in_use(assignment)
+        return sqrt(self._squared_score(in_use)), self.z_of_alignment(self._alignment(in_use))
 
     def z_of_alignment(self, alignment: float) -> float:
         """The alignment in standard deviations; 0 where all assignments have the same."""
@@ -176,18 +170,28 @@ class AssignmentProblem:
         inner_product = alignment + self.mean_class_distance * self.codeword_moments.total * share
         return sqrt(max(2 - 2 * inner_product / norm, 0.0)) if norm > 0 else float("nan")
 
-    def _coding_matrix(self, assignment: Assignment) -> CodingMatrix:
+    def _in_use(self, assignment: Assignment) -> _InUse:
         if assignment.n_classes != self.n_classes:
             raise ValueError(
                 f"The assignment is for {assignment.n_classes} classes, the class distances are for {self.n_classes}."
             )
-        return self.codebook.coding_matrix(assignment)
+        coding_matrix = self.codebook.coding_matrix(assignment)
+        moments = self.codeword_moments if self.n_codewords == self.n_classes else codeword_moments(coding_matrix)
+        return _InUse(coding_matrix, moments, self.class_distances.inner_product(coding_matrix))
 
-    def _moments_in_use(self, coding_matrix: CodingMatrix) -> DistanceMoments:
-        return self.codeword_moments if self.n_codewords == self.n_classes else codeword_moments(coding_matrix)
+    def _alignment(self, in_use: _InUse) -> float:
+        return in_use.inner_product - self.mean_class_distance * in_use.moments.total
 
-    def _norm(self, coding_matrix: CodingMatrix) -> float:
-        return sqrt(self.class_moments.sum_of_squares * self._moments_in_use(coding_matrix).sum_of_squares)
+    def _squared_score(self, in_use: _InUse) -> float:
+        squares = self.class_moments.sum_of_squares, in_use.moments.sum_of_squares
+        if 0.0 in squares:
+            return float(squares[0] > 0) + float(squares[1] > 0)
+        squared = 2 - 2 * in_use.inner_product / sqrt(squares[0] * squares[1])
+        if squared < 1e-6 and self.n_classes <= MAX_DENSE_CODEWORDS:
+            # Two matrices that almost agree: 2 - 2 F / (|A| |D|) has lost its digits.
+            a, d = self.class_distances.matrix(), codeword_distances(in_use.coding_matrix, in_use.coding_matrix)
+            return float(np.sum((a / np.linalg.norm(a) - d / np.linalg.norm(d)) ** 2))
+        return max(squared, 0.0)
 
     def _centred_moments(self) -> tuple[DistanceMoments, DistanceMoments]:
         """The sums over both matrices after their means are taken off.
@@ -196,6 +200,14 @@ class AssignmentProblem:
         that do not exist are at distance 0 from everything, which changes none of the sums over ``A``.
         """
         return _centred(self.class_moments, self.n_classes), _centred(self.codeword_moments, self.n_codewords)
+
+
+class _InUse(NamedTuple):
+    """The codewords that an assignment uses, the sums over their distances, and the sum with class distances."""
+
+    coding_matrix: CodingMatrix
+    moments: DistanceMoments
+    inner_product: float
 
 
 def class_codeword_score(
@@ -368,8 +380,7 @@ def binary_loss_bound(codebook: Codebook, assignment: Assignment, learnability: 
         if given.ndim == 2:
             np.fill_diagonal(given, 0.0)
         learnability = DenseDistances(given, signed=True)
-    coding_matrix = AssignmentProblem.of(codebook, learnability)._coding_matrix(assignment)
-    return -2 * learnability.inner_product(coding_matrix) / codebook.n_bits
+    return -2 * AssignmentProblem.of(codebook, learnability)._in_use(assignment).inner_product / codebook.n_bits
 
 
 def codeword_moments(coding_matrix: CodingMatrix) -> DistanceMoments:

@@ -136,13 +136,14 @@ def solve_by_swaps(
     runs = budget.run_restarts(start, seed)
     best = max(runs, key=lambda run: sign * run.best_alignment)
     assignment = best.assignment(method)
-    score, n_evaluations = problem.score(assignment), sum(run.n_evaluations for run in runs)
+    score, z = problem.score_and_z(assignment)
+    n_evaluations = sum(run.n_evaluations for run in runs)
     # The scores of other distances that were searched in the place of these are no history of theirs.
     history = [*best.history[:-1], (n_evaluations, score)] if arrays.problem is problem else [(n_evaluations, score)]
     return AssignmentResult(
         assignment=assignment,
         score=score,
-        z=problem.z(assignment),
+        z=z,
         method=method,
         sense=sense,
         seed=seed,
