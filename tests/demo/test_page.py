@@ -6,8 +6,8 @@ from codekin.demo import example_views, write_demo
 
 
 @pytest.fixture(scope="module")
-def folder(quick_result, tmp_path_factory):
-    return write_demo(quick_result, tmp_path_factory.mktemp("demo")).parent
+def folder(quick_result, quick_diagnoses, tmp_path_factory):
+    return write_demo(quick_result, quick_diagnoses, tmp_path_factory.mktemp("demo")).parent
 
 
 def test_the_folder_holds_the_page_the_numbers_and_the_figures_and_nothing_else(folder):
@@ -28,8 +28,16 @@ def test_the_page_shows_every_mean_of_the_results(folder, quick_result):
     assert page.count("<img ") == 4
 
 
-def test_the_numbers_beside_the_page_are_the_results(folder, quick_result):
-    assert json.loads((folder / "results.json").read_text()) == quick_result.as_dict()
+def test_the_numbers_beside_the_page_are_the_results(folder, quick_result, quick_diagnoses):
+    expected = {**quick_result.as_dict(), "diagnoses": quick_diagnoses.as_dict()}
+    assert json.loads((folder / "results.json").read_text()) == expected
+
+
+def test_the_page_shows_what_was_made_of_typed_texts(folder, quick_diagnoses):
+    page = (folder / "index.html").read_text(encoding="utf-8")
+    for text, candidates in quick_diagnoses.answers.items():
+        assert text in page
+        assert all(candidate.code in page for candidate in candidates)
 
 
 def test_the_preserving_assignment_of_the_example_follows_the_classes():

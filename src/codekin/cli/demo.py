@@ -11,7 +11,7 @@ import typer
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from codekin.demo import DemoResult
+    from codekin.demo import DemoResult, Diagnoses
 
 QUICK_DRAWS = 2
 
@@ -27,11 +27,11 @@ def demo(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON instead of a table.")] = False,
 ) -> None:
-    """Compare random and informed assignments on two small data sets, and make a page about it."""
+    """Compare random and informed assignments on embedded data sets, and make a page about it."""
     from rich.console import Console
     from rich.progress import Progress
 
-    from codekin.demo import run_demo, write_demo
+    from codekin.demo import run_demo, run_diagnoses, write_demo
     from codekin.plots.style import require_matplotlib
     from codekin.threads import available_threads
 
@@ -44,14 +44,24 @@ def demo(
             n_jobs=n_jobs or available_threads(),
             progress=lambda done, total: bar.update(task, completed=done, total=total),
         )
-    page = write_demo(result, output)
+        task = bar.add_task("learning the categories of diagnoses", total=None)
+        diagnoses = run_diagnoses(
+            n_seeds=1 if quick else 3,
+            progress=lambda done, total: bar.update(task, completed=done, total=total),
+        )
+    page = write_demo(result, diagnoses, output)
     if as_json:
-        typer.echo(json.dumps(result.as_dict()))
+        typer.echo(json.dumps({**result.as_dict(), "diagnoses": diagnoses.as_dict()}))
     else:
         console = Console()
         for dataset in result.comparisons:
             console.print(_table(result, dataset))
-        console.print(f"{result.seconds:.0f} seconds. The page:", highlight=False)
+        console.print(_trellis_table(diagnoses))
+        for text, candidates in diagnoses.answers.items():
+            console.print(f"[bold]{text}[/bold]", highlight=False)
+            for candidate in candidates:
+                console.print(f"  {candidate.probability:4.0%}  {candidate.code}  {candidate.title}", highlight=False)
+        console.print(f"{result.seconds + diagnoses.seconds:.0f} seconds. The page:", highlight=False)
         typer.echo(page)
 
 
@@ -73,4 +83,17 @@ def _table(result: DemoResult, dataset: str) -> Table:
             f"{gain:+}",
             style="bold" if gain.is_positive else "",
         )
+    return table
+
+
+def _trellis_table(diagnoses: Diagnoses) -> Table:
+    from rich.table import Table
+
+    title = f"diagnoses, {diagnoses.n_classes} ICD-10 categories: test accuracy in percent of a trellis"
+    table = Table(title=title, title_justify="left")
+    for heading in ("width", "bits", "random", "preserving", "gain"):
+        table.add_column(heading, justify="right")
+    for trellis in diagnoses.trellises:
+        means = [f"{float(values.mean()):.1f}" for values in trellis.accuracies.values()]
+        table.add_row(str(trellis.width), str(trellis.n_bits), *means, f"{trellis.gain:+.1f}")
     return table
