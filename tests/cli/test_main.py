@@ -1,7 +1,13 @@
+import subprocess
+import sys
+
 import pytest
 
 from codekin import __version__
-from codekin.cli.main import app, main
+from codekin.cli.main import COMMANDS, app, main
+from codekin.datasets import DataError
+from codekin.storage import ModelFolderError
+from tests.cli.conftest import CODEKIN, ENVIRONMENT
 
 
 @pytest.fixture
@@ -35,20 +41,45 @@ def test_what_is_not_understood_ends_with_2_on_stderr(argument, capsys):
     shown = capsys.readouterr()
     assert shown.out == ""
     assert argument in shown.err
+    assert shown.err.count("\n") == 1
 
 
-def test_an_error_is_one_sentence_on_stderr(command, capsys):
-    command(ValueError("4 bits cannot tell 20 codewords apart; at least 5 are needed."))
-    assert main(["fail"]) == 1
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (ValueError("4 bits cannot tell 20 codewords apart; at least 5 are needed."), 2),
+        (DataError("train.svm", "feature index 0 after 17; indices must increase within a line.", line=812), 2),
+        (ModelFolderError("model is not a model folder: it has no model.json."), 2),
+        (FileNotFoundError("train.svm: there is no such file."), 2),
+        (FileExistsError("notes exists and is not a model folder."), 2),
+        (PermissionError("model: writing is not permitted."), 2),
+        (OSError("No space left on device."), 1),
+        (ConnectionError("https://example.org cannot be downloaded: the server says 404."), 1),
+        (MemoryError("AROW needs 9 GiB, but 2 GiB are available."), 1),
+        (ImportError("Figures need matplotlib."), 1),
+    ],
+)
+def test_wrong_input_ends_with_2_and_what_could_not_be_done_with_1(error, code, command, capsys):
+    command(error)
+    assert main(["fail"]) == code
     shown = capsys.readouterr()
-    assert shown.err == "codekin: 4 bits cannot tell 20 codewords apart; at least 5 are needed.\n"
+    assert shown.err == f"codekin: {error}\n"
     assert shown.out == ""
 
 
-def test_a_defect_is_called_one(command, capsys):
-    command(TypeError("'int' object is not iterable"))
+def test_an_error_of_several_lines_becomes_one(command, capsys):
+    command(ValueError("first line\n    second line"))
+    assert main(["fail"]) == 2
+    assert capsys.readouterr().err == "codekin: first line second line\n"
+
+
+@pytest.mark.parametrize("error", [TypeError("'int' object is not iterable"), KeyError("bits"), AssertionError()])
+def test_a_defect_is_called_one(error, command, capsys):
+    command(error)
     assert main(["fail"]) == 1
-    assert "TypeError: 'int' object is not iterable. This is a defect of codekin" in capsys.readouterr().err
+    shown = capsys.readouterr().err
+    assert type(error).__name__ in shown
+    assert "This is a defect of codekin" in shown
 
 
 def test_debug_shows_where_an_error_arose(command):
@@ -59,5 +90,31 @@ def test_debug_shows_where_an_error_arose(command):
 
 def test_an_interrupt_is_no_traceback(command, capsys):
     command(KeyboardInterrupt())
-    assert main(["fail"]) != 0
-    assert "Traceback" not in capsys.readouterr().err
+    assert main(["fail"]) == 1
+    assert capsys.readouterr().err == "codekin: interrupted.\n"
+
+
+def test_a_reader_who_has_gone_is_no_error(command, capsys):
+    command(BrokenPipeError())
+    assert main(["fail"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_explains_itself_as_the_list_of_commands_does(name, capsys):
+    assert main([name, "--help"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert f"Usage: codekin {name}" in shown
+    assert COMMANDS[name] in shown
+
+
+def test_asking_for_help_loads_none_of_the_library():
+    code = "import sys; from codekin.cli.main import main; main(['--help']); print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code], env=ENVIRONMENT, capture_output=True, text=True, check=True)
+    loaded = set(done.stderr.split())
+    assert not loaded & {"numpy", "scipy", "sklearn", "numba", "matplotlib", "safetensors"}
+
+
+def test_the_module_is_the_command():
+    done = subprocess.run([*CODEKIN, "--version"], env=ENVIRONMENT, capture_output=True, text=True, check=True)
+    assert done.stdout == f"codekin {__version__}\n"

@@ -180,3 +180,17 @@ def test_labels_can_be_looked_up_among_the_classes_of_a_model():
     data = read_data(io.BytesIO(b"3 1:1\n9 1:1\n3 1:1\n"))
     assert data.index_among(np.array([1, 3])).tolist() == [1, -1, 1]
     assert data.index_among(np.array(["9", "3"])).tolist() == [1, 0, 1]
+
+
+@pytest.mark.parametrize("name", ["data.svm", "data.svm.gz"])
+def test_progress_counts_the_bytes_of_the_file_as_it_is_on_disk(name, tmp_path):
+    content = b"0 1:1\n1 2:1\n" * 1000
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    told = []
+    read_data(path, progress=lambda *numbers: told.append(numbers))
+    assert told[-1] == (path.stat().st_size, path.stat().st_size)
+    told.clear()
+    assert sum(len(chunk) for chunk in iter_data(path, progress=lambda *numbers: told.append(numbers))) == 2000
+    assert told[-1][0] == told[-1][1]
+    read_data(io.BytesIO(content), progress=lambda *numbers: pytest.fail("a stream has no known end"))

@@ -3,6 +3,7 @@
 from codekin.assignments.annealing import annealing
 from codekin.assignments.comparison import AssignmentComparison, compare_assignments
 from codekin.assignments.exhaustive import all_scores, exhaustive, nth_assignment
+from codekin.assignments.explanation import ClassPair, nearest_classes, torn_pairs
 from codekin.assignments.frank_wolfe import frank_wolfe
 from codekin.assignments.given import identity, random
 from codekin.assignments.greedy import greedy
@@ -32,6 +33,7 @@ __all__ = [
     "AssignmentComparison",
     "AssignmentProblem",
     "AssignmentResult",
+    "ClassPair",
     "EquidistantCodebookWarning",
     "QuadraticSolution",
     "ScoreMoments",
@@ -48,6 +50,7 @@ __all__ = [
     "frank_wolfe",
     "greedy",
     "identity",
+    "nearest_classes",
     "nth_assignment",
     "optimal",
     "ordered",
@@ -59,6 +62,7 @@ __all__ = [
     "steepest_descent",
     "tabu",
     "top_down",
+    "torn_pairs",
     "tree_swaps",
     "vector_swaps",
 ]

@@ -1,27 +1,73 @@
 """The command ``codekin``: what its commands share, and the list of them.
 
 Results go to stdout, progress and errors to stderr. The exit code is 0 when all went well, 1 when the work could not
-be done and 2 when the command was not understood. An error is one sentence; ``--debug`` shows where it came from.
+be done and 2 when the command or its input was wrong. An error is one sentence; ``--debug`` shows where it came from.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Annotated
+import os
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from codekin._version import __version__
 from codekin.cli.demo import demo
 
-EXIT_FAILED = 1
+EXIT_FAILED, EXIT_WRONG = 1, 2
 
-# What a user can mend: a wrong value, a file that is not there, a package that is not installed.
-EXPECTED_ERRORS = (ValueError, OSError, LookupError, ImportError, MemoryError)
+# What the user gave is wrong: a value, a file that is not there or cannot be read, a name that is taken.
+WRONG_INPUT = (ValueError, FileNotFoundError, FileExistsError, NotADirectoryError, IsADirectoryError, PermissionError)
+# All was right, and still it could not be done: no connection, no space, no memory, a package that is not installed.
+EXPECTED_FAILURES = (OSError, MemoryError, ImportError)
+
+COMMANDS = {
+    "train": "Learn to classify from samples, and save the model.",
+    "predict": "Name the classes of samples.",
+    "evaluate": "Measure how good a model's predictions are, and how fast.",
+    "inspect": "Show what a model is: codebook, sizes, losses, its easiest and hardest bits.",
+    "assign": "Find out which class should get which codeword.",
+    "data": "List, download, convert and export data sets.",
+}
+"""The commands whose modules are imported when they are called, so that ``codekin --help`` is there at once."""
+
+
+class LazyGroup(TyperGroup):
+    """Loads a command when it is called, and ends quietly when the reader of a pipe has gone."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command, having loaded its module."""
+        if args and args[0] in COMMANDS:
+            module = import_module(f"codekin.cli.{args[0]}")
+            self.commands[args[0]] = typer.main.get_command(module.app)
+        return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # `codekin predict ... | head` has seen enough. Python would complain once more when it closes stdout.
+            with suppress(OSError, ValueError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(0) from None
+        except KeyboardInterrupt:
+            typer.echo("codekin: interrupted.", err=True)
+            raise typer.Exit(EXIT_FAILED) from None
+        return result
+
 
 app = typer.Typer(
     name="codekin",
+    cls=LazyGroup,
     help="Multiclass classification by error-correcting output codes in which similar classes get similar codewords.",
     no_args_is_help=True,
     add_completion=False,
@@ -30,11 +76,20 @@ app = typer.Typer(
 app.command()(demo)
 
 
+def _not_loaded() -> None:
+    """Stands for a command in the list of them; :class:`LazyGroup` replaces it before it is called."""
+
+
+for _name, _help in COMMANDS.items():
+    app.command(_name, help=_help)(_not_loaded)
+
+
 @dataclass
 class Session:
-    """What the options before the command say."""
+    """What the command line says: the options before the command, and all of it."""
 
     debug: bool = False
+    arguments: list[str] = field(default_factory=list)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -50,24 +105,53 @@ def main(argv: Sequence[str] | None = None) -> int:
     int
         The exit code.
     """
-    session = Session()
+    arguments = sys.argv[1:] if argv is None else [str(argument) for argument in argv]
+    session = Session(arguments=arguments)
     try:
-        app(args=None if argv is None else list(argv), prog_name="codekin", obj=session)
-    except SystemExit as leaving:  # how typer ends, also when all went well
-        return leaving.code if isinstance(leaving.code, int) else 0
+        with _warnings_as_sentences():
+            code = app(args=arguments, prog_name="codekin", obj=session, standalone_mode=False)
+    except SystemExit as leaving:
+        return leaving.code if isinstance(leaving.code, int) else EXIT_FAILED
     except Exception as error:
-        if session.debug:
+        if session.debug and not _is_usage_error(error):
             raise
-        typer.echo(f"codekin: {_sentence(error)}", err=True)
-        return EXIT_FAILED
-    return 0
+        typer.echo(_sentence(error), err=True)
+        return EXIT_WRONG if isinstance(error, WRONG_INPUT) or _is_usage_error(error) else EXIT_FAILED
+    return code if isinstance(code, int) else 0
 
 
-def _sentence(error: Exception) -> str:
-    text = str(error) or type(error).__name__
-    if isinstance(error, EXPECTED_ERRORS):
-        return text
-    return f"{type(error).__name__}: {text.rstrip('.')}. This is a defect of codekin; codekin --debug shows where."
+@contextmanager
+def _warnings_as_sentences() -> Iterator[None]:
+    """Let warnings look like errors: one sentence, without the line of code that they come from."""
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        typer.echo(f"codekin: {_one_line(str(message))}", err=True)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield
+
+
+def _is_usage_error(error: Exception) -> bool:
+    """Whether typer did not understand the command line. Its class is private, or click's, depending on the version."""
+    return hasattr(error, "format_message")
+
+
+def _sentence(error: Any) -> str:
+    if _is_usage_error(error):
+        if type(error).__name__ == "NoArgsIsHelpError":
+            return str(error.format_message())
+        command = getattr(getattr(error, "ctx", None), "command_path", "codekin")
+        return f"{command}: {_one_line(error.format_message()).rstrip('.')}. See {command} --help."
+    text = _one_line(str(error) or type(error).__name__)
+    if isinstance(error, WRONG_INPUT + EXPECTED_FAILURES):
+        return f"codekin: {text}"
+    text = f"{type(error).__name__}: {text.rstrip('.')}"
+    return f"codekin: {text}. This is a defect of codekin; codekin --debug shows where."
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _show_version(is_wanted: bool) -> None:

@@ -2,9 +2,11 @@
 
 from codekin.datasets.blocks import Source
 from codekin.datasets.embedded import load_digits_dataset, load_icd10cm, load_yeast
+from codekin.datasets.exporting import export_dataset
 from codekin.datasets.fetching import SOURCES, RemoteFile, RemoteSource, fetch
 from codekin.datasets.home import data_home
-from codekin.datasets.options import ReadOptions
+from codekin.datasets.matrices import read_distances, read_matrix
+from codekin.datasets.options import ReadOptions, label_kind
 from codekin.datasets.reading import FORMATS, iter_data, read_data
 from codekin.datasets.registry import DATASETS, DatasetEntry, load_dataset
 from codekin.datasets.samples import Data, DataError, Dataset, SparseData, Split, TextData
@@ -34,8 +36,10 @@ __all__ = [
     "TextVectorizer",
     "convert_data",
     "data_home",
+    "export_dataset",
     "fetch",
     "iter_data",
+    "label_kind",
     "load_dataset",
     "load_digits_dataset",
     "load_icd10cm",
@@ -43,6 +47,8 @@ __all__ = [
     "make_blobs_with_tree",
     "make_sparse_topics",
     "read_data",
+    "read_distances",
+    "read_matrix",
     "read_taxonomy",
     "vectorized",
     "write_data",

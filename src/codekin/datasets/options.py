@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
+
+from numpy.typing import NDArray
 
 LabelKind = Literal["auto", "int", "str", "none"]
 IndexBase = Literal["auto", 0, 1]
@@ -63,3 +65,19 @@ class ReadOptions:
             )
         if self.unknown_features == "drop" and self.index_base == "auto":
             raise ValueError("Unknown features can be dropped only when 'index_base' is 0 or 1. Got 'auto' instead.")
+
+
+def label_kind(classes: NDArray[Any]) -> Literal["int", "str"]:
+    """How to read labels that are to be compared with given ones: as the same kind of thing.
+
+    Parameters
+    ----------
+    classes : ndarray
+        Labels, integers or strings.
+
+    Returns
+    -------
+    "int" or "str"
+        A value for the option ``labels``.
+    """
+    return "int" if classes.dtype.kind in "iu" else "str"

@@ -14,8 +14,9 @@ tsv       ``label<TAB>text``                                  TextData
 from __future__ import annotations
 
 import io
+import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import IO
@@ -44,12 +45,20 @@ FORMAT_OF_SUFFIX = {
 }
 """What the end of a file's name says about its format, with or without a further ``.gz``."""
 
+ReadProgress = Callable[[int, int], None]
+"""Called with the bytes that were read so far, and the bytes of the whole file."""
+
 _SPARSE_ROWS = {"svmlight": svmlight_rows, "xmc": xmc_rows, "vw": vowpal_rows}
 _DEFAULTS = ReadOptions()
 
 
 def read_data(
-    source: Source, format: str = "auto", *, n_features: int | None = None, options: ReadOptions = _DEFAULTS
+    source: Source,
+    format: str = "auto",
+    *,
+    n_features: int | None = None,
+    options: ReadOptions = _DEFAULTS,
+    progress: ReadProgress | None = None,
 ) -> Data:
     r"""All samples of a file.
 
@@ -63,6 +72,8 @@ def read_data(
         The number of features. When left out, as many as the file shows.
     options : ReadOptions, optional
         What else the format leaves open.
+    progress : callable, optional
+        Called with the bytes read so far and the bytes of the whole file, where these are known; a pipe's are not.
 
     Returns
     -------
@@ -87,7 +98,7 @@ def read_data(
     _check_format(format)
     with opened(source) as stream:
         reader = _Reader(source, stream, format, n_features, options)
-        parts = [part for part in reader.parts if len(part)]
+        parts = [part for part in _watched(reader.parts, stream, progress) if len(part)]
         if not parts:
             raise DataError(reader.name, "there are no samples in it.")
         return reader.collected(parts)
@@ -100,6 +111,7 @@ def iter_data(
     chunk_rows: int = 10_000,
     n_features: int | None = None,
     options: ReadOptions = _DEFAULTS,
+    progress: ReadProgress | None = None,
 ) -> Iterator[Data]:
     r"""The samples of a file in chunks, so that a file of any size needs the memory of one chunk.
 
@@ -118,6 +130,8 @@ def iter_data(
         The number of features. When left out, each chunk is as wide as the file up to there.
     options : ReadOptions, optional
         What else the format leaves open.
+    progress : callable, optional
+        Called with the bytes read so far and the bytes of the whole file, where these are known; a pipe's are not.
 
     Returns
     -------
@@ -133,16 +147,22 @@ def iter_data(
     if chunk_rows < 1:
         raise ValueError(f"'chunk_rows' must be at least 1. Got {chunk_rows} instead.")
     _check_format(format)
-    return _chunks(source, format, chunk_rows, n_features, options)
+    return _chunks(source, format, chunk_rows, n_features, options, progress=progress)
 
 
 def _chunks(
-    source: Source, format: str, chunk_rows: int, n_features: int | None, options: ReadOptions
+    source: Source,
+    format: str,
+    chunk_rows: int,
+    n_features: int | None,
+    options: ReadOptions,
+    *,
+    progress: ReadProgress | None,
 ) -> Iterator[Data]:
     with opened(source) as stream:
         reader = _Reader(source, stream, format, n_features, options)
         is_empty = True
-        for parts in rechunked(reader.parts, chunk_rows):
+        for parts in rechunked(_watched(reader.parts, stream, progress), chunk_rows):
             is_empty = False
             yield reader.collected(parts)
         if is_empty:
@@ -232,3 +252,16 @@ class _Reader:
         rows = joined([part for part in parts if isinstance(part, Rows)])
         X = rows.matrix(n_features, index_base)
         return SparseData(X, class_index, classes, rows.weights, self._features.encoding)
+
+
+def _watched(
+    parts: Iterator[Rows | TextRows], stream: IO[bytes], progress: ReadProgress | None
+) -> Iterator[Rows | TextRows]:
+    """The parts, telling ``progress`` where the stream is after each."""
+    if progress is None or not isinstance(stream, io.FileIO | io.BufferedReader) or not stream.seekable():
+        yield from parts
+        return
+    n_bytes = os.fstat(stream.fileno()).st_size
+    for part in parts:
+        progress(stream.tell(), n_bytes)
+        yield part

@@ -8,7 +8,7 @@ from numbers import Integral
 from typing import Any, Self, cast
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 
 from codekin.coding import CodingMatrix, FloatArray, IntArray
 from codekin.decoding import MinimumLossDecoder, get_loss
+from codekin.decoding.minimum_loss import check_k
 from codekin.estimators.choices import Classes, choose_assignment, choose_codebook, natural_loss
 from codekin.estimators.coded import CodedClassifier, checked_weights
 from codekin.learners import EstimatorBits, IndependentBits
@@ -269,6 +270,25 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, CodedClassifier):
         margins = self.bit_margins(X)
         decoder = MinimumLossDecoder(self.coding_matrix_, "logistic", self.weighted_decoding)
         return np.asarray(softmax(-decoder.class_losses(margins), axis=1))
+
+    def top_k_proba(self, X: Any, k: int) -> tuple[NDArray[Any], FloatArray]:
+        """The k most probable labels and their probabilities, those of :meth:`predict_proba`, largest first.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+        k : int
+            At least 1 and at most the number of classes.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples, k)
+        probabilities : ndarray of shape (n_samples, k)
+        """
+        check_k(k, len(self.classes_))
+        probabilities = self.predict_proba(X)
+        best = np.argsort(-probabilities, axis=1, kind="stable")[:, :k]
+        return self.classes_[best], np.take_along_axis(probabilities, best, axis=1)
 
     @property
     def estimators_(self) -> list[Any]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from numbers import Integral
+from collections.abc import Callable, Mapping
+from numbers import Integral, Real
 from typing import Any, Literal, Self, cast
 
 import numpy as np
@@ -19,7 +19,7 @@ from codekin.coding import FloatArray, IntArray, Margins
 from codekin.decoding import ShortestPathDecoder, get_loss
 from codekin.estimators.choices import Classes, choose_assignment
 from codekin.estimators.coded import CodedClassifier, checked_weights
-from codekin.learners import AROW, BitLearner, Validation
+from codekin.learners import AROW, BitLearner, Checkpoints, EpochReport, TrainingProgress, Validation
 from codekin.model import CodedModel, make_decoder
 
 MAX_TEMPERATURE = 100.0
@@ -55,6 +55,9 @@ class TrellisClassifier(CodedClassifier):
         Who learns the bits: the name stands for ``AROW()``.
     loss : str or callable, default="exponential"
         The decoding loss, a function of ``z = bit * margin``.
+    prune : float, default=None
+        Drop as many small weights as cost at most this much accuracy on the validation samples of :meth:`fit`: 0.001
+        is a tenth of a point. None keeps all weights.
     random_state : int, RandomState instance or None, default=None
         Determines the order of the samples in each pass and the random assignment.
 
@@ -104,6 +107,7 @@ class TrellisClassifier(CodedClassifier):
         "assignment": "no_validation",
         "learner": "no_validation",
         "loss": [str, callable],
+        "prune": [Interval(Real, 0, 1, closed="left"), None],
         "random_state": ["random_state"],
     }
 
@@ -117,6 +121,7 @@ class TrellisClassifier(CodedClassifier):
         assignment: Any = "preserving",
         learner: Any = "arow",
         loss: Any = "exponential",
+        prune: float | None = None,
         random_state: Any = None,
     ) -> None:
         self.width = width
@@ -126,6 +131,7 @@ class TrellisClassifier(CodedClassifier):
         self.assignment = assignment
         self.learner = learner
         self.loss = loss
+        self.prune = prune
         self.random_state = random_state
 
     def fit(
@@ -135,7 +141,9 @@ class TrellisClassifier(CodedClassifier):
         sample_weight: ArrayLike | None = None,
         *,
         validation: tuple[Any, ArrayLike] | None = None,
-        on_epoch: Any = None,
+        on_epoch: Callable[[EpochReport], None] | None = None,
+        progress: Callable[[TrainingProgress], None] | None = None,
+        checkpoints: Checkpoints | None = None,
     ) -> Self:
         """Choose the paths of the classes and learn the bits.
 
@@ -149,6 +157,11 @@ class TrellisClassifier(CodedClassifier):
             Samples to choose the best pass and the temperature by. Labels that are not in ``y`` count as errors.
         on_epoch : callable, default=None
             Called with an ``EpochReport`` after each pass over the samples.
+        progress : callable, default=None
+            Called with a ``TrainingProgress`` several times a second.
+        checkpoints : Checkpoints, default=None
+            Where to leave what is needed to go on after an interruption: see :class:`codekin.learners.Checkpoints`.
+            With the same samples, parameters and ``random_state`` a resumed fit ends like an undisturbed one.
 
         Returns
         -------
@@ -156,6 +169,8 @@ class TrellisClassifier(CodedClassifier):
             Itself.
         """
         self._validate_params()
+        if self.prune is not None and validation is None:
+            raise ValueError(f"prune={self.prune} needs validation samples, which say what a weight is worth.")
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float32, np.float64])
         check_classification_targets(y)
         self.classes_, class_index = np.unique(y, return_inverse=True)
@@ -164,16 +179,18 @@ class TrellisClassifier(CodedClassifier):
         learner = self._learner()
         decoder = make_decoder(self.codebook_, self.assignment_, self.loss_)
         held_out = None if validation is None else self._held_out(*validation)
-        options: dict[str, Any] = {}
+        watchers = {"on_epoch": on_epoch, "progress": progress, "checkpoints": checkpoints}
+        # Only what is there: a learner of one's own need not know them all.
+        options: dict[str, Any] = {name: value for name, value in watchers.items() if value is not None}
         if held_out is not None:
             X_held, y_held = held_out
             options["validation"] = Validation(
                 X_held, lambda margins: float((decoder.decode(margins) == y_held).mean())
             )
-        if on_epoch is not None:
-            options["on_epoch"] = on_epoch
         matrix = self.codebook_.coding_matrix(self.assignment_)
-        bits = learner.fit_bits(X, class_index, matrix, sample_weight=weights, rng=self._rng, **options)
+        bits: Any = learner.fit_bits(X, class_index, matrix, sample_weight=weights, rng=self._rng, **options)
+        if self.prune is not None:
+            bits = bits.pruned(options["validation"], max_loss=self.prune)
         self.model_ = CodedModel(self.codebook_, self.assignment_, bits, decoder)
         self.temperature_ = 1.0 if held_out is None else self._best_temperature(*held_out)
         self._measure(X, class_index)
@@ -299,9 +316,8 @@ class TrellisClassifier(CodedClassifier):
             n_classes, width, n_bits=self.n_bits, max_model_bytes=self.max_model_bytes, n_features=X.shape[1]
         )
         tree = None if self.taxonomy is None else as_class_tree(self.taxonomy, self.classes_)
-        classes = Classes(
-            lambda: X, class_index, n_classes, weights, "clustering" if tree is None else tree, rng_distances
-        )
+        learned = "clustering" if n_classes <= MAX_CLUSTERED_CLASSES else "splitting"
+        classes = Classes(lambda: X, class_index, n_classes, weights, learned if tree is None else tree, rng_distances)
         policy = "ordered" if isinstance(self.assignment, str) and self.assignment == "preserving" else self.assignment
         self.assignment_, self.assignment_result_ = choose_assignment(policy, self.codebook_, classes, rng_assignment)
         # A tree that no choice needed is not learned only to be measured against.

@@ -18,7 +18,7 @@ from codekin.coding import CodingMatrix, FloatArray, IntArray
 from codekin.learners.arow_state import BITS_PER_CACHE_LINE, AROWBits, Samples, pass_order
 from codekin.learners.arow_training import EpochReport, Passes, TrainingProgress, Watchers
 from codekin.learners.checkpoints import Checkpoints
-from codekin.learners.linear import CONSTANT_MARGIN, LinearBits, Validation
+from codekin.learners.linear import CONSTANT_MARGIN, LinearBits, SparseLinearBits, Validation
 from codekin.memory import available_memory, in_units
 
 BYTES = np.dtype(np.float32).itemsize
@@ -160,7 +160,7 @@ class AROW:
 
     def partial_fit_bits(
         self,
-        bits: AROWBits | LinearBits | None,
+        bits: AROWBits | LinearBits | SparseLinearBits | None,
         X: Any,
         class_index: IntArray,
         coding_matrix: CodingMatrix,
@@ -172,7 +172,7 @@ class AROW:
 
         Parameters
         ----------
-        bits : AROWBits, LinearBits or None
+        bits : AROWBits, LinearBits, SparseLinearBits or None
             What an earlier call returned; None to begin. Finished predictors, whose variances are gone, go on from
             their weights with variances of 1.
         X, class_index, coding_matrix, sample_weight, rng
@@ -186,7 +186,7 @@ class AROW:
         samples = self._samples(X, class_index, coding_matrix, sample_weight)
         n_features, n_bits = samples.n_features, coding_matrix.shape[1]
         self._column_blocks(n_features, n_bits, None, may_split=False)
-        if isinstance(bits, LinearBits):
+        if isinstance(bits, LinearBits | SparseLinearBits):
             begun = self._resumed(bits)
         else:
             begun = self._begun(n_features, n_bits) if bits is None else bits.copy()
@@ -209,9 +209,10 @@ class AROW:
             n_features, n_bits, is_averaged=self.average, has_bias=self.fit_intercept, n_threads=self.n_threads
         )
 
-    def _resumed(self, bits: LinearBits) -> AROWBits:
+    def _resumed(self, bits: LinearBits | SparseLinearBits) -> AROWBits:
         begun = self._begun(bits.n_features + self.fit_intercept, bits.n_bits)
-        begun.state[: bits.n_features, 0] = bits.weights
+        weights = bits.weights if isinstance(bits, LinearBits) else bits.weights.toarray()
+        begun.state[: bits.n_features, 0] = weights
         if self.fit_intercept:
             begun.state[-1, 0] = bits.bias
         return begun

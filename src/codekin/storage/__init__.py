@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from codekin.arrays import Arrays
 from codekin.coding import Assignment
 from codekin.estimators import ECOCClassifier, TrellisClassifier
 from codekin.model import CodedModel, make_decoder
+from codekin.storage.assignments import SavedAssignment, codeword_text, load_assignment, save_assignment
 from codekin.storage.files import (
     ARRAYS,
     DESCRIPTION,
@@ -30,21 +32,33 @@ from codekin.storage.files import (
     read_learners,
     write_folder,
 )
+from codekin.storage.model_input import ModelInput, describe_input, restore_input
 from codekin.storage.parts import (
-    ModelInput,
     describe_assignment,
     describe_bits,
     describe_classifier,
     describe_codebook,
     describe_decoder,
-    describe_input,
     restore_bits,
     restore_classifier,
     restore_codebook,
-    restore_input,
 )
 
-__all__ = ["ModelFolderError", "ModelInput", "load_input", "load_model", "save_model"]
+__all__ = [
+    "ModelFolderError",
+    "ModelInput",
+    "SavedAssignment",
+    "SavedModel",
+    "check_target",
+    "codeword_text",
+    "load_assignment",
+    "load_input",
+    "load_model",
+    "load_saved",
+    "model_bytes",
+    "save_assignment",
+    "save_model",
+]
 
 
 def save_model(
@@ -80,9 +94,7 @@ def save_model(
     ...     bool((again.predict(X) == classifier.predict(X)).all())
     True
     """
-    target = Path(folder)
-    if target.exists() and not (target.is_dir() and ((target / DESCRIPTION).exists() or not any(target.iterdir()))):
-        raise FileExistsError(f"{target} exists and is not a model folder. Choose another name.")
+    target = check_target(folder)
     arrays: Arrays = {}
     learners: list[Any] = []
     coded = model if isinstance(model, CodedModel) else model.model_
@@ -102,6 +114,29 @@ def save_model(
     return target
 
 
+def check_target(folder: str | os.PathLike[str]) -> Path:
+    """The folder as a path, if a model may be saved there; a program asks before it trains one.
+
+    Parameters
+    ----------
+    folder : path
+        Where a model is to be saved.
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    FileExistsError
+        If something else is there already.
+    """
+    target = Path(folder)
+    if target.exists() and not (target.is_dir() and ((target / DESCRIPTION).exists() or not any(target.iterdir()))):
+        raise FileExistsError(f"{target} exists and is not a model folder. Choose another name.")
+    return target
+
+
 def load_model(folder: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
     """Read back what :func:`save_model` wrote.
 
@@ -117,19 +152,7 @@ def load_model(folder: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -
     ECOCClassifier, TrellisClassifier or CodedModel
         Whichever was saved, ready to predict. Arrays stay on disk until they are used.
     """
-    source = Path(folder)
-    description = read_description(source)
-    arrays = read_arrays(source / ARRAYS)
-    learners = read_learners(source / LEARNERS, trusted) if LEARNERS in description["files"] else []
-    with _explained(source):
-        codebook = restore_codebook(description["codebook"], arrays)
-        assignment = Assignment(arrays["codeword_of_class"], method=description["assignment"]["method"])
-        bits = restore_bits(description["bits"], arrays, learners)
-        decoder = make_decoder(codebook, assignment, **description["decoder"])
-        model = CodedModel(codebook, assignment, bits, decoder)
-        if "classifier" in description:
-            return restore_classifier(model, description["classifier"], arrays, learners)
-        return model
+    return load_saved(folder, trusted=trusted).model
 
 
 def load_input(folder: str | os.PathLike[str]) -> ModelInput:
@@ -145,10 +168,71 @@ def load_input(folder: str | os.PathLike[str]) -> ModelInput:
     ModelInput
         Empty if nothing was saved about it.
     """
+    return load_saved(folder).model_input
+
+
+@dataclass(frozen=True, eq=False)
+class SavedModel:
+    """Everything that is in a model folder.
+
+    Parameters
+    ----------
+    model : ECOCClassifier, TrellisClassifier or CodedModel
+        What was saved, ready to predict.
+    model_input : ModelInput
+        How its samples came from a file.
+    n_bytes : int
+        How many bytes the folder takes on the disk.
+    """
+
+    model: Any
+    model_input: ModelInput
+    n_bytes: int
+
+
+def load_saved(folder: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> SavedModel:
+    """Read a model folder once, for the model and for what else is in it.
+
+    Parameters
+    ----------
+    folder : path
+        A model folder.
+    trusted : sequence of str, default=()
+        Types of learners, besides those of scikit-learn, that may be created.
+
+    Returns
+    -------
+    SavedModel
+    """
     source = Path(folder)
     description = read_description(source)
+    arrays = read_arrays(source / ARRAYS)
+    learners = read_learners(source / LEARNERS, trusted) if LEARNERS in description["files"] else []
     with _explained(source):
-        return restore_input(description.get("input", {"encoding": {}}), read_arrays(source / ARRAYS))
+        codebook = restore_codebook(description["codebook"], arrays)
+        assignment = Assignment(arrays["codeword_of_class"], method=description["assignment"]["method"])
+        bits = restore_bits(description["bits"], arrays, learners)
+        decoder = make_decoder(codebook, assignment, **description["decoder"])
+        model: Any = CodedModel(codebook, assignment, bits, decoder)
+        if "classifier" in description:
+            model = restore_classifier(model, description["classifier"], arrays, learners)
+        model_input = restore_input(description.get("input", {"encoding": {}}), arrays)
+    return SavedModel(model, model_input, model_bytes(source))
+
+
+def model_bytes(folder: str | os.PathLike[str]) -> int:
+    """How many bytes a saved model takes on the disk.
+
+    Parameters
+    ----------
+    folder : path
+        A model folder.
+
+    Returns
+    -------
+    int
+    """
+    return sum(path.stat().st_size for path in Path(folder).iterdir())
 
 
 @contextmanager

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ from codekin.arrays import Arrays
 from codekin.class_trees import ClassTree
 from codekin.codebooks.trellis import trellis_codebook
 from codekin.coding import Assignment, Codebook
-from codekin.datasets import FittedVectorizer
 from codekin.decoding import LOSSES
 from codekin.distances import TreeDistances
 from codekin.estimators import ECOCClassifier, FitReport, TrellisClassifier
@@ -152,42 +150,6 @@ def restore_classifier(
     if "feature_names_in" in description:
         classifier.feature_names_in_ = np.array(description["feature_names_in"], dtype=object)
     return classifier
-
-
-@dataclass(frozen=True, eq=False)
-class ModelInput:
-    """How the samples that a model was trained on came from a file, so that others can be read the same way.
-
-    Parameters
-    ----------
-    vectorizer : FittedVectorizer, optional
-        Makes features of texts; None for samples that have features of their own.
-    encoding : mapping of str to int
-        How the features of a file were numbered: options of ``codekin.datasets.ReadOptions``.
-    """
-
-    vectorizer: FittedVectorizer | None = None
-    encoding: Mapping[str, int] = field(default_factory=dict)
-
-
-def describe_input(model_input: ModelInput, arrays: Arrays) -> Json:
-    """What there is to know about the files a model reads."""
-    description: Json = {"encoding": {key: int(value) for key, value in model_input.encoding.items()}}
-    if model_input.vectorizer is not None:
-        settings, state = model_input.vectorizer.to_state()
-        arrays.update({f"vectorizer_{name}": array for name, array in state.items()})
-        description["vectorizer"] = settings
-    return description
-
-
-def restore_input(description: Json, arrays: Arrays) -> ModelInput:
-    """The description of the files a model reads."""
-    vectorizer = None
-    if "vectorizer" in description:
-        prefix = "vectorizer_"
-        state = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
-        vectorizer = FittedVectorizer.from_state(description["vectorizer"], state)
-    return ModelInput(vectorizer, description["encoding"])
 
 
 def _describe_labels(labels: NDArray[Any], arrays: Arrays) -> Json:

@@ -1,0 +1,157 @@
+"""What an assignment did to classes and pairs of classes, for people to look at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from codekin.class_trees import ClassTree
+from codekin.coding import MAX_DENSE_CODEWORDS, Assignment, Codebook, FloatArray, IntArray
+from codekin.distances import ClassDistances, TreeDistances, as_class_distances
+
+_NEIGHBOURS = 8
+"""How many of the classes next to a class are looked at as candidates for similar pairs."""
+_PAIRS_AT_ONCE = 4_000_000
+
+
+@dataclass(frozen=True)
+class ClassPair:
+    """Two classes, how far apart they are, and how far apart their codewords are.
+
+    Parameters
+    ----------
+    u, v : int
+        The classes.
+    class_distance : float
+        How far apart they are.
+    codeword_distance : float
+        In how many bits their codewords differ; a bit that one of them ignores counts one half.
+    """
+
+    u: int
+    v: int
+    class_distance: float
+    codeword_distance: float
+
+
+def nearest_classes(
+    class_distances: ClassDistances | ClassTree | ArrayLike, classes: ArrayLike, k: int = 5
+) -> tuple[IntArray, FloatArray]:
+    """The classes that are nearest to some classes, and how near they are.
+
+    Parameters
+    ----------
+    class_distances : ClassDistances, ClassTree or array-like of shape (n_classes, n_classes)
+        How far apart classes are.
+    classes : array-like of int of shape (n,)
+        The classes whose neighbours are wanted.
+    k : int, default=5
+        How many neighbours; fewer where there are not so many other classes.
+
+    Returns
+    -------
+    neighbours : ndarray of shape (n, k)
+        Nearest first; among equals the lowest class first.
+    distances : ndarray of shape (n, k)
+
+    Examples
+    --------
+    >>> nearest_classes([[0, 3, 1], [3, 0, 2], [1, 2, 0]], [0, 1], k=1)[0]
+    array([[2],
+           [2]])
+    """
+    distances = as_class_distances(class_distances)
+    asked = np.asarray(classes, dtype=np.intp)
+    k = min(k, distances.n_classes - 1)
+    neighbours, how_near = np.empty((len(asked), k), dtype=np.intp), np.empty((len(asked), k))
+    everyone = np.arange(distances.n_classes)
+    n_rows = max(_PAIRS_AT_ONCE // distances.n_classes, 1)
+    for start in range(0, len(asked), n_rows):
+        some = asked[start : start + n_rows]
+        of_some = np.array(distances.between(some[:, None], everyone))
+        of_some[np.arange(len(some)), some] = np.inf
+        best = np.argsort(of_some, axis=1, kind="stable")[:, :k]
+        neighbours[start : start + n_rows] = best
+        how_near[start : start + n_rows] = np.take_along_axis(of_some, best, axis=1)
+    return neighbours, how_near
+
+
+def torn_pairs(
+    codebook: Codebook,
+    assignment: Assignment,
+    class_distances: ClassDistances | ClassTree | ArrayLike,
+    *,
+    n_pairs: int = 10,
+) -> list[ClassPair]:
+    """Pairs of similar classes whose codewords ended up far apart.
+
+    Distances are compared in units of their means over all pairs: a pair is the more torn, the more its codeword
+    distance exceeds its class distance. Candidates are the pairs of a class and one of its nearest classes: of all
+    classes up to 5,000, beyond that of neighbours in the tree's depth-first order or, without a tree, of 1,000 evenly
+    spread classes.
+
+    Parameters
+    ----------
+    codebook : Codebook
+        The codewords.
+    assignment : Assignment
+        Which class has which.
+    class_distances : ClassDistances, ClassTree or array-like of shape (n_classes, n_classes)
+        How far apart classes are.
+    n_pairs : int, default=10
+        How many pairs to return, at most.
+
+    Returns
+    -------
+    list of ClassPair
+        The most torn first.
+
+    Examples
+    --------
+    >>> codebook = Codebook([[1, 1, 1], [1, 1, -1], [-1, -1, -1]])
+    >>> torn_pairs(codebook, Assignment([0, 2, 1]), [[0, 1, 4], [1, 0, 4], [4, 4, 0]], n_pairs=1)
+    [ClassPair(u=0, v=1, class_distance=1.0, codeword_distance=3.0)]
+    """
+    distances = as_class_distances(class_distances)
+    pairs = _similar_pairs(distances)
+    apart = _codeword_distances(codebook, assignment, pairs)
+    near = distances.between(pairs[:, 0], pairs[:, 1])
+    n_ordered = distances.n_classes * (distances.n_classes - 1)
+    mean_near = distances.moments().total / n_ordered or 1.0
+    mean_apart = _total_codeword_distance(codebook, assignment) / n_ordered or 1.0
+    worst = np.lexsort([near, near / mean_near - apart / mean_apart])[:n_pairs]
+    return [ClassPair(int(pairs[i, 0]), int(pairs[i, 1]), float(near[i]), float(apart[i])) for i in worst]
+
+
+def _similar_pairs(distances: ClassDistances) -> IntArray:
+    """Candidates ``u < v``, each once, (n, 2)."""
+    n_classes = distances.n_classes
+    if isinstance(distances, TreeDistances) and n_classes > MAX_DENSE_CODEWORDS:
+        order = distances.tree.class_order()
+        steps = range(1, min(_NEIGHBOURS, n_classes - 1) + 1)
+        pairs = np.concatenate([np.column_stack([order[:-step], order[step:]]) for step in steps])
+    else:
+        is_small = n_classes <= MAX_DENSE_CODEWORDS
+        asked = np.arange(n_classes) if is_small else np.linspace(0, n_classes - 1, 1_000).astype(np.intp)
+        neighbours, _ = nearest_classes(distances, asked, k=_NEIGHBOURS)
+        pairs = np.column_stack([np.repeat(asked, neighbours.shape[1]), neighbours.ravel()])
+    return np.unique(np.sort(pairs, axis=1), axis=0)
+
+
+def _codeword_distances(codebook: Codebook, assignment: Assignment, pairs: IntArray) -> FloatArray:
+    apart = np.empty(len(pairs))
+    n_rows = max(_PAIRS_AT_ONCE // codebook.n_bits, 1)
+    for start in range(0, len(pairs), n_rows):
+        first, second = assignment.codeword_of_class[pairs[start : start + n_rows]].T
+        apart[start : start + n_rows] = np.abs(codebook.codewords(first) - codebook.codewords(second)).sum(axis=1) / 2
+    return apart
+
+
+def _total_codeword_distance(codebook: Codebook, assignment: Assignment) -> float:
+    """The sum of the codeword distances over all ordered pairs of classes, from the counts in each column."""
+    matrix = codebook.coding_matrix(assignment)
+    n_plus, n_minus = ((matrix == sign).sum(axis=0, dtype=np.float64) for sign in (1, -1))
+    n_zero = len(matrix) - n_plus - n_minus
+    return float((2 * n_plus * n_minus + n_zero * (n_plus + n_minus)).sum())

@@ -1,0 +1,266 @@
+"""``codekin assign``: which class should get which codeword, how good that is, and what it does to similar classes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from codekin.assignments import (
+    ASSIGNMENTS,
+    POLICIES,
+    AssignmentResult,
+    SearchProgress,
+    assign,
+    nearest_classes,
+    torn_pairs,
+)
+from codekin.class_distances import CLASS_DISTANCES_FROM_DATA
+from codekin.cli.display import Display
+from codekin.cli.options import AsJson, Format, NThreads, Quiet, RandomState, Taxonomy, TaxonomyLayout
+from codekin.cli.values import one_of, trellis_width
+from codekin.codebooks import CODEBOOKS, trellis_codebook
+from codekin.coding import Codebook, codeword_distances
+from codekin.datasets import TextData, TextVectorizer, read_data, read_distances, read_matrix, read_taxonomy
+from codekin.distances import ClassDistances, TreeDistances
+from codekin.estimators.choices import Classes, choose_codebook
+from codekin.storage import codeword_text, save_assignment
+from codekin.threads import limited_threads
+
+app = typer.Typer()
+
+CODEBOOK_NAMES = [name for name in CODEBOOKS if name != "given"]
+BITS_SHOWN = 40
+NEIGHBOURS_SHOWN = 3
+PAIRS_SHOWN = 10
+
+
+@app.command("assign")
+def assign_codewords(
+    codebook: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME|FILE",
+            help=f"The codebook: {', '.join(CODEBOOK_NAMES)}, or a file with a codeword of -1, 0 and 1 in each line.",
+        ),
+    ] = "trellis",
+    n_bits: Annotated[int | None, typer.Option(min=1, help="How many bits; of a trellis, the most.")] = None,
+    width: Annotated[
+        Any, typer.Option(parser=trellis_width, show_default="2, or auto with --n-bits", help="The width of a trellis.")
+    ] = None,
+    distances: Annotated[
+        str | None, typer.Option(metavar="FILE.csv", help="Class distances: a matrix, with or without labels.")
+    ] = None,
+    taxonomy: Taxonomy = None,
+    taxonomy_layout: TaxonomyLayout = "edges",
+    data: Annotated[str | None, typer.Option(metavar="FILE", help="Samples to learn class distances from.")] = None,
+    class_distances: Annotated[
+        str,
+        typer.Option(
+            parser=one_of(CLASS_DISTANCES_FROM_DATA),
+            metavar="NAME",
+            help=f"How to learn them: {', '.join(CLASS_DISTANCES_FROM_DATA)}.",
+        ),
+    ] = "means",
+    format: Format = "auto",
+    method: Annotated[
+        str,
+        typer.Option(
+            parser=one_of(dict.fromkeys([*POLICIES, *ASSIGNMENTS])),
+            metavar="NAME",
+            help=f"How to search: {', '.join(dict.fromkeys([*POLICIES, *ASSIGNMENTS]))}.",
+        ),
+    ] = "preserving",
+    sense: Annotated[
+        str | None,
+        typer.Option(
+            parser=one_of(POLICIES),
+            metavar="NAME",
+            show_default="preserving",
+            help="What a method looks for: similar codewords for similar classes (preserving), or dissimilar ones "
+            "(breaking).",
+        ),
+    ] = None,
+    time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="How long to search at most.")] = None,
+    n_restarts: Annotated[int | None, typer.Option(min=1, help="How many times to start.")] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show which pairs of similar classes ended up far apart.")
+    ] = False,
+    n_shown: Annotated[int, typer.Option("--classes", min=0, help="How many classes to show.")] = 5,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE.json", help="Where to write the assignment.")
+    ] = None,
+    random_state: RandomState = 0,
+    n_threads: NThreads = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Find out which class should get which codeword.
+
+    Class distances come from one of --distances, --taxonomy and --data. The file that --output writes can be given to
+    codekin train --assignment.
+    """
+    given = {"--distances": distances, "--taxonomy": taxonomy, "--data": data}
+    if sum(value is not None for value in given.values()) != 1:
+        got = ", ".join(name for name, value in given.items() if value is not None) or "none of them"
+        raise ValueError(f"Class distances come from one of --distances, --taxonomy and --data. Got {got}.")
+    if width is not None and codebook != "trellis":
+        raise ValueError(f"--width is for the trellis codebook. Got it beside --codebook {codebook}.")
+    display = Display(quiet)
+    rng_distances, rng_codebook, rng_search = np.random.default_rng(random_state).spawn(3)
+    with limited_threads(n_threads):
+        if distances is not None:
+            between, labels = read_distances(distances)
+            known = Known(between, labels)
+        elif taxonomy is not None:
+            tree = read_taxonomy(taxonomy, layout=taxonomy_layout)  # type: ignore[arg-type]
+            known = Known(TreeDistances(tree), tuple(str(label) for label in tree.class_labels or ()))
+        else:
+            known = _from_data(display, str(data), format, class_distances, rng_distances)
+        made = _made_codebook(codebook, n_bits, width, known, rng_codebook)
+        with display.task("searching", "assignments") as task:
+
+            def progress(now: SearchProgress) -> None:
+                task.update(now.seconds, time_limit, count=now.n_evaluations, name=f"searching, score {now.score:.4f}")
+
+            result = assign(
+                made,
+                known.distances,
+                method,
+                sense=sense,  # type: ignore[arg-type]  # checked by its option
+                rng=rng_search,
+                time_limit=time_limit,
+                n_restarts=n_restarts,
+                progress=progress,
+            )
+        if output is not None:
+            save_assignment(output, result, known.labels, made)
+        shown = _summary(made, result, known, n_shown)
+        if explain:
+            shown["torn_pairs"] = _torn(made, result, known)
+    if output is not None:
+        shown["output"] = str(output)
+    typer.echo(json.dumps(shown, ensure_ascii=False) if as_json else _text(made, shown))
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What is known of the classes: how far apart they are, and what they are called."""
+
+    distances: ClassDistances
+    labels: tuple[str, ...]
+
+
+def _from_data(display: Display, source: str, format: str, name: str, rng: np.random.Generator) -> Known:
+    with display.task(f"reading {source}") as task:
+        samples = read_data(source, format, progress=task.update)
+    X = TextVectorizer().fit(samples.texts).transform(samples.texts) if isinstance(samples, TextData) else samples.X
+    weights = None if isinstance(samples, TextData) else samples.sample_weight
+    assert samples.classes is not None
+    assert samples.class_index is not None
+    with display.task(f"measuring class distances by {name}"):
+        distances = CLASS_DISTANCES_FROM_DATA[name](
+            X, samples.class_index, n_classes=len(samples.classes), sample_weight=weights, rng=rng
+        )
+    return Known(distances, tuple(str(label) for label in samples.classes.tolist()))
+
+
+def _made_codebook(name: str, n_bits: int | None, width: Any, known: Known, rng: np.random.Generator) -> Codebook:
+    choice: Any = name
+    if name == "trellis":
+        choice = partial(trellis_codebook, width=width or (2 if n_bits is None else "auto"))
+    elif name not in CODEBOOK_NAMES:
+        if not Path(name).exists():
+            raise ValueError(f"--codebook must be one of {', '.join(CODEBOOK_NAMES)}, or a file. Got {name!r} instead.")
+        choice = Codebook(read_matrix(name)[0])
+    n_classes = known.distances.n_classes
+    classes = Classes(_no_samples, np.arange(n_classes), n_classes, None, known.distances, rng)
+    return choose_codebook(choice, n_bits, classes, rng)
+
+
+def _no_samples() -> Any:
+    raise ValueError("This codebook needs a tree of the classes; give one with --taxonomy.")
+
+
+# ----- what is printed ----------------------------------------------------------------------------------------------
+
+
+def _summary(codebook: Codebook, result: AssignmentResult, known: Known, n_shown: int) -> dict[str, Any]:
+    n_classes = len(known.labels)
+    classes = np.unique(np.linspace(0, n_classes - 1, min(n_shown, n_classes)).astype(np.intp))
+    neighbours, how_near = nearest_classes(known.distances, classes, k=NEIGHBOURS_SHOWN)
+    examples = []
+    for u, near, distances in zip(classes.tolist(), neighbours, how_near, strict=True):
+        codewords = codebook.codewords(result.codeword_of_class[[u, *near]])
+        apart = codeword_distances(codewords[:1], codewords[1:])[0]
+        examples.append(
+            {
+                "label": known.labels[u],
+                "codeword": int(result.codeword_of_class[u]),
+                "bits": codeword_text(codewords[0]),
+                "nearest": [
+                    {"label": known.labels[v], "class_distance": float(a), "codeword_distance": float(d)}
+                    for v, a, d in zip(near.tolist(), distances, apart, strict=True)
+                ],
+            }
+        )
+    return {
+        "codebook": codebook.name,
+        "n_classes": n_classes,
+        "n_bits": codebook.n_bits,
+        "method": result.method,
+        "sense": result.sense,
+        "score": float(result.score) if np.isfinite(result.score) else None,
+        "z": float(result.z),
+        "is_optimal": result.is_optimal,
+        "n_evaluations": result.n_evaluations,
+        "seconds": result.seconds,
+        "classes": examples,
+    }
+
+
+def _torn(codebook: Codebook, result: AssignmentResult, known: Known) -> list[dict[str, Any]]:
+    return [
+        {
+            "labels": [known.labels[pair.u], known.labels[pair.v]],
+            "class_distance": pair.class_distance,
+            "codeword_distance": pair.codeword_distance,
+        }
+        for pair in torn_pairs(codebook, result.assignment, known.distances, n_pairs=PAIRS_SHOWN)
+    ]
+
+
+def _text(codebook: Codebook, shown: dict[str, Any]) -> str:
+    z = shown["z"]
+    place = f"{abs(z):.1f} standard deviations {'below' if z >= 0 else 'above'} the mean of random assignments"
+    if codebook.is_equidistant:
+        place = "the same for every assignment"
+    lines = [
+        f"{shown['n_classes']:,} classes, {codebook!r}",
+        f"{shown['method']} ({shown['sense']}){', proven optimal' if shown['is_optimal'] else ''}: "
+        f"{shown['n_evaluations']:,} assignments in {shown['seconds']:.2f} s",
+        "all classes are equally far apart: every assignment is as good as another"
+        if shown["score"] is None
+        else f"class-codeword score {shown['score']:.4f} (z = {z:.2f}): {place}",
+    ]
+    if shown["classes"]:
+        lines.append("classes and their nearest ones (class distance, bits in which codewords differ):")
+    for example in shown["classes"]:
+        bits = example["bits"]
+        lines.append(f"  {example['label']}: {bits if len(bits) <= BITS_SHOWN else bits[: BITS_SHOWN - 3] + '...'}")
+        near = [f"{n['label']} ({n['class_distance']:.3g}, {n['codeword_distance']:g})" for n in example["nearest"]]
+        lines.append(f"    {', '.join(near)}")
+    if "torn_pairs" in shown:
+        lines.append("similar classes that ended up far apart (class distance, bits in which codewords differ):")
+        lines += [
+            f"  {' and '.join(pair['labels'])} ({pair['class_distance']:.3g}, {pair['codeword_distance']:g})"
+            for pair in shown["torn_pairs"]
+        ]
+    if "output" in shown:
+        lines.append(f"written to {shown['output']}")
+    return "\n".join(lines)

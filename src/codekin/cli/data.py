@@ -1,0 +1,114 @@
+"""``codekin data``: which data sets there are, and how to get, convert and export them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from codekin.cli.display import Display
+from codekin.cli.options import AsJson, Quiet
+from codekin.cli.values import one_of
+from codekin.datasets import (
+    DATASETS,
+    FORMATS,
+    SOURCES,
+    WRITABLE_FORMATS,
+    convert_data,
+    export_dataset,
+    fetch,
+    load_dataset,
+)
+from codekin.datasets import data_home as home_folder
+
+app = typer.Typer(no_args_is_help=True, help="List, download, convert and export data sets.")
+
+DataHome = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FOLDER",
+        show_default="$CODEKIN_DATA, or codekin in the user's cache folder",
+        help="The folder that holds one folder per data set.",
+    ),
+]
+
+
+@app.command("list")
+def list_datasets(data_home: DataHome = None, as_json: AsJson = False) -> None:
+    """List the data sets that are known by name, and say which are there."""
+    rows = [
+        {
+            "name": name,
+            "n_classes": entry.n_classes,
+            "summary": entry.summary,
+            "status": "embedded"
+            if entry.is_embedded
+            else "available"
+            if entry.is_available(data_home)
+            else "can be fetched"
+            if entry.can_be_fetched
+            else "not there",
+        }
+        for name, entry in DATASETS.items()
+    ]
+    if as_json:
+        typer.echo(json.dumps(rows))
+        return
+    for row in rows:
+        typer.echo(f"{row['name']:18}{row['n_classes']:>9,} classes  {row['status']:16}{row['summary']}")
+    typer.echo(f"The data home is {home_folder(data_home)}.", err=True)
+
+
+@app.command("fetch")
+def fetch_dataset(
+    name: Annotated[
+        str, typer.Argument(parser=one_of(SOURCES), metavar="NAME", help=f"Which one: {', '.join(sorted(SOURCES))}.")
+    ],
+    data_home: DataHome = None,
+    quiet: Quiet = False,
+) -> None:
+    """Download a data set from its source into the data home, and check it."""
+    with Display(quiet).task(f"fetching {name}", "bytes") as task:
+        folder = fetch(name, data_home, progress=lambda file, done, total: task.update(done, total, name=file))
+    typer.echo(folder)
+
+
+@app.command("convert")
+def convert(
+    source: Annotated[str, typer.Argument(help="The file to read; - is the standard input.")],
+    target: Annotated[str, typer.Argument(help="The file to write, .gz is zipped; - is the standard output.")],
+    source_format: Annotated[
+        str,
+        typer.Option("--from", parser=one_of(("auto", *FORMATS)), metavar="NAME", help=f"auto, {', '.join(FORMATS)}."),
+    ] = "auto",
+    target_format: Annotated[
+        str,
+        typer.Option(
+            "--to",
+            parser=one_of(("auto", *WRITABLE_FORMATS)),
+            metavar="NAME",
+            help=f"auto, {', '.join(WRITABLE_FORMATS)}.",
+        ),
+    ] = "auto",
+    n_features: Annotated[int | None, typer.Option(min=1, help="How many features the source has.")] = None,
+) -> None:
+    """Rewrite a file in another format; auto goes by the ends of the names and the first lines."""
+    n_samples = convert_data(
+        source, target, source_format=source_format, target_format=target_format, n_features=n_features
+    )
+    typer.echo(f"{n_samples:,} samples", err=True)
+
+
+@app.command("export")
+def export(
+    name: Annotated[
+        str, typer.Argument(parser=one_of(DATASETS), metavar="NAME", help="One of those that codekin data list shows.")
+    ],
+    folder: Annotated[Path, typer.Argument(help="Where to write its splits and its taxonomy.")],
+    data_home: DataHome = None,
+) -> None:
+    """Write a data set as files: train, validation and test as far as it has them, and the taxonomy."""
+    for path in export_dataset(load_dataset(name, data_home), folder):
+        typer.echo(path)

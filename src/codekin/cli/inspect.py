@@ -1,0 +1,114 @@
+"""``codekin inspect``: what a model is, and which of its bits are easy and hard."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from codekin.cli.models import loaded_classifier
+from codekin.cli.options import AsJson
+from codekin.memory import in_units
+
+app = typer.Typer()
+
+LABELS_SHOWN = 4
+
+
+@app.command()
+def inspect(
+    model: Annotated[Path, typer.Argument(help="The folder of a model.")],
+    n_shown: Annotated[int, typer.Option("--bits", min=0, help="How many easy and hard bits to show.")] = 3,
+    as_json: AsJson = False,
+) -> None:
+    """Show what a model is: codebook, sizes, losses, its easiest and hardest bits.
+
+    Losses are those of the training samples, in the decoding loss.
+    """
+    saved = loaded_classifier(model)
+    classifier = saved.model
+    codebook, report = classifier.codebook_, classifier.report()
+    facts = report.as_dict()
+    losses = facts.pop("bit_losses")
+    bits = _Bits(classifier, losses)
+    tree = None if classifier.class_distances_ is None else classifier.class_distances_.tree
+    vectorizer = saved.model_input.vectorizer
+    result: dict[str, Any] = {
+        "model": str(model),
+        "kind": type(classifier).__name__,
+        **facts,
+        "width": None if codebook.trellis is None else codebook.trellis.width,
+        "n_features": int(classifier.n_features_in_),
+        "input": "features" if vectorizer is None else f"texts ({vectorizer.vectorizer.method})",
+        "class_tree": None if tree is None else {"n_nodes": tree.n_nodes, "height": float(tree.depth.max())},
+        "temperature": getattr(classifier, "temperature_", None),
+        "model_bytes": saved.n_bytes,
+        "weights_bytes": getattr(classifier.model_.bits, "nbytes", None),
+        "files": {path.name: path.stat().st_size for path in sorted(model.iterdir())},
+        "n_constant_bits": bits.n_constant,
+        "easiest_bits": bits.easiest(n_shown, sign=1),
+        "hardest_bits": bits.easiest(n_shown, sign=-1),
+    }
+    typer.echo(json.dumps(result, ensure_ascii=False) if as_json else _text(report, result))
+
+
+class _Bits:
+    """The bits of a model, without those that are the same for all classes."""
+
+    def __init__(self, classifier: Any, losses: list[float]) -> None:
+        self.labels = classifier.classes_
+        self.matrix = classifier.model_.coding_matrix
+        self.losses = losses
+        has_both = (self.matrix > 0).any(axis=0) & (self.matrix < 0).any(axis=0)
+        self.n_constant = int((~has_both).sum())
+        self.learned = np.flatnonzero(has_both)
+
+    def easiest(self, n: int, *, sign: int) -> list[dict[str, Any]]:
+        """The bits with the smallest losses, times ``sign``; the lower number first among equals."""
+        order = np.argsort(sign * np.array(self.losses)[self.learned], kind="stable")
+        return [{"bit": bit, "loss": self.losses[bit], **self._sides(bit)} for bit in self.learned[order[:n]].tolist()]
+
+    def _sides(self, bit: int) -> dict[str, Any]:
+        sides: dict[str, Any] = {}
+        for name, sign in (("positive", 1), ("negative", -1)):
+            classes = np.flatnonzero(self.matrix[:, bit] == sign)
+            sides[f"n_{name}"] = len(classes)
+            sides[f"{name}_labels"] = self.labels[classes[:LABELS_SHOWN]].tolist()
+        return sides
+
+
+def _text(report: Any, result: dict[str, Any]) -> str:
+    width = "" if result["width"] is None else f" of width {result['width']}"
+    tree = result["class_tree"]
+    lines = [
+        str(report),
+        f"{result['kind']}{width}, {result['n_features']:,} features"
+        + ("" if result["input"] == "features" else f" of {result['input']}"),
+        f"  on the disk                    {in_units(result['model_bytes'])}",
+    ]
+    if result["weights_bytes"] is not None:
+        lines.append(f"  weights                        {in_units(result['weights_bytes'])}")
+    if tree is not None:
+        lines.append(f"  class tree                     {tree['n_nodes']:,} nodes, height {tree['height']:g}")
+    if result["temperature"] is not None:
+        lines.append(f"  temperature of probabilities   {result['temperature']:.3g}")
+    if result["n_constant_bits"]:
+        lines.append(f"  bits that need no learner      {result['n_constant_bits']}")
+    for name in ("easiest", "hardest"):
+        if result[f"{name}_bits"]:
+            lines.append(f"{name} bits")
+            lines += [_bit_line(bit) for bit in result[f"{name}_bits"]]
+    return "\n".join(lines)
+
+
+def _bit_line(bit: dict[str, Any]) -> str:
+    sides = " against ".join(_side(bit[f"n_{name}"], bit[f"{name}_labels"]) for name in ("positive", "negative"))
+    return f"  bit {bit['bit']:<5} loss {bit['loss']:.4f}   {sides}"
+
+
+def _side(n_classes: int, labels: list[Any]) -> str:
+    more = ", ..." if n_classes > len(labels) else ""
+    return f"{n_classes:,} classes ({', '.join(map(str, labels))}{more})"

@@ -1,0 +1,55 @@
+"""The options that several commands share, so that they mean the same everywhere."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from codekin.cli.values import one_of
+from codekin.datasets import FORMATS
+
+READING = "Reading"
+
+Format = Annotated[
+    str,
+    typer.Option(
+        parser=one_of(("auto", *FORMATS)),
+        metavar="NAME",
+        rich_help_panel=READING,
+        help=f"The format of the data: auto, {', '.join(FORMATS)}.",
+    ),
+]
+IndexBase = Annotated[
+    int | None,
+    typer.Option(
+        min=0, max=1, show_default="auto", rich_help_panel=READING, help="The number of the first feature, 0 or 1."
+    ),
+]
+Multilabel = Annotated[
+    str,
+    typer.Option(
+        parser=one_of(("error", "first", "drop")),
+        metavar="NAME",
+        rich_help_panel=READING,
+        help="What to do with samples of several labels: error, first or drop.",
+    ),
+]
+Taxonomy = Annotated[
+    str | None, typer.Option(metavar="FILE", help="A tree of the classes: lines `parent child`, or paths.")
+]
+TaxonomyLayout = Annotated[
+    str,
+    typer.Option(
+        parser=one_of(("edges", "paths")),
+        metavar="NAME",
+        help="What a line of the taxonomy is: one of its edges, or paths from the top down to a leaf.",
+    ),
+]
+NThreads = Annotated[
+    int | None,
+    typer.Option(min=1, show_default="all processors", help="How many threads to use. No result depends on it."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+RandomState = Annotated[int, typer.Option(min=0, help="The seed: with the same data and options, the same result.")]

@@ -1,0 +1,95 @@
+"""``codekin predict``: labels for the samples of a file or a pipe, some samples at a time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from codekin.cli.display import Display
+from codekin.cli.models import loaded_classifier
+from codekin.cli.options import Format, IndexBase, NThreads, Quiet
+from codekin.datasets import ReadOptions
+from codekin.files import output_stream
+from codekin.threads import limited_threads
+
+app = typer.Typer()
+
+
+@app.command()
+def predict(
+    model: Annotated[Path, typer.Argument(help="The folder of a model.")],
+    data: Annotated[str, typer.Argument(help="The samples, with or without labels; - is the standard input.")] = "-",
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="FILE", help="Where to; - is the standard output, .gz is zipped.")
+    ] = "-",
+    top_k: Annotated[
+        int | None, typer.Option(min=1, help="Name so many classes, best first, separated by tabs.")
+    ] = None,
+    probabilities: Annotated[
+        bool, typer.Option("--probabilities", help="After each label, its probability in a column of its own.")
+    ] = False,
+    format: Format = "auto",
+    index_base: IndexBase = None,
+    chunk_rows: Annotated[
+        int, typer.Option(min=1, help="How many samples to predict at a time; 1 answers a pipe line by line.")
+    ] = 10_000,
+    n_threads: NThreads = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object per line.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Name the classes of samples.
+
+    One line per sample, in their order: its label, or the labels and probabilities that are asked for, separated by
+    tabs. A model that was trained on texts takes texts: the second column of a file with tabs, or whole lines.
+    """
+    saved = loaded_classifier(model)
+    classifier = saved.model
+    k = 1 if top_k is None else min(top_k, len(classifier.classes_))
+    lines = _json_lines if as_json else _text_lines
+    options = ReadOptions(labels="none", index_base="auto" if index_base is None else index_base)  # type: ignore[arg-type]
+    n_done = 0
+    with limited_threads(n_threads), Display(quiet).task(f"predicting {data}", "samples") as task:
+        chunks = saved.model_input.chunks(
+            data,
+            format=format,
+            n_features=classifier.n_features_in_,
+            options=options,
+            chunk_rows=chunk_rows,
+            progress=lambda done, total: task.update(done, total, count=n_done),
+        )
+        with output_stream(output) as stream:
+            for X, _ in chunks:
+                labels, of_labels = _best(classifier, X, k, probabilities)
+                stream.write("".join(lines(labels, of_labels, top_k is not None)).encode())
+                stream.flush()
+                n_done += len(labels)
+
+
+def _best(classifier: Any, X: Any, k: int, has_probabilities: bool) -> tuple[list[list[Any]], list[list[float]] | None]:
+    """The best labels of each sample and, where asked for, their probabilities."""
+    if has_probabilities:
+        labels, probabilities = classifier.top_k_proba(X, k)
+        return labels.tolist(), probabilities.tolist()
+    # The best class alone has a decoder of its own, which is faster.
+    labels = classifier.predict(X)[:, None] if k == 1 else classifier.top_k(X, k)[0]
+    return labels.tolist(), None
+
+
+def _text_lines(labels: list[list[Any]], probabilities: list[list[float]] | None, _is_list: bool) -> Iterator[str]:
+    if probabilities is None:
+        yield from ("\t".join(map(str, row)) + "\n" for row in labels)
+        return
+    for row, of_row in zip(labels, probabilities, strict=True):
+        yield "\t".join(f"{label}\t{probability:.6g}" for label, probability in zip(row, of_row, strict=True)) + "\n"
+
+
+def _json_lines(labels: list[list[Any]], probabilities: list[list[float]] | None, is_list: bool) -> Iterator[str]:
+    for i, row in enumerate(labels):
+        best: list[dict[str, Any]] = [{"label": label} for label in row]
+        if probabilities is not None:
+            best = [{**one, "probability": p} for one, p in zip(best, probabilities[i], strict=True)]
+        yield json.dumps({**best[0], "top": best} if is_list else best[0], ensure_ascii=False) + "\n"

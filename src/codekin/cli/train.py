@@ -1,0 +1,480 @@
+"""``codekin train``: samples from a file, a trellis, AROW, a model in a folder; interrupted, it can go on."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from scipy.sparse import csr_array, vstack
+
+from codekin.assignments import ASSIGNMENTS, POLICIES
+from codekin.cli.display import Display, Task
+from codekin.cli.main import EXIT_FAILED, Session
+from codekin.cli.options import (
+    READING,
+    AsJson,
+    Format,
+    IndexBase,
+    Multilabel,
+    NThreads,
+    Quiet,
+    RandomState,
+    Taxonomy,
+    TaxonomyLayout,
+)
+from codekin.cli.values import one_of, size, trellis_width, two_numbers
+from codekin.datasets import (
+    Data,
+    ReadOptions,
+    SparseData,
+    TextData,
+    TextVectorizer,
+    label_kind,
+    read_data,
+    read_taxonomy,
+)
+from codekin.decoding import LOSSES
+from codekin.estimators import TrellisClassifier
+from codekin.estimators.trellis import LEARNERS
+from codekin.learners import Checkpoints, EpochReport, TrainingProgress
+from codekin.memory import in_units
+from codekin.storage import (
+    ModelInput,
+    SavedAssignment,
+    check_target,
+    load_assignment,
+    model_bytes,
+    save_model,
+)
+from codekin.threads import limited_threads
+
+app = typer.Typer()
+
+CODE, LEARNING, TEXT = "The code", "Learning", "Texts"
+
+Width = Annotated[
+    Any,
+    typer.Option(
+        parser=trellis_width,
+        show_default="2, or auto with a budget",
+        rich_help_panel=CODE,
+        help="The width of the trellis; auto is the widest one within --n-bits or --max-model-bytes.",
+    ),
+]
+NBits = Annotated[int | None, typer.Option(min=1, rich_help_panel=CODE, help="The most bits to use.")]
+MaxModelBytes = Annotated[
+    int | None, typer.Option(parser=size, rich_help_panel=CODE, help="The most bytes of weights, like 5MB or 1GiB.")
+]
+AssignmentChoice = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME|FILE.json",
+        rich_help_panel=CODE,
+        help=f"Which class gets which codeword: {', '.join(dict.fromkeys([*POLICIES, *ASSIGNMENTS]))}, or a file that "
+        "codekin assign made.",
+    ),
+]
+LossName = Annotated[
+    str,
+    typer.Option(
+        parser=one_of(LOSSES), metavar="NAME", rich_help_panel=CODE, help=f"The decoding loss: {', '.join(LOSSES)}."
+    ),
+]
+LearnerName = Annotated[
+    str,
+    typer.Option(
+        parser=one_of(LEARNERS), metavar="NAME", rich_help_panel=LEARNING, help=f"Who learns: {', '.join(LEARNERS)}."
+    ),
+]
+NEpochs = Annotated[int, typer.Option(min=1, rich_help_panel=LEARNING, help="How many passes over the samples.")]
+Regularisation = Annotated[
+    float, typer.Option("--r", rich_help_panel=LEARNING, help="Regularisation: the larger, the smaller the steps.")
+]
+FitIntercept = Annotated[
+    bool, typer.Option("--fit-intercept", rich_help_panel=LEARNING, help="Learn a bias for each bit.")
+]
+Average = Annotated[
+    bool, typer.Option("--average", rich_help_panel=LEARNING, help="Keep the average of the weights over all steps.")
+]
+ClassWeight = Annotated[
+    str | None,
+    typer.Option(
+        parser=one_of(("balanced",)),
+        metavar="balanced",
+        rich_help_panel=LEARNING,
+        help="balanced lets every class count the same.",
+    ),
+]
+ValidationFile = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        rich_help_panel=LEARNING,
+        help="Samples that choose the best epoch, stop the training early and calibrate probabilities.",
+    ),
+]
+Patience = Annotated[
+    int, typer.Option(min=1, rich_help_panel=LEARNING, help="Stop after so many epochs in a row below the best.")
+]
+Prune = Annotated[
+    float | None,
+    typer.Option(
+        metavar="MAX_LOSS",
+        rich_help_panel=LEARNING,
+        help="Drop as many small weights as cost at most this much validation accuracy; 0.001 is a tenth of a point.",
+    ),
+]
+MaxMemory = Annotated[
+    int | None,
+    typer.Option(
+        parser=size,
+        show_default="what there is",
+        rich_help_panel=LEARNING,
+        help="The most memory for weights and variances; if all bits do not fit, they are trained in turns.",
+    ),
+]
+TextMethod = Annotated[
+    str,
+    typer.Option(
+        parser=one_of(("tfidf", "hashing")),
+        metavar="NAME",
+        rich_help_panel=TEXT,
+        help="How texts become features: tfidf, or hashing, which keeps no vocabulary.",
+    ),
+]
+Analyzer = Annotated[
+    str,
+    typer.Option(
+        parser=one_of(("word", "char_wb")),
+        metavar="NAME",
+        rich_help_panel=TEXT,
+        help="What is counted: word, or char_wb for letters within words.",
+    ),
+]
+NgramRange = Annotated[
+    Any,
+    typer.Option(
+        "--ngram-range",
+        "--ngrams",
+        parser=two_numbers,
+        rich_help_panel=TEXT,
+        help="How many neighbours are counted together, from and to.",
+    ),
+]
+MinDf = Annotated[int, typer.Option(min=1, rich_help_panel=TEXT, help="Leave out what is in fewer texts (tfidf).")]
+MaxFeatures = Annotated[
+    int | None, typer.Option(min=1, rich_help_panel=TEXT, help="Keep only so many of the most frequent (tfidf).")
+]
+NFeatures = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        show_default="as many as the data show; 2^18 for hashing",
+        rich_help_panel=READING,
+        help="How many features there are.",
+    ),
+]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint, if there is one.")]
+Checkpoint = Annotated[
+    bool, typer.Option("--checkpoint/--no-checkpoint", help="After each epoch, save what is needed to go on.")
+]
+
+
+@app.command()
+def train(
+    context: typer.Context,
+    data: Annotated[str, typer.Argument(help="The training samples; - is the standard input.")],
+    model: Annotated[Path, typer.Argument(help="The folder to save the model in.")],
+    taxonomy: Taxonomy = None,
+    taxonomy_layout: TaxonomyLayout = "edges",
+    width: Width = None,
+    n_bits: NBits = None,
+    max_model_bytes: MaxModelBytes = None,
+    assignment: AssignmentChoice = "preserving",
+    loss: LossName = "exponential",
+    learner: LearnerName = "arow",
+    n_epochs: NEpochs = 5,
+    r: Regularisation = 1.0,
+    fit_intercept: FitIntercept = False,
+    average: Average = False,
+    class_weight: ClassWeight = None,
+    validation: ValidationFile = None,
+    patience: Patience = 2,
+    prune: Prune = None,
+    max_memory: MaxMemory = None,
+    text: TextMethod = "tfidf",
+    analyzer: Analyzer = "word",
+    ngram_range: NgramRange = "1,2",
+    min_df: MinDf = 1,
+    max_features: MaxFeatures = None,
+    format: Format = "auto",
+    n_features: NFeatures = None,
+    index_base: IndexBase = None,
+    multilabel: Multilabel = "error",
+    random_state: RandomState = 0,
+    n_threads: NThreads = None,
+    resume: Resume = False,
+    checkpoint: Checkpoint = True,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Learn to classify from samples, and save the model.
+
+    Interrupted by Ctrl-C, a training leaves a checkpoint beside the model; the same command with --resume goes on from
+    it and ends with the same model.
+    """
+    started, display = time.perf_counter(), Display(quiet)
+    check_target(model)
+    if prune is not None and validation is None:
+        raise ValueError(f"--prune {prune:g} needs --validation FILE: samples that say what a weight is worth.")
+    chosen = _chosen_assignment(assignment)
+    has_budget = n_bits is not None or max_model_bytes is not None
+    classifier = TrellisClassifier(
+        width or ("auto" if has_budget else 2),
+        n_bits=n_bits,
+        max_model_bytes=max_model_bytes,
+        learner=LEARNERS[learner](
+            r=r,
+            n_epochs=n_epochs,
+            fit_intercept=fit_intercept,
+            average=average,
+            class_weight=class_weight,
+            patience=patience,
+            max_memory=max_memory,
+        ),
+        loss=loss,
+        prune=prune,
+        random_state=random_state,
+    )
+    columns = {} if n_features is None else {"n_features": n_features}
+    reader = _Reader(
+        display,
+        format,
+        n_features,
+        ReadOptions(multilabel=multilabel, index_base="auto" if index_base is None else index_base),  # type: ignore[arg-type]
+        TextVectorizer(text, analyzer, ngram_range, min_df, max_features, **columns),  # type: ignore[arg-type]
+    )
+    checkpoints = Checkpoints(model.with_name(f"{model.name}.checkpoint"), resume) if checkpoint else None
+    with limited_threads(n_threads), _interruptible(context.obj, checkpoints):
+        samples = reader.training_samples(data)
+        held_out = None if validation is None else reader.validation_samples(validation, samples)
+        if taxonomy is not None:
+            classifier.taxonomy = read_taxonomy(taxonomy, classes=samples.classes, layout=taxonomy_layout)  # type: ignore[arg-type]
+        if isinstance(chosen, SavedAssignment):
+            classifier.width = _width_of(chosen, assignment, width)
+            classifier.assignment = chosen.for_labels(samples.classes)
+        else:
+            classifier.assignment = chosen
+        watcher = _fitted(display, classifier, samples, held_out, checkpoints)
+        display.note(f"saving {model}")
+        save_model(classifier, model, model_input=samples.model_input)
+        if checkpoints is not None:
+            checkpoints.clear()
+    summary = _summary(classifier, model, samples, watcher)
+    summary["seconds"] = time.perf_counter() - started
+    typer.echo(json.dumps(summary) if as_json else _text(classifier, summary))
+
+
+# ----- reading ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Samples:
+    """Training samples: features, what was read, and how others are to be read."""
+
+    X: csr_array
+    data: Data
+    model_input: ModelInput
+
+    @property
+    def classes(self) -> Any:
+        return self.data.classes
+
+    @property
+    def sample_weight(self) -> Any:
+        return self.data.sample_weight if isinstance(self.data, SparseData) else None
+
+
+@dataclass(frozen=True, eq=False)
+class _Reader:
+    """How to read samples, as the options say."""
+
+    display: Display
+    format: str
+    n_features: int | None
+    options: ReadOptions
+    vectorizer: TextVectorizer
+
+    def training_samples(self, source: str) -> _Samples:
+        with self.display.task(f"reading {source}") as task:
+            data = read_data(
+                source, self.format, n_features=self.n_features, options=self.options, progress=task.update
+            )
+        if not isinstance(data, TextData):
+            return _Samples(data.X, data, ModelInput(None, data.encoding))
+        with self.display.task("making features of texts"):
+            fitted = self.vectorizer.fit(data.texts)
+            return _Samples(fitted.transform(data.texts), data, ModelInput(fitted))
+
+    def validation_samples(self, source: str, training: _Samples) -> tuple[csr_array, Any]:
+        """Features and labels, of the same kinds as those of the training samples."""
+        options = ReadOptions(
+            labels=label_kind(training.classes), multilabel=self.options.multilabel, index_base=self.options.index_base
+        )
+        with self.display.task(f"reading {source}") as task:
+            chunks = training.model_input.chunks(
+                source, format=self.format, n_features=training.X.shape[1], options=options, progress=task.update
+            )
+            parts = [(X, data.labels) for X, data in chunks]
+        return csr_array(vstack([X for X, _ in parts])), np.concatenate([labels for _, labels in parts])
+
+
+def _chosen_assignment(choice: str) -> str | SavedAssignment:
+    """A policy, the name of a method, or what is in a file."""
+    names = dict.fromkeys([*POLICIES, *ASSIGNMENTS])
+    if choice in names:
+        return choice
+    if not choice.endswith(".json") and not Path(choice).exists():
+        raise ValueError(
+            f"--assignment must be one of {', '.join(names)}, or a file that codekin assign made. "
+            f"Got {choice!r} instead."
+        )
+    return load_assignment(choice)
+
+
+def _width_of(saved: SavedAssignment, source: str, width: Any) -> int:
+    """The width of the trellis that an assignment is for."""
+    trellis = saved.codebook.trellis
+    if trellis is None:
+        raise ValueError(
+            f"{source} assigns the codewords of a {saved.codebook.name} codebook; codekin train needs the paths of a "
+            "trellis."
+        )
+    if width not in (None, trellis.width):
+        raise ValueError(
+            f"{source} assigns the paths of a trellis of width {trellis.width}. Got --width {width} beside it."
+        )
+    return trellis.width
+
+
+# ----- fitting, watched and interrupted -----------------------------------------------------------------------------
+
+
+class _Watcher:
+    """Turns what a training tells into a bar, and remembers what the summary needs."""
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self.n_done_before = 0  # by an interrupted training that goes on
+        self.reports: list[EpochReport] = []
+        self.score = ""
+
+    def progress(self, now: TrainingProgress) -> None:
+        n_passes = (now.block - 1) * now.n_epochs + now.epoch - 1
+        done = n_passes * now.n_steps_in_all + now.n_steps
+        if not self.reports and self.n_done_before == 0:
+            self.task.started = time.perf_counter()
+            self.n_done_before = done - now.n_steps
+        turn = f", part {now.block} of {now.n_blocks} of the bits" if now.n_blocks > 1 else ""
+        self.task.update(
+            done,
+            now.n_blocks * now.n_epochs * now.n_steps_in_all,
+            count=done - self.n_done_before,
+            name=f"epoch {now.epoch} of {now.n_epochs}{turn}{self.score}",
+        )
+
+    def on_epoch(self, report: EpochReport) -> None:
+        self.reports.append(report)
+        self.score = "" if report.score is None else f", validation {report.score:.4f}"
+
+
+def _fitted(
+    display: Display,
+    classifier: TrellisClassifier,
+    samples: _Samples,
+    held_out: tuple[csr_array, Any] | None,
+    checkpoints: Checkpoints | None,
+) -> _Watcher:
+    if checkpoints is not None and checkpoints.exists:
+        what = "going on from" if checkpoints.resume else "without --resume, this training will replace"
+        display.note(f"{what} the checkpoint in {checkpoints.folder}")
+    shape = f"{samples.X.shape[0]:,} samples x {samples.X.shape[1]:,} features, {len(samples.classes):,} classes"
+    with display.task(f"training on {shape}", "samples") as task:
+        watcher = _Watcher(task)
+        classifier.fit(
+            samples.X,
+            samples.data.labels,
+            samples.sample_weight,
+            validation=held_out,
+            on_epoch=watcher.on_epoch,
+            progress=watcher.progress,
+            checkpoints=checkpoints,
+        )
+    return watcher
+
+
+@contextmanager
+def _interruptible(session: Session, checkpoints: Checkpoints | None) -> Iterator[None]:
+    """On Ctrl-C, or when the system asks the process to end, say what is kept and how to go on."""
+
+    def interrupt(_signal: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    is_main = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGTERM, interrupt) if is_main else None
+    try:
+        yield
+    except KeyboardInterrupt:
+        if checkpoints is None or not checkpoints.exists:
+            typer.echo("codekin: interrupted before an epoch was complete; there is nothing to go on from.", err=True)
+        else:
+            arguments = [argument for argument in session.arguments if argument != "--resume"]
+            command = shlex.join(["codekin", *arguments, "--resume"])
+            typer.echo(
+                f"codekin: interrupted; {checkpoints.folder} holds the last epoch. Go on with: {command}", err=True
+            )
+        raise typer.Exit(EXIT_FAILED) from None
+    finally:
+        if is_main:
+            signal.signal(signal.SIGTERM, before)
+
+
+# ----- what is printed ----------------------------------------------------------------------------------------------
+
+
+def _summary(classifier: TrellisClassifier, model: Path, samples: _Samples, watcher: _Watcher) -> dict[str, Any]:
+    report = classifier.report().as_dict()
+    del report["bit_losses"]
+    scores = [epoch.score for epoch in watcher.reports if epoch.score is not None]
+    return {
+        "model": str(model),
+        "model_bytes": model_bytes(model),
+        "n_samples": samples.data.n_samples,
+        "n_features": int(samples.X.shape[1]),
+        "width": classifier.codebook_.trellis.width if classifier.codebook_.trellis is not None else None,
+        **report,
+        "n_epochs": max((epoch.epoch for epoch in watcher.reports), default=0),
+        "validation_accuracy": max(scores, default=None),
+        "temperature": classifier.temperature_,
+    }
+
+
+def _text(classifier: TrellisClassifier, summary: dict[str, Any]) -> str:
+    lines = [str(classifier.report())]
+    if summary["validation_accuracy"] is not None:
+        lines.append(f"  best validation accuracy       {summary['validation_accuracy']:.4f}")
+    lines.append(
+        f"{summary['n_samples']:,} samples x {summary['n_features']:,} features in {summary['seconds']:.1f} s; "
+        f"{in_units(summary['model_bytes'])} in {summary['model']}"
+    )
+    return "\n".join(lines)

@@ -1,0 +1,56 @@
+"""From words on the command line to values; what cannot be understood is an error that names the option."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Literal
+
+import typer
+
+from codekin.memory import in_bytes
+
+
+def one_of(choices: Iterable[str]) -> Callable[[str], str]:
+    """Accepts the names of a table."""
+    names = list(choices)
+
+    def parse(text: str) -> str:
+        if text not in names:
+            raise typer.BadParameter(f"must be one of {', '.join(names)}. Got {text!r} instead.")
+        return text
+
+    parse.__name__ = "NAME"
+    return parse
+
+
+def size(text: str) -> int:
+    """A number of bytes, with or without a unit."""
+    try:
+        n_bytes = in_bytes(str(text))
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+    if n_bytes < 1:
+        raise typer.BadParameter(f"a size must be at least one byte. Got {text!r} instead.")
+    return n_bytes
+
+
+def trellis_width(text: str) -> int | Literal["auto"]:
+    """A number from 2 on, or "auto"."""
+    if text == "auto":
+        return "auto"
+    if not str(text).isdecimal() or int(text) < 2:
+        raise typer.BadParameter(f"must be 'auto' or a whole number of at least 2. Got {text!r} instead.")
+    return int(text)
+
+
+def two_numbers(text: str) -> tuple[int, int]:
+    """From and to, separated by a comma or a hyphen; one number stands for both."""
+    parts = str(text).replace("-", ",").split(",")
+    if not all(part.isdecimal() for part in parts) or len(parts) > 2:
+        raise typer.BadParameter(f"must be one or two whole numbers, like 1,2. Got {text!r} instead.")
+    return int(parts[0]), int(parts[-1])
+
+
+size.__name__ = "SIZE"
+trellis_width.__name__ = "N|auto"
+two_numbers.__name__ = "FROM,TO"

@@ -1,0 +1,81 @@
+"""A data set as files that the command line, and other programs, can read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from codekin.class_trees import ClassTree
+from codekin.datasets.samples import Data, Dataset, SparseData, Split, TextData
+from codekin.datasets.writing import write_data
+from codekin.files import whole_file
+
+UNKNOWN_LABEL = "?"
+"""The label of test samples whose class has no training samples."""
+
+
+def export_dataset(dataset: Dataset, folder: str | Path) -> list[Path]:
+    r"""Write the splits of a data set and its taxonomy.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Features are written in svmlight format, texts as lines of label and text.
+    folder : path
+        Where to; made if it is not there. It gets ``train.svm`` (or ``train.tsv``), ``validation.svm`` and ``test.svm``
+        as far as the data set has them, and ``taxonomy.txt`` if it has a class tree.
+
+    Returns
+    -------
+    list of Path
+        The files.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from codekin.datasets import load_icd10cm
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     files = export_dataset(load_icd10cm(), folder)
+    ...     [path.name for path in files], files[-1].read_text().splitlines()[0]
+    (['train.tsv', 'validation.tsv', 'test.tsv', 'taxonomy.txt'], 'ICD-10-CM\tchapter 1')
+    """
+    target = Path(folder)
+    target.mkdir(parents=True, exist_ok=True)
+    files = []
+    for name, split in dataset.splits.items():
+        path = target / f"{name}.{'svm' if split.X is not None else 'tsv'}"
+        write_data(path, _data(split, dataset.class_names))
+        files.append(path)
+    if dataset.class_tree is not None:
+        path = target / "taxonomy.txt"
+        with whole_file(path) as stream:
+            stream.write("".join(_edges(dataset.class_tree, dataset.class_names)).encode())
+        files.append(path)
+    return files
+
+
+def _data(split: Split, class_names: Sequence[str]) -> Data:
+    # -1, a class without training samples, is the last one here.
+    classes = np.array([*class_names, UNKNOWN_LABEL])
+    if split.X is not None:
+        return SparseData(csr_array(split.X, dtype=np.float32), split.y, classes)
+    return TextData(split.texts or (), split.y, classes)
+
+
+def _edges(tree: ClassTree, class_names: Sequence[str]) -> list[str]:
+    """A line for each edge, from the top down; every node gets a name that no other one has."""
+    given = [None if label is None else str(label) for label in tree.labels or [None] * tree.n_nodes]
+    name_of_class = dict(zip(tree.node_of_class.tolist(), class_names, strict=True))
+    n_uses = Counter([*(given[node] for node in range(tree.n_nodes) if node not in name_of_class), *class_names])
+
+    def name(node: int) -> str:
+        label = given[node]
+        return name_of_class.get(node) or (label if label and n_uses[label] == 1 else f"node {node}")
+
+    return [
+        f"{name(parent)}\t{name(node)}\n" for node in tree.preorder.tolist() if (parent := int(tree.parent[node])) >= 0
+    ]

@@ -1,0 +1,199 @@
+"""An assignment in a JSON file, readable by people and programs: from the labels of classes to codewords."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from codekin.assignments import AssignmentResult
+from codekin.codebooks import trellis_codebook
+from codekin.coding import Assignment, Codebook
+from codekin.files import output_stream
+
+FORMAT = "codekin-assignment"
+FORMAT_VERSION = 1
+_SIGNS = {-1: "-", 0: "0", 1: "+"}
+_ENTRIES = {sign: entry for entry, sign in _SIGNS.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class SavedAssignment:
+    """An assignment with the labels of its classes and the codebook that it was made for.
+
+    Parameters
+    ----------
+    codebook : Codebook
+        The codewords.
+    labels : tuple of str
+        ``labels[k]`` is the label of class ``k``.
+    assignment : Assignment
+        Which class gets which codeword.
+    facts : dict
+        What else is known about it: score, z, method, sense, seed.
+    """
+
+    codebook: Codebook
+    labels: tuple[str, ...] = field(repr=False)
+    assignment: Assignment
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    def for_labels(self, labels: Iterable[object]) -> Assignment:
+        """The same assignment for classes in another order.
+
+        Parameters
+        ----------
+        labels : iterable
+            The labels of all its classes; numbers match the text that spells them.
+
+        Returns
+        -------
+        Assignment
+            ``codeword_of_class[k]`` is the codeword of the ``k``-th label given.
+        """
+        names = [str(label) for label in labels]
+        codeword_of = dict(zip(self.labels, self.assignment.codeword_of_class.tolist(), strict=True))
+        missing = [name for name in names if name not in codeword_of]
+        if missing:
+            raise ValueError(
+                f"The assignment has no codeword for {len(missing)} of the {len(names)} classes, "
+                f"{missing[0]!r} among them."
+            )
+        if len(names) < len(self.labels):
+            raise ValueError(f"The assignment is for {len(self.labels)} classes. Got {len(names)} of them.")
+        return Assignment(np.array([codeword_of[name] for name in names], dtype=np.intp), method=self.assignment.method)
+
+
+def save_assignment(
+    path: str | os.PathLike[str], result: AssignmentResult, labels: Sequence[object], codebook: Codebook
+) -> None:
+    """Write an assignment as JSON.
+
+    Parameters
+    ----------
+    path : path or "-"
+        The file; zipped if its name ends with ``.gz``. ``"-"`` is the standard output.
+    result : AssignmentResult
+        The assignment and how it was found.
+    labels : sequence
+        ``labels[k]`` is the label of class ``k``; written as text.
+    codebook : Codebook
+        The codewords.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from codekin.assignments import assign
+    >>> codebook = Codebook([[1, 1], [1, -1], [-1, -1]])
+    >>> result = assign(codebook, [[0, 1, 2], [1, 0, 1], [2, 1, 0]])
+    >>> with TemporaryDirectory() as folder:
+    ...     save_assignment(f"{folder}/assignment.json", result, ["cat", "dog", "cow"], codebook)
+    ...     load_assignment(f"{folder}/assignment.json").for_labels(["dog", "cow", "cat"]).codeword_of_class
+    array([1, 2, 0])
+    """
+    names = [str(label) for label in labels]
+    if len(set(names)) != len(result.codeword_of_class):
+        raise ValueError(
+            f"An assignment of {len(result.codeword_of_class)} classes needs as many different labels. "
+            f"Got {len(set(names))}."
+        )
+    of_codebook: dict[str, Any] = {
+        "name": codebook.name,
+        "n_codewords": codebook.n_codewords,
+        "n_bits": codebook.n_bits,
+        "is_designed": codebook.is_designed,
+    }
+    if codebook.trellis is not None:
+        of_codebook["width"] = codebook.trellis.width
+    else:
+        of_codebook["codewords"] = [codeword_text(row) for row in codebook.matrix]
+    description = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "codebook": of_codebook,
+        "method": result.method,
+        "sense": result.sense,
+        "seed": result.seed,
+        "score": _finite(result.score),
+        "z": _finite(result.z),
+        "codeword_of_class": dict(zip(names, result.codeword_of_class.tolist(), strict=True)),
+    }
+    with output_stream(path) as stream:
+        stream.write((json.dumps(description, indent=1, allow_nan=False, ensure_ascii=False) + "\n").encode())
+
+
+def load_assignment(path: str | os.PathLike[str]) -> SavedAssignment:
+    """Read what :func:`save_assignment` wrote.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Returns
+    -------
+    SavedAssignment
+    """
+    description = _read_json(Path(path))
+    if not isinstance(description, dict) or description.get("format") != FORMAT:
+        raise ValueError(f"{path} does not hold an assignment: its 'format' must be {FORMAT!r}.")
+    if description.get("format_version") != FORMAT_VERSION:
+        raise ValueError(
+            f"{path} has format version {description.get('format_version')}; version {FORMAT_VERSION} can be read."
+        )
+    try:
+        of_codebook, codeword_of_class = description["codebook"], description["codeword_of_class"]
+        if "width" in of_codebook:
+            codebook = trellis_codebook(of_codebook["n_codewords"], of_codebook["width"])
+        else:
+            rows = [[_ENTRIES[sign] for sign in word] for word in of_codebook["codewords"]]
+            codebook = Codebook(rows, name=of_codebook["name"], is_designed=of_codebook["is_designed"])
+        assignment = Assignment(np.array(list(codeword_of_class.values())), method=str(description["method"]))
+        largest = int(assignment.codeword_of_class.max())
+        if largest >= codebook.n_codewords:
+            raise ValueError(f"codeword {largest} is not among the {codebook.n_codewords} of its codebook.")
+        facts = {name: description[name] for name in ("method", "sense", "seed", "score", "z")}
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise ValueError(f"{path} does not hold an assignment: {_reason(error)}") from error
+    return SavedAssignment(codebook, tuple(codeword_of_class), assignment, facts)
+
+
+def codeword_text(codeword: Iterable[int]) -> str:
+    """A codeword as plus and minus signs, 0 for a bit that ignores the class.
+
+    Parameters
+    ----------
+    codeword : iterable of int
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> codeword_text([1, -1, 0])
+    '+-0'
+    """
+    return "".join(_SIGNS[int(entry)] for entry in codeword)
+
+
+def _read_json(path: Path) -> Any:
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: there is no such file.")
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ValueError(f"{path} is not JSON: {error}.") from error
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def _reason(error: Exception) -> str:
+    return f"{error} is missing or misplaced." if isinstance(error, KeyError) else str(error)

@@ -1,0 +1,134 @@
+"""How the samples that a model was trained on came from a file, so that others can be read the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from scipy.sparse import csr_array
+
+from codekin.arrays import Arrays
+from codekin.datasets import Data, FittedVectorizer, ReadOptions, Source, SparseData, TextData, iter_data
+from codekin.datasets.reading import FORMAT_OF_SUFFIX, ReadProgress
+
+
+@dataclass(frozen=True, eq=False)
+class ModelInput:
+    r"""How the samples that a model was trained on came from a file, so that others can be read the same way.
+
+    Parameters
+    ----------
+    vectorizer : FittedVectorizer, optional
+        Makes features of texts; None for samples that have features of their own.
+    encoding : mapping of str to int
+        How the features of a file were numbered: options of ``codekin.datasets.ReadOptions``.
+
+    Examples
+    --------
+    >>> import io
+    >>> from codekin.datasets import TextVectorizer
+    >>> texts = ModelInput(TextVectorizer().fit(["a cat purrs", "a dog barks"]))
+    >>> [X.shape for X, _ in texts.chunks(io.BytesIO(b"the dog barks\nthe cat\n"))]
+    [(2, 6)]
+    """
+
+    vectorizer: FittedVectorizer | None = None
+    encoding: Mapping[str, int] = field(default_factory=dict)
+
+    def chunks(
+        self,
+        source: Source,
+        *,
+        format: str = "auto",
+        n_features: int | None = None,
+        options: ReadOptions | None = None,
+        chunk_rows: int = 10_000,
+        progress: ReadProgress | None = None,
+    ) -> Iterator[tuple[csr_array, Data]]:
+        """The features of the samples in a file, some samples at a time, and what was read.
+
+        Features that the model has never seen are left out.
+
+        Parameters
+        ----------
+        source : path, "-" or binary stream
+            The file.
+        format : str, default="auto"
+            Its format; for a model of texts, "auto" means texts unless the end of the name says otherwise.
+        n_features : int, optional
+            How many features the model has; not needed for texts.
+        options : ReadOptions, optional
+            How to read labels and rows of several labels; by default labels are not read and may be missing. An index
+            base that is given overrules that of the training samples.
+        chunk_rows : int, default=10_000
+            How many samples to read at a time.
+        progress : callable, optional
+            Called with the bytes read so far and the bytes of the whole file.
+
+        Yields
+        ------
+        tuple of csr_array and SparseData or TextData
+        """
+        options = ReadOptions(labels="none") if options is None else options
+        if self.vectorizer is None:
+            known = {name: value for name, value in self.encoding.items() if name != "index_base"}
+            if options.index_base == "auto" and "index_base" in self.encoding:
+                known["index_base"] = self.encoding["index_base"]
+            options = replace(options, **known)  # type: ignore[arg-type]  # mypy types ** as every field
+            if options.index_base != "auto":
+                options = replace(options, unknown_features="drop")
+        else:
+            n_features = None
+            is_named = isinstance(source, str | Path) and _suffix(source) in FORMAT_OF_SUFFIX
+            format = "tsv" if format == "auto" and not is_named else format
+        for data in iter_data(
+            source, format, chunk_rows=chunk_rows, n_features=n_features, options=options, progress=progress
+        ):
+            yield self.features(data, source), data
+
+    def features(self, data: Data, source: Source = "the data") -> csr_array:
+        """The features of samples that were read.
+
+        Parameters
+        ----------
+        data : SparseData or TextData
+            The samples.
+        source : path or stream, default="the data"
+            Where they are from, for an error.
+
+        Returns
+        -------
+        csr_array of shape (n_samples, n_features)
+        """
+        if self.vectorizer is None and isinstance(data, SparseData):
+            return data.X
+        if self.vectorizer is not None and isinstance(data, TextData):
+            return self.vectorizer.transform(data.texts)
+        there, here = ("texts", "features") if isinstance(data, TextData) else ("features", "texts")
+        raise ValueError(f"{source}: this model was trained on {here}, but there are {there} in the file.")
+
+
+def describe_input(model_input: ModelInput, arrays: Arrays) -> dict[str, Any]:
+    """What there is to know about the files a model reads."""
+    description: dict[str, Any] = {"encoding": {key: int(value) for key, value in model_input.encoding.items()}}
+    if model_input.vectorizer is not None:
+        settings, state = model_input.vectorizer.to_state()
+        arrays.update({f"vectorizer_{name}": array for name, array in state.items()})
+        description["vectorizer"] = settings
+    return description
+
+
+def restore_input(description: dict[str, Any], arrays: Arrays) -> ModelInput:
+    """The description of the files a model reads."""
+    vectorizer = None
+    if "vectorizer" in description:
+        prefix = "vectorizer_"
+        state = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+        vectorizer = FittedVectorizer.from_state(description["vectorizer"], state)
+    return ModelInput(vectorizer, description["encoding"])
+
+
+def _suffix(source: str | Path) -> str:
+    return Path(str(source).removesuffix(".gz")).suffix.lower()

@@ -1,0 +1,71 @@
+import json
+
+import numpy as np
+import pytest
+
+from codekin import load_model
+from codekin.datasets import read_data
+from codekin.storage import model_bytes
+
+
+@pytest.fixture
+def evaluated(topics, topics_model, succeed):
+    return json.loads(succeed("evaluate", topics_model, topics / "test.svm", "--json"))
+
+
+def test_the_numbers_are_those_of_the_predictions(evaluated, topics, topics_model):
+    classifier, test = load_model(topics_model), read_data(topics / "test.svm", n_features=400)
+    predicted, best = classifier.predict(test.X), classifier.top_k(test.X, 5)[0]
+    is_hit = best == test.labels[:, None]
+    assert evaluated["accuracy"] == (predicted == test.labels).mean() == evaluated["precision_at_1"]
+    assert evaluated["precision_at_3"] == pytest.approx(is_hit[:, :3].sum() / (3 * len(test)))
+    assert evaluated["precision_at_5"] == pytest.approx(is_hit.sum() / (5 * len(test)))
+    assert evaluated["recall_at_5"] == pytest.approx(is_hit.any(axis=1).mean())
+    assert evaluated["n_samples"] == len(test)
+    assert evaluated["model_bytes"] == model_bytes(topics_model)
+    assert evaluated["microseconds_per_prediction"] > 0
+    levels = evaluated["level_accuracies"]
+    assert levels == sorted(levels, reverse=True)
+    assert levels[-1] == evaluated["accuracy"]
+    assert evaluated["mean_error_distance"] >= 2
+
+
+def test_text_for_people(topics, topics_model, run):
+    shown = run("evaluate", topics_model, topics / "test.svm", "--n-threads", 1)
+    assert shown.code == 0
+    assert "accuracy by level" in shown.out
+    assert "(1 thread)" in shown.out
+
+
+def test_unknown_labels_are_errors_and_said_to_be(topics, topics_model, succeed, tmp_path):
+    lines = (topics / "test.svm").read_text().splitlines()
+    (tmp_path / "some.svm").write_text("\n".join([*lines[:10], "77 1:1", "78 2:1"]))
+    shown = json.loads(succeed("evaluate", topics_model, tmp_path / "some.svm", "--json"))
+    assert (shown["n_samples"], shown["n_unknown_labels"]) == (12, 2)
+    assert shown["accuracy"] <= 10 / 12
+
+
+def test_another_taxonomy_and_a_pipe(topics, topics_model, succeed):
+    flat = topics / "flat.txt"
+    flat.write_text("".join(f"root {k}\n" for k in range(32)))
+    data = (topics / "test.svm").read_bytes()
+    shown = json.loads(succeed("evaluate", topics_model, "-", "--taxonomy", flat, "--json", stdin=data))
+    assert shown["level_accuracies"] == [shown["accuracy"]]
+    assert shown["mean_error_distance"] == 2
+
+
+def test_a_model_of_texts_is_good_at_diagnoses(icd, succeed, run, tmp_path):
+    succeed("train", icd / "train.tsv", tmp_path / "model", "--taxonomy", icd / "taxonomy.txt", "--max-features", 5000)
+    shown = json.loads(succeed("evaluate", tmp_path / "model", icd / "test.tsv", "--json"))
+    assert shown["accuracy"] > 0.8
+    assert len(shown["level_accuracies"]) == 3
+    assert np.all(np.diff(shown["level_accuracies"]) <= 0)
+    top = succeed("predict", tmp_path / "model", "--top-k", 5, stdin=b"Tuberculosis of spine\n").split()
+    assert top[0] == "A18"
+
+
+def test_labels_of_another_kind_are_named_with_their_line(topics_model, run, tmp_path):
+    (tmp_path / "words.svm").write_text("3 1:1\ncat 1:1\n")
+    shown = run("evaluate", topics_model, tmp_path / "words.svm", "--quiet")
+    assert (shown.code, shown.out) == (2, "")
+    assert "words.svm, line 2" in shown.err

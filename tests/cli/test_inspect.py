@@ -1,0 +1,53 @@
+import json
+
+import numpy as np
+import pytest
+from sklearn.linear_model import RidgeClassifier
+
+from codekin import ECOCClassifier, load_model, save_model
+from codekin.datasets import load_dataset
+
+
+def test_what_is_shown_is_what_the_model_has(topics_model, succeed):
+    shown = json.loads(succeed("inspect", topics_model, "--json", "--bits", 2))
+    model = load_model(topics_model)
+    report = model.report()
+    assert (shown["codebook"], shown["width"], shown["n_bits"]) == ("trellis", 2, 21)
+    assert shown["min_distance"] == model.codebook_.min_distance
+    assert shown["average_binary_loss"] == report.average_binary_loss
+    assert shown["error_bound"] == report.error_bound
+    assert shown["model_bytes"] == sum(shown["files"].values())
+    assert shown["n_constant_bits"] == 1  # 32 is a power of 2
+    hardest = shown["hardest_bits"][0]
+    learned = np.delete(np.arange(21), np.flatnonzero(np.ptp(model.model_.coding_matrix, axis=0) == 0))
+    assert hardest["bit"] == learned[report.bit_losses[learned].argmax()]
+    assert hardest["n_positive"] + hardest["n_negative"] == 32
+    side = model.model_.coding_matrix[:, hardest["bit"]]
+    assert hardest["positive_labels"] == model.classes_[side > 0][:4].tolist()
+
+
+def test_text_for_people(topics_model, succeed):
+    shown = succeed("inspect", topics_model)
+    assert "32 classes, 21 bits" in shown
+    assert "hardest bits" in shown
+    assert "against" in shown
+    assert "hardest bits\n" not in succeed("inspect", topics_model, "--bits", 0)
+
+
+def test_other_classifiers(succeed, tmp_path):
+    yeast = load_dataset("yeast")
+    save_model(ECOCClassifier(RidgeClassifier(), n_bits=9, random_state=0).fit(yeast.X, yeast.y), tmp_path / "model")
+    shown = json.loads(succeed("inspect", tmp_path / "model", "--json"))
+    assert (shown["kind"], shown["width"], shown["n_bits"]) == ("ECOCClassifier", None, 9)
+    assert "ECOCClassifier, 8 features" in succeed("inspect", tmp_path / "model")
+
+
+@pytest.mark.parametrize("harm", ["missing", "cut off"])
+def test_a_broken_model_is_named(harm, topics_model, run, tmp_path):
+    for path in topics_model.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes()[: -1 if harm == "cut off" else None])
+    if harm == "missing":
+        (tmp_path / "arrays.safetensors").unlink()
+    shown = run("inspect", tmp_path)
+    assert (shown.code, shown.out, shown.err.count("\n")) == (2, "", 1)
+    assert str(tmp_path) in shown.err

@@ -1,0 +1,251 @@
+"""Training from the command line: what its options do, and that an interruption changes nothing."""
+
+import json
+import signal
+import subprocess
+import time
+
+import numpy as np
+import pytest
+
+from codekin import load_model
+from codekin.cli.main import main
+from codekin.learners import arow_training
+from codekin.storage import load_input
+from tests.cli.conftest import CODEKIN, ENVIRONMENT
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def test_the_summary_says_what_was_made(topics, topics_model, succeed, tmp_path):
+    text = succeed("train", topics / "train.svm", tmp_path / "model", "--taxonomy", topics / "taxonomy.txt")
+    assert text.startswith("32 classes, 21 bits: trellis codebook, ordered assignment\n")
+    assert "600 samples x 400 features in" in text
+    assert contents(tmp_path / "model") == contents(topics_model)
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+def test_json_is_one_object_on_stdout_and_progress_is_elsewhere(topics, run, tmp_path):
+    shown = run("train", topics / "train.svm", tmp_path / "model", "--json", "--n-epochs", 2)
+    summary = json.loads(shown.out)
+    assert (summary["n_samples"], summary["n_features"], summary["n_classes"], summary["n_epochs"]) == (600, 400, 32, 2)
+    assert summary["model_bytes"] == sum(map(len, contents(tmp_path / "model").values()))
+    assert "reading" in shown.err
+    assert run("train", topics / "train.svm", tmp_path / "model", "--quiet").err == ""
+
+
+def test_options_are_those_of_the_estimator(topics, succeed, tmp_path):
+    succeed(
+        "train", topics / "train.svm", tmp_path / "model", "--width", 4, "--loss", "hinge", "--assignment", "random",
+        "--r", 0.5, "--fit-intercept", "--average", "--class-weight", "balanced", "--n-epochs", 3, "--random-state", 7,
+    )  # fmt: skip
+    model = load_model(tmp_path / "model")
+    assert (model.codebook_.trellis.width, model.loss_.name, model.assignment_.method) == (4, "hinge", "random")
+    learner = model.learner
+    assert (learner.r, learner.n_epochs, learner.fit_intercept, learner.average) == (0.5, 3, True, True)
+    assert (learner.class_weight, model.random_state) == ("balanced", 7)
+
+
+@pytest.mark.parametrize(
+    ("budget", "most"),
+    [(("--n-bits", 60), 60), (("--max-model-bytes", "80kB"), 50), (("--width", "auto", "--n-bits", 30), 30)],
+)
+def test_a_budget_chooses_the_width(budget, most, topics, succeed, tmp_path):
+    summary = json.loads(succeed("train", topics / "train.svm", tmp_path / "model", "--json", *budget))
+    assert summary["n_bits"] <= most
+    assert summary["width"] > 2 or most == 30
+
+
+def test_the_number_of_threads_and_the_memory_change_nothing(topics, topics_model, succeed, tmp_path):
+    common = ("--taxonomy", topics / "taxonomy.txt", "--n-threads", 1, "--max-memory", "60kB")
+    assert "part" not in succeed("train", topics / "train.svm", tmp_path / "model", *common)
+    weights = [load_model(folder).model_.bits.weights for folder in (tmp_path / "model", topics_model)]
+    np.testing.assert_array_equal(*weights)
+
+
+def test_texts_are_made_into_features_that_travel_with_the_model(icd, succeed, tmp_path):
+    succeed("train", icd / "test.tsv", tmp_path / "model", "--text", "hashing", "--n-features", 4096, "--ngrams", "1")
+    vectorizer = load_input(tmp_path / "model").vectorizer.vectorizer
+    assert (vectorizer.method, vectorizer.n_features, vectorizer.ngram_range) == ("hashing", 4096, (1, 1))
+
+
+def test_validation_stops_early_calibrates_and_prunes(icd, succeed, tmp_path):
+    options = (
+        "--taxonomy",
+        icd / "taxonomy.txt",
+        "--validation",
+        icd / "validation.tsv",
+        "--max-features",
+        4000,
+        "--json",
+    )
+    full = json.loads(succeed("train", icd / "train.tsv", tmp_path / "full", "--n-epochs", 3, *options))
+    pruned = json.loads(
+        succeed("train", icd / "train.tsv", tmp_path / "pruned", "--n-epochs", 3, "--prune", 0.01, *options)
+    )
+    assert full["validation_accuracy"] > 0.75
+    assert full["temperature"] != 1
+    assert pruned["model_bytes"] < full["model_bytes"]
+
+
+def test_data_come_from_a_pipe_too(topics, topics_model, succeed, tmp_path):
+    data = (topics / "train.svm").read_bytes()
+    succeed("train", "-", tmp_path / "model", "--taxonomy", topics / "taxonomy.txt", stdin=data)
+    assert contents(tmp_path / "model") == contents(topics_model)
+
+
+# ----- errors ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--width", 1), "'--width': must be 'auto' or a whole number of at least 2. Got '1' instead"),
+        (("--loss", "hinges"), "'--loss': must be one of hinge, squared_hinge"),
+        (("--max-model-bytes", "5XB"), "'--max-model-bytes'"),
+        (("--max-model-bytes", "1"), "but the budget is 0"),
+        (("--r", "-1"), "The 'r' parameter of AROW must be greater than 0. Got -1.0 instead"),
+        (("--assignment", "best"), "--assignment must be one of preserving, breaking, random"),
+        (("--assignment", "none.json"), "none.json: there is no such file"),
+        (("--taxonomy", "none.txt"), "none.txt: there is no such file"),
+        (("--validation", "none.svm"), "none.svm: there is no such file"),
+        (("--prune", "0.1"), "--prune 0.1 needs --validation FILE"),
+        (("--width", "auto"), "width='auto' needs a budget"),
+        (("--ngram-range", "2-1"), "ngram_range"),
+        (("--n-epochs", "0"), "--n-epochs"),
+        (("--format", "csv"), "'--format': must be one of auto, svmlight"),
+        (("--n-features", "3"), "there are 3 features"),
+    ],
+)
+def test_a_wrong_value_is_one_sentence_and_leaves_nothing(arguments, message, topics, run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shown = run("train", topics / "train.svm", "model", *arguments, "--quiet")
+    assert shown.code == 2
+    assert shown.out == ""
+    assert message in shown.err
+    assert shown.err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"a 1:1\nb 2:x\n", "data.svm, line 2"),
+        (b"", "data.svm: there are no samples in it"),
+        (b"a 1:1\na 2:1\n", "at least 2 classes"),
+    ],
+)
+def test_a_broken_file_is_named_with_its_line(content, message, run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data.svm").write_bytes(content)
+    shown = run("train", "data.svm", "model", "--quiet")
+    assert (shown.code, shown.err.count("\n")) == (2, 1)
+    assert message in shown.err
+    assert [path.name for path in tmp_path.iterdir()] == ["data.svm"]
+
+
+def test_a_taxonomy_without_a_class_is_named(topics, run, tmp_path):
+    (tmp_path / "taxonomy.txt").write_text("root 0\nroot 1\n")
+    shown = run("train", topics / "train.svm", tmp_path / "model", "--taxonomy", tmp_path / "taxonomy.txt", "-q")
+    assert shown.code == 2
+    assert "30 classes are not in the taxonomy" in shown.err
+
+
+def test_what_is_in_the_way_is_found_before_the_training(topics, run, tmp_path):
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "notes.txt").write_text("mine")
+    shown = run("train", tmp_path / "no.svm", tmp_path / "model")
+    assert shown.code == 2
+    assert "is not a model folder" in shown.err
+
+
+# ----- interruptions --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def interrupted(monkeypatch):
+    """A function: lets the training be interrupted after so many epochs."""
+
+    def after(n_epochs):
+        told = arow_training.Passes._report
+
+        def report(self, epoch_report):
+            told(self, epoch_report)
+            if epoch_report.epoch == n_epochs + 1:
+                raise KeyboardInterrupt
+
+        monkeypatch.setattr(arow_training.Passes, "_report", report)
+        return lambda: monkeypatch.setattr(arow_training.Passes, "_report", told)
+
+    return after
+
+
+@pytest.mark.parametrize("n_epochs", [1, 3])
+def test_a_resumed_training_ends_with_the_same_bytes(n_epochs, topics, topics_model, run, interrupted, tmp_path):
+    mend = interrupted(n_epochs)
+    arguments = ("train", topics / "train.svm", tmp_path / "model", "--taxonomy", topics / "taxonomy.txt")
+    shown = run(*arguments, "--quiet")
+    assert (shown.code, shown.out) == (1, "")
+    assert f"Go on with: codekin train {topics / 'train.svm'}" in shown.err
+    assert shown.err.endswith("--quiet --resume\n")
+    assert not (tmp_path / "model").exists()
+    mend()
+    shown = run(*arguments, "--resume")
+    assert shown.code == 0
+    assert "going on from the checkpoint" in shown.err
+    assert contents(tmp_path / "model") == contents(topics_model)
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+def test_an_interruption_before_the_first_epoch_leaves_nothing(topics, run, interrupted, tmp_path):
+    interrupted(0)
+    shown = run("train", topics / "train.svm", tmp_path / "model", "--quiet")
+    assert shown.code == 1
+    assert "nothing to go on from" in shown.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_resuming_with_other_options_or_without_a_checkpoint(topics, run, interrupted, tmp_path):
+    mend = interrupted(2)
+    arguments = ("train", topics / "train.svm", tmp_path / "model", "--quiet")
+    run(*arguments)
+    mend()
+    shown = run(*arguments, "--resume", "--r", 2)
+    assert shown.code == 2
+    assert "is of another training: its r is 1.0, not 2.0" in shown.err
+    assert run(*arguments).code == 0  # starts again
+    assert run(*arguments, "--resume").code == 0  # nothing to resume
+
+
+@pytest.fixture(scope="module")
+def long_training(topics, tmp_path_factory):
+    """The arguments of a training of many epochs, but for the model, and the folder of the model it ends with."""
+    folder = tmp_path_factory.mktemp("long")
+    (folder / "data.svm").write_bytes((topics / "train.svm").read_bytes() * 20)
+    options = ["--n-epochs", "100", "--width", "8", "--assignment", "random", "--quiet"]
+    assert main(["train", str(folder / "data.svm"), str(folder / "model"), "--no-checkpoint", *options]) == 0
+    return [str(folder / "data.svm"), *options], folder / "model"
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_a_signal_in_the_middle_of_a_training_and_the_way_on(name, long_training, run, tmp_path):
+    (data, *options), undisturbed = long_training
+    arguments = ["train", data, str(tmp_path / "model"), *options]
+    process = subprocess.Popen(
+        [*CODEKIN, *arguments], env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    description = tmp_path / "model.checkpoint" / "checkpoint.json"
+    deadline = time.monotonic() + 60
+    while not description.exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(getattr(signal, name))
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err.count("\n")) == (1, "", 1)
+    assert err.endswith("--assignment random --quiet --resume\n")
+    assert 1 <= json.loads(description.read_text())["progress"]["epoch"] < 100
+    assert not (tmp_path / "model").exists()
+    assert run(*arguments, "--resume").code == 0
+    assert contents(tmp_path / "model") == contents(undisturbed)
+    assert not description.parent.exists()
