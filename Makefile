@@ -47,7 +47,9 @@ docs: $(VENV)/.installed-docs  ## build the documentation; a broken link or name
 	@echo "$(OUT)/docs/index.html"
 
 bench: $(VENV)/.installed-dev  ## run every benchmark, both sides of each claim in one run
-	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+	@failed=; for script in benchmarks/*.py; do \
+		echo "== $$script"; $(BIN)/python $$script || failed="$$failed $$script"; \
+	done; test -z "$$failed" || { echo "failed, or missing data:$$failed"; exit 1; }
 
 wheel: $(VENV)/.installed-dev  ## build the wheel into dist/
 	rm -rf build dist

@@ -97,3 +97,9 @@ def test_the_list_of_make_targets_in_contributing_is_true():
     named = set(re.findall(r"^make ([a-z]+)", (ROOT / "CONTRIBUTING.md").read_text(), re.MULTILINE))
     named |= set(re.findall(r"^make ([a-z]+)", (ROOT / "README.md").read_text(), re.MULTILINE))
     assert named <= targets
+
+
+def test_the_list_of_benchmarks_is_complete():
+    folder = ROOT / "benchmarks"
+    listed = re.findall(r"^\| `(\w+\.py)`", (folder / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert sorted(listed) == sorted(path.name for path in folder.glob("*.py"))

@@ -31,25 +31,24 @@ N_BITS_DRAWN = 8
 
 
 def example_views(seed: int = 0) -> AssignmentViews:
-    """One codebook for the ten digits, under a random and under a preserving assignment.
+    """One codebook for the ten digits, under a typical random assignment and under a preserving one.
 
     Parameters
     ----------
     seed : int, default=0
-        Of the codebook and of both assignments.
+        Of the codebook and of the assignments.
 
     Returns
     -------
     AssignmentViews
     """
     digits = loaded("digits")
-    n_classes = len(digits.class_names)
-    codebook = CODEBOOKS["dense_random"](n_classes, N_BITS_DRAWN, rng=np.random.default_rng(seed))
+    rng = np.random.default_rng(seed)
+    codebook = CODEBOOKS["dense_random"](len(digits.class_names), N_BITS_DRAWN, rng=rng)
     distances = CLASS_DISTANCES["means"](digits.X, digits.y)
-    matrices = {}
-    for policy in ("random", "preserving"):
-        result = assign(codebook, distances, method=policy, rng=np.random.default_rng(seed))
-        matrices[policy] = codebook.coding_matrix(result.assignment)
+    by_score = sorted((assign(codebook, distances, "random", rng=rng) for _ in range(99)), key=lambda one: one.score)
+    chosen = {"random": by_score[len(by_score) // 2], "preserving": assign(codebook, distances, "preserving", rng=rng)}
+    matrices = {policy: codebook.coding_matrix(result.assignment) for policy, result in chosen.items()}
     return assignment_views(distances.matrix(), matrices, digits.class_names)
 
 
@@ -180,9 +179,10 @@ def _example_section(views: AssignmentViews, pictures: Mapping[str, Path]) -> Se
         "What the assignment does",
         [
             Paragraph(
-                f"One codebook for the ten digits, {N_BITS_DRAWN} bits, assigned by chance and on purpose. The digits "
-                "are listed so that neighbours look alike. Both matrices have the same codewords, in different rows; "
-                "columns are put in a readable order and begin with +1, which changes no classifier."
+                f"One codebook for the ten digits, {N_BITS_DRAWN} bits, assigned by chance (the median of 99 random "
+                "assignments) and on purpose. The digits are listed so that neighbours have similar means. Both "
+                "matrices have the same codewords, in different rows; columns are put in a readable order and begin "
+                "with +1, which changes no classifier."
             ),
             Beside(
                 [

@@ -131,6 +131,7 @@ def draw_policy_comparison(comparisons: Sequence[PolicyComparison], *, title: st
             )
     axes.set_yticks(range(len(comparisons)), [f"{c.codebook}\n{c.n_bits} bits" for c in comparisons])
     axes.set_ylim(len(comparisons) - 0.5, -0.5)
+    axes.locator_params(axis="x", steps=[1, 2, 5, 10])
     axes.set_xlabel("test accuracy, %")
     axes.grid(axis="x")
     axes.tick_params(axis="y", length=0)
