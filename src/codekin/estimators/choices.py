@@ -73,6 +73,10 @@ class Classes:
         assert tree is not None
         return tree
 
+    def mean_distances(self) -> FloatArray:
+        """Distances between class means, whatever the user's choice."""
+        return self._from_data("means").matrix()
+
     def _from_data(self, name: str) -> ClassDistances:
         return CLASS_DISTANCES_FROM_DATA[name](
             self.features(),
@@ -138,7 +142,9 @@ def _make_codebook(
     if "rng" in wanted:
         arguments["rng"] = rng
     if "class_distances" in wanted:
-        arguments["class_distances"] = classes.distances.matrix()
+        matrix = classes.distances.matrix()
+        # Learnability may be negative, which an assignment can follow and a design cannot.
+        arguments["class_distances"] = classes.mean_distances() if (matrix < 0).any() else matrix
     if "class_tree" in wanted:
         # A tree is learned only for codebooks that cannot do without.
         is_needed = wanted["class_tree"].default is inspect.Parameter.empty
