@@ -1,12 +1,15 @@
 """For 100 classes, half a second of the portfolio beats the paper's descent by two standard deviations, and SciPy.
 
-    python benchmarks/assignment_cifar100.py
+    python benchmarks/assignment_cifar100.py [--codebooks 5]
 
 Needs ``cifar100`` in the folder that CODEKIN_DATA names: distances between embeddings of the classes' names, and path
-lengths in their taxonomy of 20 superclasses. All methods get the same random 100 x 20 codebook; z is in exact standard
-deviations of random assignments.
+lengths in their taxonomy of 20 superclasses. All methods get the same random 100 x 20 codebooks; z is in exact standard
+deviations of random assignments, its mean over the codebooks is printed, and so is the mean time. A single descent is
+there for the sake of SciPy's FAQ, which takes some milliseconds; ten seconds of the portfolio say how much there is to
+be had.
 """
 
+import argparse
 import sys
 from time import perf_counter
 
@@ -21,6 +24,7 @@ from codekin.datasets import data_home
 from codekin.distances import EmbeddingDistances, TreeDistances
 
 TIME_LIMIT = 0.5
+PORTFOLIO, DESCENTS, DESCENT = f"portfolio, {TIME_LIMIT} s", "descent, best of 10", "descent, one"
 
 
 def problems():
@@ -42,29 +46,47 @@ def scipy_z(problem, method):
     return problem.z(Assignment(found.col_ind)), seconds
 
 
+def contenders(problem, seed):
+    """Name -> z and seconds of every method on one problem."""
+    codebook, distances = problem.codebook, problem.class_distances
+    own = {
+        PORTFOLIO: assign(codebook, distances, "portfolio", rng=seed, time_limit=TIME_LIMIT),
+        "portfolio, default": assign(codebook, distances, "portfolio", rng=seed),
+        "portfolio, 10 s": assign(codebook, distances, "portfolio", rng=seed, time_limit=10),
+        DESCENTS: assign(codebook, distances, "steepest_descent", rng=seed, n_restarts=10),
+        DESCENT: assign(codebook, distances, "steepest_descent", rng=seed, n_restarts=1),
+    }
+    found = {name: (result.z, result.seconds) for name, result in own.items()}
+    return found | {f"SciPy {method}": scipy_z(problem, method) for method in ("2opt", "faq")}
+
+
 def main():
-    codebook = dense_random(100, 20, rng=0)
-    failures = 0
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--codebooks", type=int, default=5)
+    n_codebooks = parser.parse_args().codebooks
     for method in ("portfolio", "steepest_descent"):
-        assign(codebook, np.random.default_rng(0).random((100, 100)) * 0 + 1 - np.eye(100), method, rng=0)  # compile
+        assign(dense_random(100, 20, rng=0), 1 - np.eye(100), method, rng=0)  # compile
+    is_met = True
     print(f"{'distances':<12} {'method':<22} {'z':>7} {'seconds':>8}")
     for name, distances in problems():
-        problem = AssignmentProblem.of(codebook, distances)
-        ours = assign(codebook, distances, "portfolio", rng=0, time_limit=TIME_LIMIT)
-        unlimited = assign(codebook, distances, "portfolio", rng=0)
-        descent = assign(codebook, distances, "steepest_descent", rng=0, n_restarts=10)
-        rows = [
-            (f"portfolio, {TIME_LIMIT} s", ours.z, ours.seconds),
-            ("portfolio, default", unlimited.z, unlimited.seconds),
-            ("descent, best of 10", descent.z, descent.seconds),
-            *((f"SciPy {method}", *scipy_z(problem, method)) for method in ("2opt", "faq")),
+        rounds = [
+            contenders(AssignmentProblem.of(dense_random(100, 20, rng=seed), distances), seed)
+            for seed in range(n_codebooks)
         ]
-        for label, z, seconds in rows:
-            print(f"{name:<12} {label:<22} {z:>7.2f} {seconds:>8.3f}")
-        (_, z_2opt, seconds_2opt), (_, z_faq, _) = rows[3:]
-        failures += ours.z < descent.z + 2
-        failures += ours.z <= max(z_2opt, z_faq) or ours.seconds >= seconds_2opt
-    return 1 if failures else 0
+        z, seconds = ({key: np.mean([of[key][i] for of in rounds]) for key in rounds[0]} for i in (0, 1))
+        for key in z:
+            print(f"{name:<12} {key:<22} {z[key]:>7.2f} {seconds[key]:>8.4f}")
+        leads = np.array([of[PORTFOLIO][0] - of[DESCENTS][0] for of in rounds])
+        print(f"{name:<12} lead over ten descents {leads.mean():.2f}, at least 2 wanted; {leads.min():.2f} at least")
+        verdicts = {
+            "ten descents by 2": leads.mean() >= 2,
+            "SciPy 2opt in both": z[PORTFOLIO] > z["SciPy 2opt"] and seconds[PORTFOLIO] < seconds["SciPy 2opt"],
+            "SciPy faq, by one descent, in both": z[DESCENT] > z["SciPy faq"]
+            and seconds[DESCENT] < seconds["SciPy faq"],
+        }
+        print(f"{name:<12} " + "; ".join(f"{key}: {'yes' if verdict else 'NO'}" for key, verdict in verdicts.items()))
+        is_met &= all(verdicts.values())
+    return 0 if is_met else 1
 
 
 if __name__ == "__main__":

@@ -136,4 +136,5 @@ def gather_weights(state):
     flat = state.reshape(-1)
     for f in range(n_features):
         # Never ahead of what is still to be read: row f goes to where row f / n_rows was.
-        flat[f * n_bits : (f + 1) * n_bits] = state[f, WEIGHT]
+        for j in range(n_bits):
+            flat[f * n_bits + j] = state[f, WEIGHT, j]

@@ -14,7 +14,8 @@ import numpy as np
 from numba import njit
 
 # Arrays that inner loops walk over are made one by one: unpacking a larger one gives views of which Numba no longer
-# knows that their elements lie side by side, and no vector instructions.
+# knows that their elements lie side by side, and no vector instructions. Whole-array arithmetic is written as loops:
+# the message for arrays that do not fit, which Numba compiles with it, takes ten times as long as the rest.
 
 
 @njit(cache=True, nogil=True)
@@ -44,9 +45,9 @@ def cheapest_paths(costs, width, digits, offsets, ranks, totals, leads):
     second, rank = np.empty_like(best), np.empty_like(best)
     before_best, before_second, before_rank = np.empty_like(best), np.empty_like(best), np.empty_like(best)
     # The end of a path: nothing more to pay, no second path, and a rank.
-    nothing = np.zeros(n_samples, costs.dtype)
-    never = np.full(n_samples, np.inf, costs.dtype)
-    its_rank = np.empty(n_samples, costs.dtype)
+    nothing, never, its_rank = np.empty_like(totals), np.empty_like(totals), np.empty_like(totals)
+    nothing[:] = 0
+    never[:] = np.inf
 
     for v in range(width):
         best[v], second[v], rank[v] = np.inf, np.inf, 0
@@ -63,7 +64,8 @@ def cheapest_paths(costs, width, digits, offsets, ranks, totals, leads):
         n_before = width if i > 0 else 1
         first_edge = width + (i - 1) * width * width if i > 0 else 0
         for v in range(width):
-            rank[v] += offsets[first_edge + v]
+            for s in range(n_samples):
+                rank[v, s] += offsets[first_edge + v]
         for u in range(n_before):
             before_best[u], before_second[u], before_rank[u] = np.inf, np.inf, 0
             for v in range(width):
@@ -73,9 +75,8 @@ def cheapest_paths(costs, width, digits, offsets, ranks, totals, leads):
         second, before_second = before_second, second
         rank, before_rank = before_rank, rank
 
-    ranks[:] = rank[0]
-    totals[:] = best[0]
-    leads[:] = second[0] - best[0]
+    for s in range(n_samples):
+        ranks[s], totals[s], leads[s] = rank[0, s], best[0, s], second[0, s] - best[0, s]
 
 
 @njit(cache=True, nogil=True)
@@ -161,8 +162,8 @@ def k_cheapest_paths(costs, width, digits, offsets, ranks, totals):
             best, before_best = before_best, best
             rank, before_rank = before_rank, rank
             count, before_count = before_count, count
-        ranks[s] = rank[0]
-        totals[s] = best[0]
+        for p in range(k):
+            ranks[s, p], totals[s, p] = rank[0, p], best[0, p]
 
 
 @njit(cache=True, nogil=True)
@@ -231,7 +232,9 @@ def log_sum_over_paths(scores, width, digits, log_sums):
 
 @njit(cache=True, nogil=True)
 def _log_sum_exp(terms):
-    largest = terms.max()
+    largest = terms[0]
+    for term in terms:
+        largest = max(largest, term)
     total = 0.0
     for term in terms:
         total += math.exp(term - largest)
