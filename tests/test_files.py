@@ -1,6 +1,8 @@
+import gzip
+
 import pytest
 
-from codekin.files import whole_file
+from codekin.files import output_stream, whole_file
 
 
 def test_an_interrupted_write_leaves_the_old_file_and_nothing_else(tmp_path):
@@ -21,3 +23,18 @@ def test_an_interrupted_write_leaves_the_old_file_and_nothing_else(tmp_path):
 def test_a_missing_folder_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match="nowhere"), whole_file(tmp_path / "nowhere" / "page.html"):
         pass
+
+
+def test_a_zipped_file_has_the_same_bytes_whenever_it_is_written(tmp_path):
+    for name in ("a.txt.gz", "b.txt.gz"):
+        with output_stream(tmp_path / name) as stream:
+            stream.write(b"the same")
+    first, second = (tmp_path / name for name in ("a.txt.gz", "b.txt.gz"))
+    assert first.read_bytes() == second.read_bytes()
+    assert gzip.decompress(first.read_bytes()) == b"the same"
+
+
+def test_a_dash_is_the_standard_output(capsysbinary):
+    with output_stream("-") as stream:
+        stream.write(b"seen\n")
+    assert capsysbinary.readouterr().out == b"seen\n"

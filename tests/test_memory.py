@@ -43,3 +43,17 @@ def test_a_machine_that_does_not_say_has_its_physical_memory(system, monkeypatch
 
     monkeypatch.setattr(memory.os, "sysconf", unknown)
     assert memory.available_memory() is None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("800", 800), ("5MB", 5_000_000), ("5 mb", 5_000_000), ("1.5GiB", 3 * 2**29), ("2K", 2_000), (".5kB", 500)],
+)
+def test_sizes_are_read_as_people_write_them(text, expected):
+    assert memory.in_bytes(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "MB", "5 XB", "-5MB", "5iB", "1e6", "5MB of it"])
+def test_other_words_are_no_sizes(text):
+    with pytest.raises(ValueError, match="like 800, 5MB or 1.5GiB"):
+        memory.in_bytes(text)

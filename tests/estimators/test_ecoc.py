@@ -279,6 +279,17 @@ def test_top_k_begins_with_the_prediction_and_follows_the_decision_function(few_
     np.testing.assert_allclose(losses[:, 0], -classifier.decision_function(X).max(axis=1))
 
 
+def test_the_most_probable_labels_have_the_probabilities_of_all(few_digits):
+    X, y = few_digits
+    classifier = ECOCClassifier(LogisticRegression(), random_state=0).fit(X, y)
+    everything = classifier.predict_proba(X)
+    labels, best = classifier.top_k_proba(X, 4)
+    np.testing.assert_array_equal(best, -np.sort(-everything, axis=1)[:, :4])
+    np.testing.assert_array_equal(best, np.take_along_axis(everything, np.searchsorted(classifier.classes_, labels), 1))
+    with pytest.raises(ValueError, match="'k' parameter"):
+        classifier.top_k_proba(X, 11)
+
+
 def test_partial_fit_learns_batch_by_batch(digits):
     X, y = digits
     classifier = ECOCClassifier(SGDClassifier(random_state=0), n_bits=12, random_state=0)

@@ -162,3 +162,16 @@ def test_partial_fit_learns_batch_by_batch(digits):
 def test_a_bad_choice_is_named(parameters, message, digits):
     with pytest.raises(ValueError, match=message):
         TrellisClassifier(**parameters).fit(*digits)
+
+
+def test_pruning_drops_weights_within_the_loss_that_is_allowed():
+    data = make_sparse_topics(32, 600, n_features=500, rng=0)
+    X, y = data.train.X, data.train.y
+    held_out = data.test.X, data.test.y
+    full, pruned = (
+        TrellisClassifier(prune=prune, random_state=0).fit(X, y, validation=held_out) for prune in (None, 0.02)
+    )
+    assert pruned.model_.bits.nbytes < full.model_.bits.nbytes
+    assert pruned.score(*held_out) >= full.score(*held_out) - 0.02
+    with pytest.raises(ValueError, match="needs validation samples"):
+        TrellisClassifier(prune=0.02).fit(X, y)

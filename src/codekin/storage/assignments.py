@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
+import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +20,7 @@ from codekin.files import output_stream
 
 FORMAT = "codekin-assignment"
 FORMAT_VERSION = 1
+GZIP_MAGIC = b"\x1f\x8b"
 _SIGNS = {-1: "-", 0: "0", 1: "+"}
 _ENTRIES = {sign: entry for entry, sign in _SIGNS.items()}
 
@@ -186,8 +189,11 @@ def _read_json(path: Path) -> Any:
     if not path.is_file():
         raise FileNotFoundError(f"{path}: there is no such file.")
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        content = path.read_bytes()
+        if content.startswith(GZIP_MAGIC):
+            content = gzip.decompress(content)
+        return json.loads(content.decode("utf-8-sig"))
+    except (UnicodeDecodeError, json.JSONDecodeError, EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise ValueError(f"{path} is not JSON: {error}.") from error
 
 
