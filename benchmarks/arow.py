@@ -23,7 +23,7 @@ from sklearn.linear_model import SGDClassifier
 
 from codekin.kernels.arow import arow_pass
 from codekin.learners import AROW
-from codekin.learners.arow_state import Samples
+from codekin.learners.samples import Samples
 
 N_NONZEROS, N_CLASSES = 60, 1_000
 SHAPES = ((56, 400_000, 20_000, 0.4), (338, 100_000, 4_000, 0.6), (879, 40_000, 2_500, 0.6))
@@ -137,7 +137,7 @@ def against_sgd(repeats, n_bits=338):
     X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
     learner = AROW(n_epochs=1, n_threads=1)
     bits = learner.partial_fit_bits(None, X[:1], class_index[:1], codewords)
-    samples = Samples.of(X, class_index, np.ones(len(class_index)), r=1.0, has_bias=False)
+    samples = Samples.of(X, class_index, len(codewords))
     order = np.random.default_rng(0).permutation(len(class_index))
 
     def by_sgd():
@@ -145,7 +145,7 @@ def against_sgd(repeats, n_bits=338):
             SGDClassifier(max_iter=1, tol=None, random_state=0).fit(X, codewords[class_index, bit])
 
     sides = {
-        "AROW, a pass": lambda: bits.learned(samples, codewords, order),
+        "AROW, a pass": lambda: bits.learned(samples, codewords, order, r=1.0),
         "AROW, with its memory": lambda: learner.fit_bits(X, class_index, codewords, rng=0),
         "SGDClassifier": by_sgd,
     }

@@ -10,7 +10,7 @@ import pytest
 
 from codekin import load_model
 from codekin.cli.main import main
-from codekin.learners import arow_training
+from codekin.learners import training
 from codekin.storage import load_input
 from tests.cli.conftest import CODEKIN, ENVIRONMENT
 
@@ -169,15 +169,15 @@ def interrupted(monkeypatch):
     """A function: lets the training be interrupted after so many epochs."""
 
     def after(n_epochs):
-        told = arow_training.Passes._report
+        told = training.Passes._report
 
         def report(self, epoch_report):
             told(self, epoch_report)
             if epoch_report.epoch == n_epochs + 1:
                 raise KeyboardInterrupt
 
-        monkeypatch.setattr(arow_training.Passes, "_report", report)
-        return lambda: monkeypatch.setattr(arow_training.Passes, "_report", told)
+        monkeypatch.setattr(training.Passes, "_report", report)
+        return lambda: monkeypatch.setattr(training.Passes, "_report", told)
 
     return after
 

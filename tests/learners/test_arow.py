@@ -12,6 +12,7 @@ from codekin.learners import arow as arow_module
 from codekin.learners import arow_state
 from codekin.learners.arow import AROW
 from codekin.learners.linear import CONSTANT_MARGIN, Validation
+from codekin.learners.samples import pass_order
 
 N_CLASSES, N_FEATURES = 10, 30
 
@@ -279,7 +280,7 @@ def test_averaged_weights_are_the_mean_over_all_steps(samples, coding_matrix):
 @pytest.mark.parametrize("oversample", [1.0, 1.5, 3.0])
 @pytest.mark.parametrize("is_shuffled", [True, False])
 def test_oversampling_shows_positives_that_often_and_all_samples_once(oversample, is_shuffled):
-    order = arow_state.pass_order(20, 0, oversample=oversample, is_shuffled=is_shuffled)
+    order = pass_order(20, 0, oversample=oversample, is_shuffled=is_shuffled)
     np.testing.assert_array_equal(np.sort(order[order < 20]), np.arange(20))
     assert (order >= 20).sum() == round(20 * (oversample - 1))
     if oversample == 3:

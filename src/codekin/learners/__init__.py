@@ -9,11 +9,11 @@ import numpy as np
 from codekin.coding import CodingMatrix, FloatArray, IntArray, Margins
 from codekin.learners.arow import AROW
 from codekin.learners.arow_state import AROWBits
-from codekin.learners.arow_training import EpochReport, TrainingProgress
 from codekin.learners.calibration import CalibratedBits, calibrate_bits
 from codekin.learners.checkpoints import CheckpointError, Checkpoints
 from codekin.learners.independent import EstimatorBits, IndependentBits
 from codekin.learners.linear import LinearBits, SparseLinearBits, Validation
+from codekin.learners.training import EpochReport, TrainingProgress
 
 __all__ = [
     "AROW",

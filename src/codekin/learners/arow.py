@@ -7,7 +7,7 @@ not influence each other, so the result is the same for any number of threads an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from codekin.coding import CodingMatrix, FloatArray, IntArray
-from codekin.learners.arow_state import BITS_PER_CACHE_LINE, AROWBits, Samples, pass_order
-from codekin.learners.arow_training import EpochReport, Passes, TrainingProgress, Watchers
+from codekin.learners.arow_state import BITS_PER_CACHE_LINE, AROWBits
 from codekin.learners.checkpoints import Checkpoints
 from codekin.learners.linear import CONSTANT_MARGIN, LinearBits, SparseLinearBits, Validation
+from codekin.learners.samples import Samples, pass_order
+from codekin.learners.training import Block, EpochReport, Passes, TrainingProgress, Watchers, checksum
 from codekin.memory import available_memory, in_units
 
 BYTES = np.dtype(np.float32).itemsize
@@ -143,16 +144,21 @@ class AROW:
         samples = self._samples(X, class_index, coding_matrix, sample_weight)
         signs = _constant_signs(coding_matrix[samples.present_classes])
         codewords = np.where(signs == 0, coding_matrix, 0).astype(np.int8) if signs.any() else coding_matrix
+
+        def learning(bits: AROWBits, block: Block, order: NDArray[np.int64]) -> Iterator[AROWBits]:
+            return bits.learning(samples, codewords[:, slice(*block)], order, r=self.r)
+
         passes = Passes(
             samples,
-            codewords,
+            codewords.shape[1],
             [int(seed) for seed in np.random.default_rng(rng).integers(2**63, size=self.n_epochs)],
             lambda n_bits: self._begun(samples.n_features, n_bits),
+            learning,
             self._order,
             self.patience,
             validation,
             Watchers(on_epoch, progress, checkpoints),
-            self._settings,
+            {**self._settings, "codewords_checksum": checksum(codewords)},
         )
         bits = passes.fit(self._column_blocks(samples.n_features, codewords.shape[1], validation))
         bits.bias[signs != 0] = CONSTANT_MARGIN * signs[signs != 0]
@@ -187,7 +193,7 @@ class AROW:
         n_features, n_bits = samples.n_features, coding_matrix.shape[1]
         self._column_blocks(n_features, n_bits, None, may_split=False)
         if isinstance(bits, LinearBits | SparseLinearBits):
-            begun = self._resumed(bits)
+            begun = self._begun(bits.n_features + self.fit_intercept, bits.n_bits).going_on_from(bits)
         else:
             begun = self._begun(n_features, n_bits) if bits is None else bits.copy()
         if begun.state.shape != (n_features, 3 if self.average else 2, n_bits) or begun.has_bias != self.fit_intercept:
@@ -196,7 +202,7 @@ class AROW:
                 f"fit_intercept={begun.has_bias} and average={begun.is_averaged}; they cannot go on with other ones."
             )
         seed = int(np.random.default_rng(rng).integers(2**63))
-        return begun.learned(samples, coding_matrix, self._order(samples.rows.n_rows, seed))
+        return begun.learned(samples, coding_matrix, self._order(samples.rows.n_rows, seed), r=self.r)
 
     @property
     def _settings(self) -> dict[str, Any]:
@@ -209,35 +215,20 @@ class AROW:
             n_features, n_bits, is_averaged=self.average, has_bias=self.fit_intercept, n_threads=self.n_threads
         )
 
-    def _resumed(self, bits: LinearBits | SparseLinearBits) -> AROWBits:
-        begun = self._begun(bits.n_features + self.fit_intercept, bits.n_bits)
-        weights = bits.weights if isinstance(bits, LinearBits) else bits.weights.toarray()
-        begun.state[: bits.n_features, 0] = weights
-        if self.fit_intercept:
-            begun.state[-1, 0] = bits.bias
-        return begun
-
     def _order(self, n_samples: int, seed: int) -> NDArray[np.int64]:
         return pass_order(n_samples, seed, oversample=self.oversample, is_shuffled=self.shuffle)
 
     def _samples(
         self, X: Any, class_index: IntArray, coding_matrix: CodingMatrix, sample_weight: FloatArray | None
     ) -> Samples:
-        n_samples, n_classes = X.shape[0], len(coding_matrix)
-        classes = np.asarray(class_index)
-        if classes.shape != (n_samples,):
-            raise ValueError(f"class_index must have one entry for each of the {n_samples} samples in X.")
-        if classes.size and not 0 <= classes.min() <= classes.max() < n_classes:
-            raise ValueError(
-                f"class_index must be between 0 and {n_classes - 1}, the rows of the coding matrix. "
-                f"Got values from {classes.min()} to {classes.max()}."
-            )
-        weights = np.ones(n_samples) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        if weights.shape != (n_samples,) or (weights < 0).any():
-            raise ValueError(f"sample_weight must have {n_samples} entries, one per sample, none of them negative.")
-        if self.class_weight is not None:
-            weights = weights * _class_weights(self.class_weight, classes, n_classes)[classes]
-        return Samples.of(X, classes, weights, r=self.r, has_bias=self.fit_intercept)
+        return Samples.of(
+            X,
+            class_index,
+            len(coding_matrix),
+            sample_weight=sample_weight,
+            class_weight=self.class_weight,
+            has_bias=self.fit_intercept,
+        )
 
     def _column_blocks(
         self, n_features: int, n_bits: int, validation: Validation | None, *, may_split: bool = True
@@ -271,19 +262,6 @@ def _constant_signs(codewords: CodingMatrix) -> CodingMatrix:
     """For each bit its sign if that is the same in all codewords that do not ignore it; otherwise 0."""
     has_positive, has_negative = (codewords > 0).any(axis=0), (codewords < 0).any(axis=0)
     return np.asarray(has_positive.astype(np.int8) - has_negative.astype(np.int8), dtype=np.int8)
-
-
-def _class_weights(class_weight: Any, classes: IntArray, n_classes: int) -> FloatArray:
-    if isinstance(class_weight, str):
-        counts = np.bincount(classes, minlength=n_classes)
-        return np.asarray(len(classes) / ((counts > 0).sum() * np.maximum(counts, 1)), dtype=np.float64)
-    weights = np.asarray(class_weight, dtype=np.float64)
-    if weights.shape != (n_classes,) or (weights < 0).any():
-        raise ValueError(
-            f"class_weight must have {n_classes} entries, one per class, none of them negative. "
-            f"Got shape {weights.shape}."
-        )
-    return weights
 
 
 def _check(name: str, is_valid: bool, rule: str, value: object) -> None:

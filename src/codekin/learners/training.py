@@ -1,22 +1,23 @@
-"""The passes of AROW: all columns together or some after the others, watched, stopped early, and resumed."""
+"""The passes of an online learner: all columns together or in turns, watched, stopped early, and resumed."""
 
 from __future__ import annotations
 
 import hashlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from codekin.coding import CodingMatrix
-from codekin.learners.arow_state import AROWBits, Samples, as_linear_bits
 from codekin.learners.checkpoints import Checkpoint, CheckpointError, Checkpoints
+from codekin.learners.learning import LearningBits, as_linear_bits
 from codekin.learners.linear import Float32Array, LinearBits, Validation
+from codekin.learners.samples import Samples
 
+Bits = TypeVar("Bits", bound=LearningBits)
 Block = tuple[int, int]
 """The first column of a block, and the one after its last."""
 
@@ -80,19 +81,21 @@ class Watchers:
 
 
 @dataclass(frozen=True, eq=False)
-class Passes:
+class Passes(Generic[Bits]):
     """What is passed over, how often and in which orders; everything is checked.
 
     Parameters
     ----------
     samples : Samples
         What to learn from.
-    codewords : array of shape (n_classes, n_bits)
-        What to learn: 0 where there is nothing to be learned.
+    n_bits : int
+        How many bits are learned.
     seeds : sequence of int
         One for each pass, so that every block of columns can have the same orders.
     begun : callable
         From a number of bits to predictors that have not learned anything yet.
+    learning : callable
+        From bits, the columns that they are and an order of the samples to the bits during one pass, now and then.
     order : callable
         From a number of samples and a seed to the order of a pass.
     patience : int
@@ -102,13 +105,14 @@ class Passes:
     watchers : Watchers
         Who is told.
     settings : mapping
-        What else tells this training from others, for checkpoints.
+        What tells this training from others beside its samples and seeds, for checkpoints.
     """
 
     samples: Samples
-    codewords: CodingMatrix
+    n_bits: int
     seeds: Sequence[int]
-    begun: Callable[[int], AROWBits]
+    begun: Callable[[int], Bits]
+    learning: Callable[[Bits, Block, NDArray[np.int64]], Iterator[Bits]]
     order: Callable[[int, int], NDArray[np.int64]]
     patience: int
     validation: Validation | None
@@ -140,17 +144,16 @@ class Passes:
         return self._at_once(saved) if len(blocks) == 1 else self._in_blocks(blocks, saved)
 
     def _pass_over(
-        self, block: int, blocks: Sequence[Block], n_epochs: int, bits: AROWBits | None = None, n_done: int = 0
-    ) -> Iterator[tuple[int, AROWBits, float]]:
+        self, block: int, blocks: Sequence[Block], n_epochs: int, bits: Bits | None = None, n_done: int = 0
+    ) -> Iterator[tuple[int, Bits, float]]:
         """Number, bits and seconds of each pass over a block of columns, after those that are done already."""
         first, last = blocks[block - 1]
-        codewords = np.ascontiguousarray(self.codewords[:, first:last])
         bits = self.begun(last - first) if bits is None else bits
         for epoch in range(n_done + 1, n_epochs + 1):
             begin = time.perf_counter()
             order = self.order(self.samples.rows.n_rows, self.seeds[epoch - 1])
             n_steps_before = bits.n_steps
-            for learned in bits.learning(self.samples, codewords, order):
+            for learned in self.learning(bits, (first, last), order):
                 bits = learned
                 if self.watchers.progress is not None:
                     n_steps = bits.n_steps - n_steps_before
@@ -165,9 +168,9 @@ class Passes:
 
     def _at_once(self, saved: Checkpoint | None) -> LinearBits:
         """Stops as soon as patience runs out."""
-        blocks = [(0, self.codewords.shape[1])]
+        blocks = [(0, self.n_bits)]
         stopping, n_done = _Stopping(self.patience), 0
-        begun: AROWBits | None = None
+        begun: Bits | None = None
         best: Float32Array | None = None
         if saved is not None:
             n_done, stopping = saved.progress["epoch"], _Stopping(self.patience, **saved.progress["stopping"])
@@ -197,7 +200,7 @@ class Passes:
 
     def _in_blocks(self, blocks: Sequence[Block], saved: Checkpoint | None) -> LinearBits:
         """The same result in less memory."""
-        n_bits = self.codewords.shape[1]
+        n_bits = self.n_bits
         weights = np.empty((self.samples.n_features, n_bits), dtype=np.float32)
         best_epoch = None if saved is None else saved.progress["best_epoch"]
         if best_epoch is None:
@@ -235,7 +238,7 @@ class Passes:
         finished: list[str] = []
         for block, (first, last) in enumerate(blocks, start=1):
             columns = slice(first, last)
-            begun: AROWBits | None = None
+            begun: Bits | None = None
             n_done = 0
             if saved is not None and saved.progress["block"] >= block:
                 is_finished = saved.progress["block"] > block
@@ -278,10 +281,9 @@ class Passes:
             "n_epochs": self.n_epochs,
             "n_samples": rows.n_rows,
             "n_features": self.samples.n_features,
-            "samples_checksum": _checksum(
-                rows.indptr, rows.indices, rows.values, self.samples.class_of_sample, self.samples.r_of_sample
+            "samples_checksum": checksum(
+                rows.indptr, rows.indices, rows.values, self.samples.class_of_sample, self.samples.weight_of_sample
             ),
-            "codewords_checksum": _checksum(self.codewords),
             "n_validation_samples": 0 if self.validation is None else int(self.validation.X.shape[0]),
             "seeds": list(self.seeds),
         }
@@ -289,7 +291,7 @@ class Passes:
     def _save(
         self,
         blocks: Sequence[Block],
-        bits: AROWBits,
+        bits: Bits,
         progress: dict[str, Any],
         arrays: dict[str, NDArray[Any]],
         keep: Sequence[str] = (),
@@ -308,11 +310,11 @@ class Passes:
             progress = {**progress, "blocks": [list(block) for block in blocks]}
             self.watchers.checkpoints.save(self._identity, progress, files, keep)
 
-    def _restored(self, saved: Checkpoint, state: NDArray[Any], block: Block) -> AROWBits:
+    def _restored(self, saved: Checkpoint, state: NDArray[Any], block: Block) -> Bits:
         begun = self.begun(0)
         if state.shape != (self.samples.n_features, begun.state.shape[1], block[1] - block[0]):
             raise CheckpointError(f"The checkpoint in {saved.folder} has a state of shape {state.shape}.")
-        return AROWBits(np.array(state), saved.progress["n_steps"], begun.has_bias, begun.n_threads)
+        return replace(begun, state=np.array(state), n_steps=saved.progress["n_steps"])
 
 
 @dataclass
@@ -360,7 +362,8 @@ def _saved_blocks(saved: Checkpoint, wanted: Sequence[Block]) -> Sequence[Block]
     return blocks
 
 
-def _checksum(*arrays: NDArray[Any]) -> str:
+def checksum(*arrays: NDArray[Any]) -> str:
+    """A few letters that change when anything in the arrays does."""
     digest = hashlib.blake2b(digest_size=16)
     for array in arrays:
         digest.update(np.ascontiguousarray(array).view(np.uint8).data)

@@ -1,0 +1,108 @@
+"""Training samples as online learners read them: checked, compressed, weighted, and in the order of a pass."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from codekin.coding import FloatArray, IntArray
+from codekin.learners.linear import SparseRows
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Training samples in the types of the kernels; with a bias, each has a further feature that is 1."""
+
+    rows: SparseRows
+    n_features: int
+    class_of_sample: NDArray[np.int64]
+    weight_of_sample: FloatArray
+
+    @classmethod
+    def of(
+        cls,
+        X: Any,
+        class_index: IntArray,
+        n_classes: int,
+        *,
+        sample_weight: FloatArray | None = None,
+        class_weight: Any = None,
+        has_bias: bool = False,
+    ) -> Samples:
+        """Check and compress the samples, and multiply their weights by those of their classes."""
+        n_samples = X.shape[0]
+        classes = np.asarray(class_index)
+        if classes.shape != (n_samples,):
+            raise ValueError(f"class_index must have one entry for each of the {n_samples} samples in X.")
+        if classes.size and not 0 <= classes.min() <= classes.max() < n_classes:
+            raise ValueError(
+                f"class_index must be between 0 and {n_classes - 1}, the rows of the coding matrix. "
+                f"Got values from {classes.min()} to {classes.max()}."
+            )
+        weights = np.ones(n_samples) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        if weights.shape != (n_samples,) or (weights < 0).any():
+            raise ValueError(f"sample_weight must have {n_samples} entries, one per sample, none of them negative.")
+        if class_weight is not None:
+            weights = weights * _class_weights(class_weight, classes, n_classes)[classes]
+        rows, n_features = _compressed(X, has_bias)
+        return cls(rows, n_features, np.asarray(classes, dtype=np.int64), weights)
+
+    @property
+    def present_classes(self) -> IntArray:
+        """The classes of the samples that have some influence."""
+        return np.unique(self.class_of_sample[self.weight_of_sample > 0])
+
+    @property
+    def mean_squared_norm(self) -> float:
+        """The mean of ``|x|**2`` over the samples that are not empty; 1 if all are."""
+        n_filled = int(np.count_nonzero(np.diff(self.rows.indptr)))
+        return float(np.square(self.rows.values, dtype=np.float64).sum()) / n_filled or 1.0 if n_filled else 1.0
+
+
+def pass_order(n_samples: int, seed: int, *, oversample: float = 1.0, is_shuffled: bool) -> NDArray[np.int64]:
+    """The samples in the order of one pass; from ``n_samples`` on, numbers stand for samples for positive bits only."""
+    rng = np.random.default_rng(seed)
+    n_whole = int(oversample)
+    n_more = round((oversample - n_whole) * n_samples)
+    once_more = n_samples + np.concatenate(
+        [np.tile(np.arange(n_samples), n_whole - 1), rng.choice(n_samples, size=n_more, replace=False)]
+    )
+    order = np.concatenate([np.arange(n_samples), once_more]).astype(np.int64)
+    return rng.permutation(order) if is_shuffled else order[np.argsort(order % n_samples, kind="stable")]
+
+
+def _compressed(X: Any, has_bias: bool) -> tuple[SparseRows, int]:
+    matrix = sparse.csr_array(X)
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    rows = SparseRows.of(matrix)
+    if not np.isfinite(rows.values).all():
+        raise ValueError("X contains NaN or infinity, or values beyond single precision.")
+    n_features = int(matrix.shape[1])
+    if not has_bias:
+        return rows, n_features
+    ends = rows.indptr[1:]
+    with_bias = SparseRows(
+        rows.indptr + np.arange(rows.n_rows + 1),
+        np.insert(rows.indices, ends, n_features),
+        np.insert(rows.values, ends, 1),
+    )
+    return with_bias, n_features + 1
+
+
+def _class_weights(class_weight: Any, classes: IntArray, n_classes: int) -> FloatArray:
+    if isinstance(class_weight, str):
+        counts = np.bincount(classes, minlength=n_classes)
+        return np.asarray(len(classes) / ((counts > 0).sum() * np.maximum(counts, 1)), dtype=np.float64)
+    weights = np.asarray(class_weight, dtype=np.float64)
+    if weights.shape != (n_classes,) or (weights < 0).any():
+        raise ValueError(
+            f"class_weight must have {n_classes} entries, one per class, none of them negative. "
+            f"Got shape {weights.shape}."
+        )
+    return weights
