@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from codekin.class_trees import ClassTree
 from codekin.coding import Codebook, CodingMatrix, FloatArray, IntArray, Margins
@@ -104,11 +105,29 @@ def expected_calibration_error(probabilities: FloatArray, class_index: IntArray,
     >>> expected_calibration_error(np.array([[0.8, 0.2], [0.8, 0.2]]), np.array([0, 1]))  # doctest: +ELLIPSIS
     0.3...
     """
-    confidence = probabilities.max(axis=1)
-    is_right = probabilities.argmax(axis=1) == class_index
+    return confidence_error(probabilities.max(axis=1), probabilities.argmax(axis=1) == class_index, n_bins=n_bins)
+
+
+def confidence_error(confidence: FloatArray, is_right: NDArray[np.bool_], *, n_bins: int = 15) -> float:
+    """The expected calibration error from the predicted classes alone, where there are too many others.
+
+    Parameters
+    ----------
+    confidence : array of shape (n_samples,)
+        The probability of the predicted class.
+    is_right : array of shape (n_samples,)
+        Whether it is the true one.
+    n_bins : int, default=15
+        Samples are grouped by confidence into bins of equal width.
+
+    Returns
+    -------
+    float
+        Between 0 (calibrated) and 1.
+    """
     bins = np.minimum((confidence * n_bins).astype(np.intp), n_bins - 1)
     gaps = np.bincount(bins, weights=confidence - is_right, minlength=n_bins)
-    return float(np.abs(gaps).sum() / len(class_index))
+    return float(np.abs(gaps).sum() / len(is_right))
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ import numpy as np
 from codekin.coding import Assignment, Codebook, CodingMatrix, FloatArray, IntArray, Margins
 from codekin.decoding import Decoder, MinimumLossDecoder, ShortestPathDecoder
 from codekin.decoding.losses import LossLike
-from codekin.learners import BitLearner, FittedBits, calibrate_bits
+from codekin.learners import BitLearner, FittedBits, JointLearner, calibrate_bits
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +98,7 @@ def fit_coded_model(
     *,
     codebook: Codebook,
     assignment: Assignment,
-    learner: BitLearner,
+    learner: BitLearner | JointLearner,
     loss: LossLike,
     calibrate: Literal["cv", "holdout"] | None = None,
     is_weighted: bool = False,
@@ -114,7 +114,8 @@ def fit_coded_model(
         The class of each sample, from 0.
     codebook : Codebook
     assignment : Assignment
-    learner : BitLearner
+    learner : BitLearner or JointLearner
+        Who learns the bits, each on its own or all of them together.
     loss : str or callable
         The decoding loss.
     calibrate : {"cv", "holdout"}, optional
@@ -128,13 +129,91 @@ def fit_coded_model(
     -------
     CodedModel
     """
-    matrix = codebook.coding_matrix(assignment)
     bits: FittedBits
     if calibrate is None:
-        bits = learner.fit_bits(X, class_index, matrix, sample_weight=sample_weight, rng=rng)
+        bits = learn_bits(learner, X, class_index, codebook, assignment, sample_weight=sample_weight, rng=rng)
+    elif isinstance(learner, JointLearner):
+        raise ValueError(
+            f"{type(learner).__name__} learns probabilities of the classes; calibrate={calibrate!r} is for bits that "
+            "are learned one by one. Use calibrate=None."
+        )
     else:
+        matrix = codebook.coding_matrix(assignment)
         bits = calibrate_bits(learner, X, class_index, matrix, method=calibrate, sample_weight=sample_weight, rng=rng)
     return CodedModel(codebook, assignment, bits, make_decoder(codebook, assignment, loss, is_weighted=is_weighted))
+
+
+def learn_bits(
+    learner: BitLearner | JointLearner,
+    X: Any,
+    class_index: IntArray,
+    codebook: Codebook,
+    assignment: Assignment,
+    *,
+    sample_weight: FloatArray | None = None,
+    rng: np.random.Generator,
+    **options: Any,
+) -> FittedBits:
+    """Learn the bits, one by one or together, whichever the learner does.
+
+    Parameters
+    ----------
+    learner : BitLearner or JointLearner
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+    class_index : array of shape (n_samples,)
+        The class of each sample, from 0.
+    codebook : Codebook
+    assignment : Assignment
+    sample_weight : array of shape (n_samples,), optional
+    rng : numpy.random.Generator
+    **options : dict
+        What else the learner takes: validation, checkpoints.
+
+    Returns
+    -------
+    FittedBits
+    """
+    if isinstance(learner, JointLearner):
+        return learner.fit_code(X, class_index, codebook, assignment, sample_weight=sample_weight, rng=rng, **options)
+    matrix = codebook.coding_matrix(assignment)
+    return learner.fit_bits(X, class_index, matrix, sample_weight=sample_weight, rng=rng, **options)
+
+
+def learn_bits_further(
+    learner: Any,
+    X: Any,
+    class_index: IntArray,
+    codebook: Codebook,
+    assignment: Assignment,
+    *,
+    bits: FittedBits | None,
+    sample_weight: FloatArray | None = None,
+    rng: np.random.Generator,
+) -> FittedBits:
+    """Learn from a further batch of samples.
+
+    Parameters
+    ----------
+    learner : BitLearner or JointLearner
+        One that has ``partial_fit_bits`` or ``partial_fit_code``.
+    X, class_index, codebook, assignment
+        As in :func:`learn_bits`.
+    bits : FittedBits or None
+        What an earlier call returned; None to begin.
+    sample_weight : array of shape (n_samples,), optional
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    FittedBits
+    """
+    is_joint = isinstance(learner, JointLearner)
+    learn = getattr(learner, "partial_fit_code" if is_joint else "partial_fit_bits", None)
+    if learn is None:
+        raise ValueError(f"The learner {type(learner).__name__} cannot learn batch by batch.")
+    code = (codebook, assignment) if is_joint else (codebook.coding_matrix(assignment),)
+    further: FittedBits = learn(bits, X, class_index, *code, sample_weight=sample_weight, rng=rng)
+    return further
 
 
 def make_decoder(

@@ -21,7 +21,7 @@ def contents(folder):
 
 def test_the_summary_says_what_was_made(topics, topics_model, succeed, tmp_path):
     text = succeed("train", topics / "train.svm", tmp_path / "model", "--taxonomy", topics / "taxonomy.txt")
-    assert text.startswith("32 classes, 21 bits: trellis codebook, ordered assignment\n")
+    assert text.startswith("32 classes, 21 bits: trellis codebook, ordered assignment, arow learner\n")
     assert "600 samples x 400 features in" in text
     assert contents(tmp_path / "model") == contents(topics_model)
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
@@ -43,9 +43,24 @@ def test_options_are_those_of_the_estimator(topics, succeed, tmp_path):
     )  # fmt: skip
     model = load_model(tmp_path / "model")
     assert (model.codebook_.trellis.width, model.loss_.name, model.assignment_.method) == (4, "hinge", "random")
-    learner = model.learner
+    learner = model.learner_
     assert (learner.r, learner.n_epochs, learner.fit_intercept, learner.average) == (0.5, 3, True, True)
     assert (learner.class_weight, model.random_state) == ("balanced", 7)
+
+
+def test_the_learner_is_chosen_by_width_by_name_or_by_validation(topics, succeed, tmp_path):
+    def trained(*options):
+        return json.loads(succeed("train", topics / "train.svm", tmp_path / "model", "--json", *options))["learner"]
+
+    assert [trained("--width", width) for width in (2, 4)] == ["arow", "softmax"]
+    assert trained("--learner", "softmax") == "softmax"
+    assert load_model(tmp_path / "model").loss_.name == "logistic"
+    summary = json.loads(
+        succeed("train", topics / "train.svm", tmp_path / "model", "--json", "--width", 4,
+                "--validation", topics / "test.svm")
+    )  # fmt: skip
+    assert summary["nll"] <= summary["nll_before"]
+    assert summary["learner"] == load_model(tmp_path / "model").report().learner
 
 
 @pytest.mark.parametrize(
@@ -103,10 +118,11 @@ def test_data_come_from_a_pipe_too(topics, topics_model, succeed, tmp_path):
     ("arguments", "message"),
     [
         (("--width", 1), "'--width': must be 'auto' or a whole number of at least 2. Got '1' instead"),
-        (("--loss", "hinges"), "'--loss': must be one of hinge, squared_hinge"),
+        (("--loss", "hinges"), "'--loss': must be one of auto, hinge, squared_hinge"),
         (("--max-model-bytes", "5XB"), "'--max-model-bytes'"),
         (("--max-model-bytes", "1"), "but the budget is 0"),
         (("--r", "-1"), "The 'r' parameter of AROW must be greater than 0. Got -1.0 instead"),
+        (("--learner", "softmax", "--r", "2"), "--r is an option of --learner arow. Got --learner softmax."),
         (("--assignment", "best"), "--assignment must be one of preserving, breaking, random"),
         (("--assignment", "none.json"), "none.json: there is no such file"),
         (("--taxonomy", "none.txt"), "none.txt: there is no such file"),
@@ -197,6 +213,26 @@ def test_a_resumed_training_ends_with_the_same_bytes(n_epochs, topics, topics_mo
     assert "going on from the checkpoint" in shown.err
     assert contents(tmp_path / "model") == contents(topics_model)
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+def test_a_resumed_training_of_several_learners_ends_with_the_same_bytes(topics, run, succeed, tmp_path, monkeypatch):
+    options = ("--width", 4, "--validation", topics / "test.svm", "--n-epochs", 3)
+    succeed("train", topics / "train.svm", tmp_path / "undisturbed", *options)
+    told, n_reports = training.Passes._report, 0
+
+    def report(self, epoch_report):
+        nonlocal n_reports
+        told(self, epoch_report)
+        n_reports += 1
+        if n_reports == 5:  # in the second pass of the second learner
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(training.Passes, "_report", report)
+    assert run("train", topics / "train.svm", tmp_path / "model", *options).code == 1
+    assert sorted(path.name for path in (tmp_path / "model.checkpoint").iterdir()) == ["arow", "softmax"]
+    assert run("train", topics / "train.svm", tmp_path / "model", *options, "--resume").code == 0
+    assert contents(tmp_path / "model") == contents(tmp_path / "undisturbed")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "undisturbed"]
 
 
 def test_an_interruption_before_the_first_epoch_leaves_nothing(topics, run, interrupted, tmp_path):

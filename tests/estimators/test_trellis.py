@@ -7,8 +7,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from codekin.class_trees import ClassTree
 from codekin.datasets import make_sparse_topics
 from codekin.estimators import TrellisClassifier
-from codekin.estimators.trellis import as_class_tree
-from codekin.learners import AROW
+from codekin.estimators.learner_choice import AutoLearner
+from codekin.estimators.taxonomies import as_class_tree
+from codekin.learners import AROW, Softmax
+from codekin.measures import expected_calibration_error
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +19,11 @@ def digits():
     return X / 16, y
 
 
-PRESETS = [TrellisClassifier(random_state=0), TrellisClassifier(3, assignment="random", loss="hinge", random_state=0)]
+PRESETS = [
+    TrellisClassifier(random_state=0),
+    TrellisClassifier(3, assignment="random", loss="hinge", random_state=0),
+    TrellisClassifier(learner="softmax", random_state=0),
+]
 
 
 # As with scikit-learn's own online learners: a sample shown once with weight 2 is not a sample shown twice.
@@ -31,6 +37,53 @@ EXPECTED_FAILURES = {
 @parametrize_with_checks(PRESETS, expected_failed_checks=lambda estimator: EXPECTED_FAILURES)
 def test_scikit_learns_estimator_checks(estimator, check):
     check(estimator)
+
+
+def test_auto_is_arow_at_width_two_and_softmax_above(digits):
+    X, y = digits
+    choices = {width: TrellisClassifier(width, random_state=0).fit(X[:300], y[:300]) for width in (2, 3)}
+    assert isinstance(choices[2].learner_, AROW)
+    assert isinstance(choices[3].learner_, Softmax)
+    assert [choices[width].loss_.name for width in (2, 3)] == ["exponential", "logistic"]
+    by_name = TrellisClassifier(3, learner="softmax", random_state=0).fit(X[:300], y[:300])
+    np.testing.assert_array_equal(choices[3].bit_margins(X), by_name.bit_margins(X))
+    assert "softmax learner" in str(by_name.report())
+
+
+def test_validation_may_prefer_arow_above_width_two(digits):
+    X, y = digits
+    held_out = X[600:1000], y[600:1000]
+    for hampered, preferred in (({"n_epochs": 1, "step": 1e-4}, AROW), ({}, Softmax)):
+        auto = AutoLearner(AROW(n_epochs=3) if hampered else AROW(r=1e6), Softmax(**hampered))
+        classifier = TrellisClassifier(4, learner=auto, random_state=0).fit(X[:600], y[:600], validation=held_out)
+        assert isinstance(classifier.learner_, preferred)
+        assert classifier.score(*held_out) > 0.8
+
+
+def test_probabilities_of_softmax_are_those_it_was_trained_for(digits):
+    X, y = digits
+    classifier = TrellisClassifier(4, learner=Softmax(n_epochs=20), random_state=0).fit(X[:900], y[:900])
+    scores = classifier.bit_margins(X[900:]) @ classifier.codebook_.coding_matrix(classifier.assignment_).T / 2
+    shares = np.exp(scores - scores.max(axis=1, keepdims=True))
+    np.testing.assert_allclose(
+        classifier.predict_proba(X[900:]), shares / shares.sum(axis=1, keepdims=True), rtol=1e-4, atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("learner", ["arow", "softmax"])
+def test_the_report_says_what_the_temperature_was_worth(digits, learner):
+    X, y = digits
+    held_out = X[500:900], y[500:900]
+    classifier = TrellisClassifier(3, learner=learner, random_state=0).fit(X[:500], y[:500], validation=held_out)
+    report, shares = classifier.report(), classifier.predict_proba(held_out[0])
+    own = np.arange(400), held_out[1]
+    assert report.nll == pytest.approx(-np.log(shares[own]).mean(), abs=1e-9)
+    assert report.ece == pytest.approx(expected_calibration_error(shares, held_out[1]), abs=1e-9)
+    classifier.temperature_ = 1.0
+    shares = classifier.predict_proba(held_out[0])
+    assert report.nll_before == pytest.approx(-np.log(shares[own]).mean(), abs=1e-9)
+    assert report.ece_before == pytest.approx(expected_calibration_error(shares, held_out[1]), abs=1e-9)
+    assert report.nll <= report.nll_before
 
 
 def test_wider_trellises_learn_digits_better(digits):

@@ -7,7 +7,8 @@ import pytest
 from scipy import sparse
 
 from codekin.codebooks import trellis_codebook
-from codekin.learners import AROW, CheckpointError, Checkpoints, Validation, arow_state
+from codekin.coding import Assignment
+from codekin.learners import AROW, CheckpointError, Checkpoints, Softmax, Validation, arow_state, softmax_state
 
 N_CLASSES, N_FEATURES = 6, 20
 CODING_MATRIX = trellis_codebook(N_CLASSES, 2).matrix
@@ -24,7 +25,8 @@ def samples():
 @pytest.fixture(autouse=True)
 def small_steps(monkeypatch):
     """Two or three reports in each pass."""
-    monkeypatch.setattr(arow_state, "UPDATES_AT_ONCE", 25 * 8 * CODING_MATRIX.shape[1])
+    for module in (arow_state, softmax_state):
+        monkeypatch.setattr(module, "UPDATES_AT_ONCE", 25 * 8 * CODING_MATRIX.shape[1])
 
 
 class Interruptions:
@@ -49,6 +51,43 @@ def limited(learner, n_columns, validation):
     n_features = N_FEATURES + learner.fit_intercept
     kept = n_features * CODING_MATRIX.shape[1] + (0 if validation is None else 4 * 10 * CODING_MATRIX.shape[1])
     return 4 * (kept + n_features * n_columns * (3 if learner.average else 2))
+
+
+@pytest.mark.parametrize("scores", [None, "rising", "falling"])
+@pytest.mark.parametrize("period", [4, 7])
+def test_interrupted_again_and_again_softmax_ends_the_same(samples, tmp_path, scores, period):
+    X, class_index = samples
+    codebook, assignment = trellis_codebook(N_CLASSES, 2), Assignment.identity(N_CLASSES)
+    validation = None if scores is None else Validation(X[:10], scores_of(scores))
+    learner = Softmax(n_epochs=4, fit_intercept=True)
+    undisturbed = learner.fit_code(X, class_index, codebook, assignment, rng=1, validation=validation)
+    watched = {
+        "validation": validation,
+        "progress": Interruptions(period),
+        "checkpoints": Checkpoints(tmp_path / "here", resume=True),
+    }
+    for _ in range(50):
+        try:
+            resumed = learner.fit_code(X, class_index, codebook, assignment, rng=1, **watched)
+            break
+        except KeyboardInterrupt:
+            continue
+    assert watched["progress"].n_calls > period
+    np.testing.assert_array_equal(resumed.weights, undisturbed.weights)
+    np.testing.assert_array_equal(resumed.bias, undisturbed.bias)
+    with pytest.raises(CheckpointError, match="its learner is .*softmax.*, not .*arow"):
+        AROW(n_epochs=4).fit_bits(X, class_index, CODING_MATRIX, rng=1, checkpoints=watched["checkpoints"])
+
+
+def test_parts_of_a_training_are_found_and_cleared_with_it(tmp_path):
+    whole = Checkpoints(tmp_path / "here", resume=True)
+    assert not whole.exists
+    whole.part("softmax").save({"seed": 1}, {"epoch": 2}, {"state": {"weights": np.ones(3)}})
+    assert whole.exists
+    assert whole.found({"seed": 1}) is None
+    assert whole.part("softmax").found({"seed": 1}).progress == {"epoch": 2}
+    whole.clear()
+    assert not (tmp_path / "here").exists()
 
 
 @pytest.mark.parametrize("options", [{}, {"average": True, "fit_intercept": True}])

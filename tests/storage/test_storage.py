@@ -17,7 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from codekin.datasets import TextVectorizer
 from codekin.estimators import ECOCClassifier, TrellisClassifier
-from codekin.learners import AROW
+from codekin.learners import AROW, Softmax
 from codekin.storage import ModelFolderError, ModelInput, load_input, load_model, save_model
 
 
@@ -79,7 +79,9 @@ def test_labels_come_back_as_they_were(labels, digits, tmp_path):
     assert again.classes_.dtype == classifier.classes_.dtype
 
 
-@pytest.mark.parametrize("learner", ["arow", AROW(fit_intercept=True, average=True)])
+@pytest.mark.parametrize(
+    "learner", ["auto", "arow", "softmax", AROW(fit_intercept=True, average=True), Softmax(fit_intercept=True)]
+)
 def test_a_round_trip_of_a_trellis_is_exact(learner, digits, tmp_path):
     X, y = digits
     classifier = TrellisClassifier(3, learner=learner, random_state=0)
@@ -89,9 +91,11 @@ def test_a_round_trip_of_a_trellis_is_exact(learner, digits, tmp_path):
     np.testing.assert_array_equal(again.top_k_proba(X, 3)[1], classifier.top_k_proba(X, 3)[1])
     assert again.codebook_.trellis == classifier.codebook_.trellis
     assert not (tmp_path / "model" / "learners.skops").exists()
-    if learner != "arow":
+    assert type(again.learner_) is type(classifier.learner_)
+    if not isinstance(learner, str):
         assert again.learner.fit_intercept
-        return
+    else:
+        assert again.learner == learner
     assert again.partial_fit(X, y).score(X, y) > 0.5
 
 

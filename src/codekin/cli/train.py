@@ -1,4 +1,4 @@
-"""``codekin train``: samples from a file, a trellis, AROW, a model in a folder; interrupted, it can go on."""
+"""``codekin train``: samples from a file, a trellis, a learner, a model in a folder; interrupted, it can go on."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ from codekin.datasets import (
 )
 from codekin.decoding import LOSSES
 from codekin.estimators import TrellisClassifier
-from codekin.estimators.trellis import LEARNERS
-from codekin.learners import Checkpoints, EpochReport, TrainingProgress
+from codekin.estimators.learner_choice import LEARNERS, AutoLearner
+from codekin.learners import AROW, Checkpoints, EpochReport, Softmax, TrainingProgress
 from codekin.memory import in_units
 from codekin.storage import (
     ModelInput,
@@ -87,24 +87,39 @@ AssignmentChoice = Annotated[
 LossName = Annotated[
     str,
     typer.Option(
-        parser=one_of(LOSSES), metavar="NAME", rich_help_panel=CODE, help=f"The decoding loss: {', '.join(LOSSES)}."
+        parser=one_of(("auto", *LOSSES)),
+        metavar="NAME",
+        rich_help_panel=CODE,
+        help=f"The decoding loss: {', '.join(LOSSES)}; auto is exponential for arow and logistic for softmax.",
     ),
 ]
 LearnerName = Annotated[
     str,
     typer.Option(
-        parser=one_of(LEARNERS), metavar="NAME", rich_help_panel=LEARNING, help=f"Who learns: {', '.join(LEARNERS)}."
+        parser=one_of(("auto", *LEARNERS)),
+        metavar="NAME",
+        rich_help_panel=LEARNING,
+        help=f"Who learns: {', '.join(LEARNERS)}; auto is arow at width 2, softmax above unless validation says not.",
     ),
 ]
 NEpochs = Annotated[int, typer.Option(min=1, rich_help_panel=LEARNING, help="How many passes over the samples.")]
 Regularisation = Annotated[
-    float, typer.Option("--r", rich_help_panel=LEARNING, help="Regularisation: the larger, the smaller the steps.")
+    float | None,
+    typer.Option(
+        "--r",
+        show_default="1.0",
+        rich_help_panel=LEARNING,
+        help="Regularisation of arow: the larger, the smaller the steps. Chooses arow.",
+    ),
 ]
 FitIntercept = Annotated[
     bool, typer.Option("--fit-intercept", rich_help_panel=LEARNING, help="Learn a bias for each bit.")
 ]
 Average = Annotated[
-    bool, typer.Option("--average", rich_help_panel=LEARNING, help="Keep the average of the weights over all steps.")
+    bool,
+    typer.Option(
+        "--average", rich_help_panel=LEARNING, help="Keep the average of arow's weights over all steps. Chooses arow."
+    ),
 ]
 ClassWeight = Annotated[
     str | None,
@@ -201,10 +216,10 @@ def train(
     n_bits: NBits = None,
     max_model_bytes: MaxModelBytes = None,
     assignment: AssignmentChoice = "preserving",
-    loss: LossName = "exponential",
-    learner: LearnerName = "arow",
+    loss: LossName = "auto",
+    learner: LearnerName = "auto",
     n_epochs: NEpochs = 5,
-    r: Regularisation = 1.0,
+    r: Regularisation = None,
     fit_intercept: FitIntercept = False,
     average: Average = False,
     class_weight: ClassWeight = None,
@@ -243,14 +258,16 @@ def train(
         width or ("auto" if has_budget else 2),
         n_bits=n_bits,
         max_model_bytes=max_model_bytes,
-        learner=LEARNERS[learner](
-            r=r,
-            n_epochs=n_epochs,
-            fit_intercept=fit_intercept,
-            average=average,
-            class_weight=class_weight,
-            patience=patience,
-            max_memory=max_memory,
+        learner=_learner(
+            learner,
+            {"r": r, "average": average or None},
+            {
+                "n_epochs": n_epochs,
+                "fit_intercept": fit_intercept,
+                "class_weight": class_weight,
+                "patience": patience,
+                "max_memory": max_memory,
+            },
         ),
         loss=loss,
         prune=prune,
@@ -283,6 +300,17 @@ def train(
     summary = _summary(classifier, model, samples, watcher)
     summary["seconds"] = time.perf_counter() - started
     typer.echo(json.dumps(summary) if as_json else _text(classifier, summary))
+
+
+def _learner(name: str, of_arow: dict[str, Any], settings: dict[str, Any]) -> AROW | Softmax | AutoLearner:
+    """The learner of this name; options that only AROW has choose it."""
+    given = {option: value for option, value in of_arow.items() if value is not None}
+    if given and name == "softmax":
+        raise ValueError(f"--{next(iter(given))} is an option of --learner arow. Got --learner softmax.")
+    arow, softmax = AROW(**given, **settings), Softmax(**settings)
+    if name == "auto":
+        return arow if given else AutoLearner(arow, softmax)
+    return arow if name == "arow" else softmax
 
 
 # ----- reading ------------------------------------------------------------------------------------------------------
@@ -375,16 +403,18 @@ class _Watcher:
 
     def __init__(self, task: Task) -> None:
         self.task = task
-        self.n_done_before = 0  # by an interrupted training that goes on
+        self.n_done = self.n_done_before = 0  # before: by an interrupted training that goes on
         self.reports: list[EpochReport] = []
         self.score = ""
 
     def progress(self, now: TrainingProgress) -> None:
         n_passes = (now.block - 1) * now.n_epochs + now.epoch - 1
         done = n_passes * now.n_steps_in_all + now.n_steps
-        if not self.reports and self.n_done_before == 0:
+        # A bar for each of the learners that validation is to choose from.
+        if (not self.reports and self.n_done_before == 0) or done < self.n_done:
             self.task.started = time.perf_counter()
             self.n_done_before = done - now.n_steps
+        self.n_done = done
         turn = f", part {now.block} of {now.n_blocks} of the bits" if now.n_blocks > 1 else ""
         self.task.update(
             done,

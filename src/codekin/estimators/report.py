@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from math import nan
 from typing import Any, Self
 
 import numpy as np
@@ -48,6 +49,13 @@ class FitReport:
     standard_deviations_below_random : float
         How far that score lies below the mean over all assignments, in their standard deviations; NaN where all
         assignments have the same score.
+    learner : str, default=""
+        Who learned the bits, where there was a choice.
+    nll_before, nll : float
+        The mean negative log-likelihood of the validation samples' classes, at temperature 1 and at the one that they
+        chose; NaN without validation.
+    ece_before, ece : float
+        The expected calibration errors, likewise.
     """
 
     n_classes: int
@@ -62,6 +70,11 @@ class FitReport:
     training_error: float
     class_codeword_score: float
     standard_deviations_below_random: float
+    learner: str = ""
+    nll_before: float = nan
+    nll: float = nan
+    ece_before: float = nan
+    ece: float = nan
 
     def as_dict(self) -> dict[str, Any]:
         """All fields, with plain Python types, as JSON wants them; None for what is not finite."""
@@ -87,9 +100,15 @@ class FitReport:
             else f"{abs(spread):.1f} standard deviations {'below' if spread >= 0 else 'above'} a random assignment's"
         )
         score = f"  class-codeword score           {self.class_codeword_score:.4f}, {place}"
+        likelihood = (
+            f"  validation NLL and ECE         {self.nll:.4f} and {self.ece:.4f} "
+            f"(at temperature 1: {self.nll_before:.4f} and {self.ece_before:.4f})"
+        )
+        learner = f", {self.learner} learner" if self.learner else ""
         return "\n".join(
             [
-                f"{self.n_classes} classes, {self.n_bits} bits: {self.codebook} codebook, {self.assignment} assignment",
+                f"{self.n_classes} classes, {self.n_bits} bits: {self.codebook} codebook, {self.assignment} assignment"
+                + learner,
                 f"  minimum distance rho           {self.min_distance:g}",
                 f"  average binary loss epsilon    {self.average_binary_loss:.4f} ({self.loss} loss)",
                 "  hardest bits                   " + ", ".join(f"{j} ({self.bit_losses[j]:.3f})" for j in hardest),
@@ -98,6 +117,7 @@ class FitReport:
                 f"  training error                 {self.training_error:.4f}",
             ]
             + ([] if np.isnan(self.class_codeword_score) else [score])
+            + ([] if np.isnan(self.nll) else [likelihood])
         )
 
 

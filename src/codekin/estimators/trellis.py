@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import minimize_scalar
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from codekin.class_trees import ClassTree
 from codekin.codebooks import trellis_codebook
 from codekin.coding import FloatArray, IntArray, Margins
-from codekin.decoding import ShortestPathDecoder, get_loss
+from codekin.decoding import Decoder, ShortestPathDecoder
 from codekin.estimators.choices import Classes, choose_assignment
 from codekin.estimators.coded import CodedClassifier, checked_weights
-from codekin.learners import AROW, BitLearner, Checkpoints, EpochReport, TrainingProgress, Validation
-from codekin.model import CodedModel, make_decoder
+from codekin.estimators.learner_choice import candidate_learners, decoding_loss, learner_name
+from codekin.estimators.taxonomies import as_class_tree
+from codekin.estimators.temperature import Temperature, fit_temperature
+from codekin.learners import BitLearner, Checkpoints, EpochReport, JointLearner, TrainingProgress, Validation
+from codekin.model import CodedModel, learn_bits, learn_bits_further, make_decoder
 
-MAX_TEMPERATURE = 100.0
 MAX_CLUSTERED_CLASSES = 15_000
 """A class tree of more classes than this is learned by halving the set of classes instead of joining pairs."""
-LEARNERS = {"arow": AROW}
-"""Name -> learner with its default settings."""
 
 
 class TrellisClassifier(CodedClassifier):
@@ -51,10 +50,13 @@ class TrellisClassifier(CodedClassifier):
     assignment : str, Assignment, array or callable, default="preserving"
         "preserving" gives the paths in their order to the classes in the tree's depth-first order; "random",
         "breaking", the name of a search from ``codekin.assignments.ASSIGNMENTS``, or for each class its path.
-    learner : "arow" or BitLearner, default="arow"
-        Who learns the bits: the name stands for ``AROW()``.
-    loss : str or callable, default="exponential"
-        The decoding loss, a function of ``z = bit * margin``.
+    learner : "auto", "arow", "softmax", BitLearner or JointLearner, default="auto"
+        Who learns the bits: ``AROW()`` each on its own, ``Softmax()`` all of them together, so that the true path wins
+        among all paths. "auto" is AROW at width 2 and softmax above, where it is better by one or two points; with
+        validation samples it also trains AROW there, for half as much time again, and keeps the better one.
+    loss : str or callable, default="auto"
+        The decoding loss, a function of ``z = bit * margin``. "auto" is the logistic loss for softmax, whose
+        probabilities it makes exact, and the exponential loss otherwise.
     prune : float, default=None
         Drop as many small weights as cost at most this much accuracy on the validation samples of :meth:`fit`: 0.001
         is a tenth of a point. None keeps all weights.
@@ -73,6 +75,8 @@ class TrellisClassifier(CodedClassifier):
         What the search for it found; None if the assignment was given.
     class_distances_ : ClassDistances or None
         Path lengths in the class tree; None if there is no taxonomy and the assignment did not need to learn one.
+    learner_ : BitLearner or JointLearner
+        Who learned the bits.
     loss_ : Loss
         The decoding loss.
     temperature_ : float
@@ -97,6 +101,7 @@ class TrellisClassifier(CodedClassifier):
     True
     """
 
+    learner_: BitLearner | JointLearner
     temperature_: float
 
     _parameter_constraints: dict[str, Any] = {  # noqa: RUF012  (scikit-learn's convention)
@@ -119,8 +124,8 @@ class TrellisClassifier(CodedClassifier):
         max_model_bytes: int | None = None,
         taxonomy: Any = None,
         assignment: Any = "preserving",
-        learner: Any = "arow",
-        loss: Any = "exponential",
+        learner: Any = "auto",
+        loss: Any = "auto",
         prune: float | None = None,
         random_state: Any = None,
     ) -> None:
@@ -176,24 +181,14 @@ class TrellisClassifier(CodedClassifier):
         self.classes_, class_index = np.unique(y, return_inverse=True)
         weights = checked_weights(sample_weight, X)
         self._choose_parts(X, class_index, weights)
-        learner = self._learner()
-        decoder = make_decoder(self.codebook_, self.assignment_, self.loss_)
         held_out = None if validation is None else self._held_out(*validation)
-        watchers = {"on_epoch": on_epoch, "progress": progress, "checkpoints": checkpoints}
-        # Only what is there: a learner of one's own need not know them all.
-        options: dict[str, Any] = {name: value for name, value in watchers.items() if value is not None}
+        options = {"on_epoch": on_epoch, "progress": progress, "checkpoints": checkpoints, "sample_weight": weights}
+        self._learn(X, class_index, held_out, options)
+        temperature = Temperature()
         if held_out is not None:
-            X_held, y_held = held_out
-            options["validation"] = Validation(
-                X_held, lambda margins: float((decoder.decode(margins) == y_held).mean())
-            )
-        matrix = self.codebook_.coding_matrix(self.assignment_)
-        bits: Any = learner.fit_bits(X, class_index, matrix, sample_weight=weights, rng=self._rng, **options)
-        if self.prune is not None:
-            bits = bits.pruned(options["validation"], max_loss=self.prune)
-        self.model_ = CodedModel(self.codebook_, self.assignment_, bits, decoder)
-        self.temperature_ = 1.0 if held_out is None else self._best_temperature(*held_out)
-        self._measure(X, class_index)
+            scores = self._edge_scores(self.model_.margins(held_out[0]))
+            temperature = fit_temperature(self._decoder, scores, held_out[1])
+        self._set_temperature(temperature, X, class_index)
         return self
 
     def partial_fit(
@@ -224,21 +219,20 @@ class TrellisClassifier(CodedClassifier):
         weights = checked_weights(sample_weight, X)
         if is_first:
             self._choose_parts(X, class_index, weights)
-        learner = self._learner()
-        if not hasattr(learner, "partial_fit_bits"):
-            raise ValueError(f"The learner {type(learner).__name__} cannot learn batch by batch.")
-        bits = learner.partial_fit_bits(
-            None if is_first else self.model_.bits,
+            self._set_learner_by_width()
+        bits = learn_bits_further(
+            self.learner_,
             X,
             class_index,
-            self.codebook_.coding_matrix(self.assignment_),
+            self.codebook_,
+            self.assignment_,
+            bits=None if is_first else self.model_.bits,
             sample_weight=weights,
             rng=self._rng,
         )
         decoder = make_decoder(self.codebook_, self.assignment_, self.loss_)
         self.model_ = CodedModel(self.codebook_, self.assignment_, bits, decoder)
-        self.temperature_ = 1.0
-        self._measure(X, class_index)
+        self._set_temperature(Temperature(), X, class_index)
         return self
 
     def top_k_proba(self, X: Any, k: int) -> tuple[NDArray[Any], FloatArray]:
@@ -287,16 +281,6 @@ class TrellisClassifier(CodedClassifier):
     def _decoder(self) -> ShortestPathDecoder:
         return cast("ShortestPathDecoder", self.model_.decoder)
 
-    def _learner(self) -> BitLearner | Any:
-        if not isinstance(self.learner, str):
-            return self.learner
-        if self.learner not in LEARNERS:
-            raise ValueError(
-                f"The 'learner' parameter must be one of {sorted(LEARNERS)} or a BitLearner. "
-                f"Got {self.learner!r} instead."
-            )
-        return LEARNERS[self.learner]()
-
     def _validated_samples(self, X: Any) -> Any:
         return validate_data(self, X, accept_sparse="csr", dtype=[np.float32, np.float64], reset=False)
 
@@ -322,7 +306,45 @@ class TrellisClassifier(CodedClassifier):
         self.assignment_, self.assignment_result_ = choose_assignment(policy, self.codebook_, classes, rng_assignment)
         # A tree that no choice needed is not learned only to be measured against.
         self.class_distances_ = classes.distances if tree is not None or "distances" in classes.__dict__ else None
-        self.loss_ = get_loss(self.loss)
+
+    def _set_learner_by_width(self) -> None:
+        width = cast("Any", self.codebook_.trellis).width
+        self.learner_ = candidate_learners(self.learner, width, has_validation=False)[0]
+        self.loss_ = decoding_loss(self.loss, self.learner_)
+
+    def _learn(
+        self, X: Any, class_index: IntArray, held_out: tuple[Any, IntArray] | None, options: Mapping[str, Any]
+    ) -> None:
+        """Set learner, loss and model: those of the candidate with the best validation score."""
+        width = cast("Any", self.codebook_.trellis).width
+        candidates = candidate_learners(self.learner, width, has_validation=held_out is not None)
+        # Only what is there: a learner of one's own need not know them all.
+        given = {name: value for name, value in options.items() if value is not None}
+        validation: Validation | None = None
+        best = -np.inf
+        # The first candidate learns as it would alone.
+        for learner, rng in zip(candidates, [self._rng, *self._rng.spawn(len(candidates) - 1)], strict=True):
+            loss = decoding_loss(self.loss, learner)
+            decoder = make_decoder(self.codebook_, self.assignment_, loss)
+            if held_out is not None:
+                validation = given["validation"] = _accuracy_on(*held_out, decoder)
+            if "checkpoints" in given and len(candidates) > 1:
+                given["checkpoints"] = options["checkpoints"].part(learner_name(learner))
+            bits: Any = learn_bits(learner, X, class_index, self.codebook_, self.assignment_, rng=rng, **given)
+            score = 0.0
+            if validation is not None and len(candidates) > 1:
+                score = validation.score(bits.margins(validation.X))
+            if score > best:
+                if validation is not None and self.prune is not None:
+                    bits = bits.pruned(validation, max_loss=self.prune)
+                best, self.learner_, self.loss_ = score, learner, loss
+                self.model_ = CodedModel(self.codebook_, self.assignment_, bits, decoder)
+
+    def _set_temperature(self, temperature: Temperature, X: Any, class_index: IntArray) -> None:
+        """Set the temperature and the report, which speaks of it."""
+        self.temperature_ = temperature.value
+        self._measure(X, class_index)
+        self._report = replace(self._report, learner=learner_name(self.learner_), **temperature.measures)
 
     def _edge_scores(self, margins: Margins) -> FloatArray:
         """What an edge adds to minus the loss of a path, up to a constant: ``L(-f) - L(f)``."""
@@ -333,56 +355,6 @@ class TrellisClassifier(CodedClassifier):
         paths = self._decoder.path_scores(scores, classes)
         return np.asarray(paths - self._decoder.log_partition(scores)[:, None], dtype=np.float64)
 
-    def _best_temperature(self, X: Any, class_index: IntArray) -> float:
-        """The temperature under which the held-out classes are most likely."""
-        known = np.flatnonzero(class_index >= 0)
-        if len(known) == 0:
-            return 1.0
-        scores = self._edge_scores(self.model_.margins(X[known]))
-        of_class = self._decoder.path_scores(scores, class_index[known][:, None])[:, 0]
 
-        def negative_log_likelihood(log_temperature: float) -> float:
-            temperature = np.exp(log_temperature)
-            return float((self._decoder.log_partition(scores / temperature) - of_class / temperature).sum())
-
-        limit = float(np.log(MAX_TEMPERATURE))
-        best = minimize_scalar(negative_log_likelihood, bounds=(-limit, limit), method="bounded")
-        return float(np.exp(best.x))
-
-
-def as_class_tree(taxonomy: Any, labels: NDArray[Any]) -> ClassTree:
-    """The class tree whose class ``k`` is ``labels[k]``, from whatever can stand for a tree.
-
-    Parameters
-    ----------
-    taxonomy : ClassTree, list of (parent, child) pairs, nested dict or networkx graph
-        Names of leaves are compared with the labels as text, so that 7 and "7" are the same. If they do not agree, the
-        labels 0, 1, ... are the numbers of the classes of a ClassTree.
-    labels : ndarray of shape (n_classes,)
-
-    Returns
-    -------
-    ClassTree
-    """
-    names = [str(label) for label in labels.tolist()]
-    if isinstance(taxonomy, ClassTree):
-        return _tree_of_labels(taxonomy, names)
-    if isinstance(taxonomy, Mapping):
-        return _tree_of_labels(ClassTree.from_nested(taxonomy), names)
-    if hasattr(taxonomy, "edges"):
-        taxonomy = list(taxonomy.edges)
-    return ClassTree.from_edges([(str(parent), str(child)) for parent, child in taxonomy], classes=names)
-
-
-def _tree_of_labels(tree: ClassTree, names: list[str]) -> ClassTree:
-    leaves = None if tree.class_labels is None else [str(label) for label in tree.class_labels]
-    place = {leaf: k for k, leaf in enumerate(leaves or [])}
-    missing = [name for name in names if name not in place]
-    if not missing:
-        return tree if leaves == names else tree.restricted_to(np.array([place[name] for name in names], dtype=np.intp))
-    if names == [str(k) for k in range(tree.n_classes)]:
-        return tree
-    raise ValueError(
-        f"The taxonomy of {tree.n_classes} classes has no leaf for {len(missing)} of the {len(names)} labels, "
-        f"{missing[0]!r} among them."
-    )
+def _accuracy_on(X: Any, class_index: IntArray, decoder: Decoder) -> Validation:
+    return Validation(X, lambda margins: float((decoder.decode(margins) == class_index).mean()))

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from codekin.coding import CodingMatrix, FloatArray, IntArray, Margins
+from codekin.coding import Assignment, Codebook, CodingMatrix, FloatArray, IntArray, Margins
 from codekin.learners.arow import AROW
 from codekin.learners.arow_state import AROWBits
 from codekin.learners.calibration import CalibratedBits, calibrate_bits
 from codekin.learners.checkpoints import CheckpointError, Checkpoints
 from codekin.learners.independent import EstimatorBits, IndependentBits
 from codekin.learners.linear import LinearBits, SparseLinearBits, Validation
+from codekin.learners.softmax import Softmax
+from codekin.learners.softmax_state import SoftmaxBits
 from codekin.learners.training import EpochReport, TrainingProgress
 
 __all__ = [
@@ -26,7 +28,10 @@ __all__ = [
     "EstimatorBits",
     "FittedBits",
     "IndependentBits",
+    "JointLearner",
     "LinearBits",
+    "Softmax",
+    "SoftmaxBits",
     "SparseLinearBits",
     "TrainingProgress",
     "Validation",
@@ -58,3 +63,20 @@ class BitLearner(Protocol):
         rng: np.random.Generator,
     ) -> FittedBits:
         """Learn every column of the coding matrix; samples whose bit is zero are left out of that bit."""
+
+
+@runtime_checkable
+class JointLearner(Protocol):
+    """Learns all bits together and so needs to know the code itself; else like a :class:`BitLearner`."""
+
+    def fit_code(
+        self,
+        X: Any,
+        class_index: IntArray,
+        codebook: Codebook,
+        assignment: Assignment,
+        *,
+        sample_weight: FloatArray | None = None,
+        rng: np.random.Generator,
+    ) -> FittedBits:
+        """Learn all bits of the codebook under the assignment."""

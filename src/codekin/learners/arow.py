@@ -208,7 +208,7 @@ class AROW:
     def _settings(self) -> dict[str, Any]:
         """What the result depends on, beside the number of passes and the samples with their weights."""
         names = ("r", "shuffle", "fit_intercept", "average", "oversample", "patience")
-        return {name: getattr(self, name) for name in names}
+        return {"learner": "arow", **{name: getattr(self, name) for name in names}}
 
     def _begun(self, n_features: int, n_bits: int) -> AROWBits:
         return AROWBits.begun(

@@ -63,8 +63,22 @@ class Checkpoints:
 
     @property
     def exists(self) -> bool:
-        """Whether there is a checkpoint."""
-        return (self.folder / DESCRIPTION).is_file()
+        """Whether there is a checkpoint, of the training or of a part of it."""
+        return (self.folder / DESCRIPTION).is_file() or bool(self._parts())
+
+    def part(self, name: str) -> Checkpoints:
+        """The checkpoints of one of several trainings that belong together, in a folder of this one.
+
+        Parameters
+        ----------
+        name : str
+            The name of the part.
+
+        Returns
+        -------
+        Checkpoints
+        """
+        return Checkpoints(self.folder / name, self.resume)
 
     def save(
         self,
@@ -122,7 +136,7 @@ class Checkpoints:
         -------
         Checkpoint or None
         """
-        if not (self.resume and self.exists):
+        if not (self.resume and (self.folder / DESCRIPTION).is_file()):
             return None
         description = self._description()
         _check_same_training(self.folder, description["training"], json.loads(json.dumps(dict(training))))
@@ -132,10 +146,16 @@ class Checkpoints:
         """Remove the checkpoint, and its folder if there is nothing else in it: the training is over."""
         if not self.folder.is_dir():
             return
+        for part in self._parts():
+            part.clear()
         for path in [self.folder / DESCRIPTION, *self._array_files()]:
             path.unlink(missing_ok=True)
         if not any(self.folder.iterdir()):
             self.folder.rmdir()
+
+    def _parts(self) -> list[Checkpoints]:
+        folders = self.folder.iterdir() if self.folder.is_dir() else ()
+        return [Checkpoints(path) for path in folders if (path / DESCRIPTION).is_file()]
 
     def _array_files(self) -> list[Path]:
         return [path for path in self.folder.iterdir() if _generation(path)]

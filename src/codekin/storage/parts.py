@@ -16,8 +16,10 @@ from codekin.coding import Assignment, Codebook
 from codekin.decoding import LOSSES
 from codekin.distances import TreeDistances
 from codekin.estimators import ECOCClassifier, FitReport, TrellisClassifier
-from codekin.learners import AROW, AROWBits, CalibratedBits, EstimatorBits, LinearBits, SparseLinearBits
+from codekin.estimators.learner_choice import LEARNERS, learner_name
+from codekin.learners import CalibratedBits, EstimatorBits, LinearBits, SparseLinearBits
 from codekin.learners.independent import ConstantBit
+from codekin.learners.learning import LearningBits
 from codekin.model import CodedModel
 from codekin.storage.files import Json
 
@@ -62,7 +64,7 @@ def describe_bits(bits: Any, arrays: Arrays, learners: list[Any]) -> Json:
                 places.append({"learner": len(learners)})
                 learners.append(predictor)
         return {"kind": "estimators", "predictors": places}
-    if isinstance(bits, AROWBits):
+    if isinstance(bits, LearningBits):
         bits = bits.finished()
     if isinstance(bits, LinearBits):
         arrays["weights"], arrays["bias"] = bits.weights, bits.bias
@@ -110,11 +112,8 @@ def describe_classifier(classifier: ECOCClassifier | TrellisClassifier, arrays: 
         learners.append(estimator)
     if isinstance(classifier, TrellisClassifier):
         description["temperature"] = classifier.temperature_
-        if isinstance(classifier.learner, AROW):
-            settings = {setting.name: getattr(classifier.learner, setting.name) for setting in fields(AROW)}
-            if settings["class_weight"] is not None and not isinstance(settings["class_weight"], str):
-                settings["class_weight"] = np.asarray(settings["class_weight"], dtype=np.float64).tolist()
-            description["arow"] = settings
+        description["learner"] = _describe_learner(classifier.learner_)
+        description["is_learner_given"] = type(classifier.learner) in LEARNERS.values()
     distances = getattr(classifier, "class_distances_", None)
     if distances is not None and distances.tree is not None:
         tree = distances.tree
@@ -134,9 +133,14 @@ def restore_classifier(
     params = {"assignment": model.assignment, **description["params"]}
     classifier: ECOCClassifier | TrellisClassifier
     if description["kind"] == "TrellisClassifier":
-        if "arow" in description:
-            params["learner"] = AROW(**description["arow"])
+        # The first folders knew only AROW, and its settings only where they were given.
+        saved = description.get("learner", {"name": "arow", "settings": description.get("arow", {})})
+        learner = None if saved is None else LEARNERS[saved["name"]](**saved["settings"])
+        if description.get("is_learner_given", "arow" in description):
+            params["learner"] = learner
         classifier = TrellisClassifier(**params)
+        if learner is not None:
+            classifier.learner_ = learner
         classifier.temperature_ = float(description["temperature"])
     else:
         estimator = learners[description["estimator"]] if "estimator" in description else None
@@ -150,6 +154,17 @@ def restore_classifier(
     if "feature_names_in" in description:
         classifier.feature_names_in_ = np.array(description["feature_names_in"], dtype=object)
     return classifier
+
+
+def _describe_learner(learner: Any) -> Json | None:
+    """The name and the settings of one of our own learners; None for any other, which cannot go on learning."""
+    name = learner_name(learner)
+    if name not in LEARNERS:
+        return None
+    settings = {setting.name: getattr(learner, setting.name) for setting in fields(learner)}
+    if settings["class_weight"] is not None and not isinstance(settings["class_weight"], str):
+        settings["class_weight"] = np.asarray(settings["class_weight"], dtype=np.float64).tolist()
+    return {"name": name, "settings": settings}
 
 
 def _describe_labels(labels: NDArray[Any], arrays: Arrays) -> Json:

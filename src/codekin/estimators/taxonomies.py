@@ -1,0 +1,49 @@
+"""A class tree of the labels that an estimator was given, from whatever can stand for one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codekin.class_trees import ClassTree
+
+
+def as_class_tree(taxonomy: Any, labels: NDArray[Any]) -> ClassTree:
+    """The class tree whose class ``k`` is ``labels[k]``, from whatever can stand for a tree.
+
+    Parameters
+    ----------
+    taxonomy : ClassTree, list of (parent, child) pairs, nested dict or networkx graph
+        Names of leaves are compared with the labels as text, so that 7 and "7" are the same. If they do not agree, the
+        labels 0, 1, ... are the numbers of the classes of a ClassTree.
+    labels : ndarray of shape (n_classes,)
+
+    Returns
+    -------
+    ClassTree
+    """
+    names = [str(label) for label in labels.tolist()]
+    if isinstance(taxonomy, ClassTree):
+        return _tree_of_labels(taxonomy, names)
+    if isinstance(taxonomy, Mapping):
+        return _tree_of_labels(ClassTree.from_nested(taxonomy), names)
+    if hasattr(taxonomy, "edges"):
+        taxonomy = list(taxonomy.edges)
+    return ClassTree.from_edges([(str(parent), str(child)) for parent, child in taxonomy], classes=names)
+
+
+def _tree_of_labels(tree: ClassTree, names: list[str]) -> ClassTree:
+    leaves = None if tree.class_labels is None else [str(label) for label in tree.class_labels]
+    place = {leaf: k for k, leaf in enumerate(leaves or [])}
+    missing = [name for name in names if name not in place]
+    if not missing:
+        return tree if leaves == names else tree.restricted_to(np.array([place[name] for name in names], dtype=np.intp))
+    if names == [str(k) for k in range(tree.n_classes)]:
+        return tree
+    raise ValueError(
+        f"The taxonomy of {tree.n_classes} classes has no leaf for {len(missing)} of the {len(names)} labels, "
+        f"{missing[0]!r} among them."
+    )

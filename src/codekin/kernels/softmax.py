@@ -1,0 +1,237 @@
+"""One pass of the multiclass logistic loss over the rows of a sparse matrix: all classes compete, all bits learn.
+
+The score of a class is that of its codeword. On a trellis the sums over all classes are made by the forward-backward
+algorithm in time linear in the edges; for any other coding matrix, by going through its rows. The state of a feature is
+a row of weights beside a row of curvatures, [n_features, 2, n_bits], the layout of AROW.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+WEIGHT, CURVATURE = 0, 1
+NEGLIGIBLE = 1e-12
+"""A class with a smaller share does not change a sum of single precision."""
+
+
+@njit(cache=True, nogil=True)
+def trellis_softmax_pass(
+    indptr, indices, values, class_of_sample, edges_of_class, weight_of_sample, order, width, digits, step, limit, state
+):
+    """Learn from the samples in the given order, with the paths of a trellis as classes.
+
+    With ``p`` the share of the paths over an edge in ``sum_paths exp(sum of the margins on the path)``, and ``y`` 1 if
+    the path of the sample's class has the edge and 0 otherwise, ``curvature += p (1 - p) x**2`` and then ``w -= step
+    (p - y) x / curvature``.
+
+    Parameters
+    ----------
+    indptr, indices, values : arrays
+        The samples as compressed sparse rows, without duplicates; float32 values.
+    class_of_sample : int array of shape (n_samples,)
+    edges_of_class : int array of shape (n_classes, n_slices + 2)
+        The edges of each class's path, filled up with -1.
+    weight_of_sample : float array of shape (n_samples,)
+        Multiplies the gradient and the curvature of a sample.
+    order : int array
+        Sample numbers.
+    width : int
+    digits : int array of shape (n_slices + 1,)
+    step : float
+        The share of a diagonal Newton step that is made.
+    limit : float
+        Margins beyond it are clipped before the exponential.
+    state : float32 array of shape (n_features, 2, n_bits), changed in place
+    """
+    n_bits = state.shape[2]
+    margins = np.empty(n_bits, np.float32)
+    marginals, curvatures = np.empty(n_bits), np.empty(n_bits)
+    growth, onward, reach = np.empty(n_bits), np.empty((len(digits) - 1, width)), np.empty((len(digits) - 1, width))
+    for t in range(len(order)):
+        sample = order[t]
+        start, stop = indptr[sample], indptr[sample + 1]
+        _margins_of(indices[start:stop], values[start:stop], state, margins)
+        edge_marginals(margins, width, digits, limit, growth, onward, reach, marginals)
+        for e in range(n_bits):
+            curvatures[e] = marginals[e] * (1 - marginals[e])
+        for e in edges_of_class[class_of_sample[sample]]:
+            if e >= 0:
+                marginals[e] -= 1
+        _descend(indices[start:stop], values[start:stop], weight_of_sample[sample], step, marginals, curvatures, state)
+
+
+@njit(cache=True, nogil=True)
+def _margins_of(features, values, state, margins):
+    """Add up the margins of one sample, four non-zeros at a time."""
+    n_bits = len(margins)
+    margins[:] = 0
+    p, stop = 0, len(features)
+    while p + 4 <= stop:
+        x0, x1, x2, x3 = values[p], values[p + 1], values[p + 2], values[p + 3]
+        w0, w1 = state[features[p], WEIGHT], state[features[p + 1], WEIGHT]
+        w2, w3 = state[features[p + 2], WEIGHT], state[features[p + 3], WEIGHT]
+        for j in range(n_bits):
+            margins[j] = (((margins[j] + x0 * w0[j]) + x1 * w1[j]) + x2 * w2[j]) + x3 * w3[j]
+        p += 4
+    while p < stop:
+        x0, w0 = values[p], state[features[p], WEIGHT]
+        for j in range(n_bits):
+            margins[j] += x0 * w0[j]
+        p += 1
+
+
+@njit(cache=True, nogil=True)
+def edge_marginals(margins, width, digits, limit, growth, onward, reach, marginals):
+    """Compute how much of the sum of ``exp(path score)`` over all paths runs over each edge, as a share of it.
+
+    Parameters
+    ----------
+    margins : array of shape (n_edges,)
+        The scores of the edges.
+    width : int
+    digits : int array of shape (n_slices + 1,)
+    limit : float
+        Margins beyond it are clipped, so that nothing overflows.
+    growth : array of shape (n_edges,)
+        Room for the exponentials.
+    onward, reach : arrays of shape (n_slices, width)
+        Room for the sums over all ways from a vertex to the sink, and from the source to it.
+    marginals : array of shape (n_edges,)
+        Receives the shares.
+    """
+    n_edges = len(margins)
+    n_slices = len(digits) - 1
+    top = digits[n_slices]
+    first_end = width + (n_slices - 1) * width * width
+    first_final = first_end + width * top
+    for e in range(n_edges):
+        growth[e] = math.exp(min(max(np.float64(margins[e]), -limit), limit))
+
+    first_shortcut = n_edges
+    for i in range(n_slices - 1, -1, -1):
+        first_shortcut -= digits[i]
+        ways = onward[i]
+        ways[:] = 0
+        for v in range(digits[i]):
+            ways[v] = growth[first_shortcut + v]
+        if i == n_slices - 1:
+            for t in range(top):
+                final, first_edge = growth[first_final + t], first_end + t * width
+                for v in range(width):
+                    ways[v] += growth[first_edge + v] * final
+        else:
+            for v in range(width):
+                first_edge = width + i * width * width + v * width
+                for u in range(width):
+                    ways[v] += growth[first_edge + u] * onward[i + 1, u]
+
+    total = 0.0
+    for v in range(width):
+        total += growth[v] * onward[0, v]
+    for v in range(width):
+        reach[0, v] = growth[v] / total
+        marginals[v] = reach[0, v] * onward[0, v]
+    for i in range(n_slices):
+        for v in range(digits[i]):
+            marginals[first_shortcut + v] = reach[i, v] * growth[first_shortcut + v]
+        first_shortcut += digits[i]
+        if i == n_slices - 1:
+            for t in range(top):
+                final, first_edge = growth[first_final + t], first_end + t * width
+                over = 0.0
+                for v in range(width):
+                    marginals[first_edge + v] = reach[i, v] * growth[first_edge + v] * final
+                    over += marginals[first_edge + v]
+                marginals[first_final + t] = over
+        else:
+            reach[i + 1, :] = 0
+            for v in range(width):
+                first_edge = width + i * width * width + v * width
+                for u in range(width):
+                    way = reach[i, v] * growth[first_edge + u]
+                    reach[i + 1, u] += way
+                    marginals[first_edge + u] = way * onward[i + 1, u]
+
+
+@njit(cache=True, nogil=True)
+def dense_softmax_pass(indptr, indices, values, class_of_sample, codewords, bits, weight_of_sample, order, step, state):
+    """Learn from the samples in the given order, with the rows of any coding matrix as classes.
+
+    The score of a class is half the product of its codeword ``c`` and the margins, which on a trellis is the sum over
+    its path, up to a constant. With ``p`` the softmax of the scores and the mean and the variance of ``c / 2`` under
+    ``p``, ``curvature += variance x**2`` and then ``w -= step (mean - c_y / 2) x / curvature``.
+
+    Parameters
+    ----------
+    indptr, indices, values : arrays
+        The samples as compressed sparse rows, without duplicates; float32 values.
+    class_of_sample : int array of shape (n_samples,)
+    codewords : float32 array of shape (n_classes, n_bits)
+    bits : float32 array of shape (n_bits, n_classes)
+        The same, transposed.
+    weight_of_sample : float array of shape (n_samples,)
+        Multiplies the gradient and the curvature of a sample.
+    order : int array
+        Sample numbers.
+    step : float
+        The share of a diagonal Newton step that is made.
+    state : float32 array of shape (n_features, 2, n_bits), changed in place
+    """
+    n_classes, n_bits = codewords.shape
+    margins = np.empty(n_bits, np.float32)
+    scores, shares = np.empty(n_classes, np.float32), np.empty(n_classes)
+    gradient, curvatures = np.empty(n_bits), np.empty(n_bits)
+    for t in range(len(order)):
+        sample = order[t]
+        start, stop = indptr[sample], indptr[sample + 1]
+        _margins_of(indices[start:stop], values[start:stop], state, margins)
+        scores[:] = 0
+        for j in range(n_bits):
+            half, bit = margins[j] / np.float32(2), bits[j]
+            for k in range(n_classes):
+                scores[k] += half * bit[k]
+        _moments_of(scores, codewords, shares, gradient, curvatures)
+        codeword = codewords[class_of_sample[sample]]
+        for j in range(n_bits):
+            gradient[j] -= codeword[j] / 2
+        _descend(indices[start:stop], values[start:stop], weight_of_sample[sample], step, gradient, curvatures, state)
+
+
+@njit(cache=True, nogil=True)
+def _moments_of(scores, codewords, shares, mean, variance):
+    """Compute the mean and the variance of half a codeword under the softmax of the scores."""
+    largest, total = scores.max(), 0.0
+    for k in range(len(scores)):
+        shares[k] = math.exp(np.float64(scores[k] - largest))
+        total += shares[k]
+    mean[:] = 0
+    variance[:] = 0
+    for k in range(len(scores)):
+        share = shares[k] / total
+        if share > NEGLIGIBLE:
+            codeword = codewords[k]
+            for j in range(len(mean)):
+                mean[j] += share * (codeword[j] / 2)
+                variance[j] += share * (codeword[j] * codeword[j] / 4)
+    for j in range(len(mean)):
+        variance[j] = max(variance[j] - mean[j] * mean[j], 0.0)
+
+
+@njit(cache=True, nogil=True)
+def _descend(features, values, weight, step, gradient, curvatures, state):
+    """Add the curvature of one sample to its features, then step down its gradient."""
+    n_bits = len(gradient)
+    steps, growths = np.empty(n_bits, np.float32), np.empty(n_bits, np.float32)
+    for j in range(n_bits):
+        steps[j] = weight * step * gradient[j]
+        growths[j] = weight * curvatures[j]
+    for p in range(len(features)):
+        x = values[p]
+        square = x * x
+        w0, g0 = state[features[p], WEIGHT], state[features[p], CURVATURE]
+        for j in range(n_bits):
+            g0[j] += growths[j] * square
+            w0[j] -= steps[j] * x / g0[j]

@@ -1,0 +1,252 @@
+"""Softmax: the multiclass logistic loss over all codewords, minimised online, all bits together.
+
+A bit learner asks each bit for its own sign. Here the classes compete: the score of a class is that of its codeword,
+and the bits are moved until the true class has the largest share of ``sum_classes exp(score)``. On a trellis that sum
+over all classes, and its derivatives, take time linear in the bits; codes without a graph go through their codewords.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from codekin.coding import Assignment, Codebook, FloatArray, IntArray
+from codekin.learners.checkpoints import Checkpoints
+from codekin.learners.linear import LinearBits, SparseLinearBits, Validation
+from codekin.learners.samples import Samples, pass_order
+from codekin.learners.softmax_state import Code, SoftmaxBits, code_of
+from codekin.learners.training import Block, EpochReport, Passes, TrainingProgress, Watchers, checksum
+from codekin.memory import available_memory, in_units
+
+BYTES = np.dtype(np.float32).itemsize
+
+
+@dataclass(frozen=True, eq=False)
+class Softmax:
+    """Learns all bits of a code together, so that the codeword of the true class wins among all of them.
+
+    With margins ``f`` the score of class ``y`` is ``M_y . f / 2``, which on a trellis is the sum of ``f_e`` over the
+    edges of its path, up to what all classes share. The loss of a sample is ``-log(exp(score_y) / sum_k
+    exp(score_k))``. With the mean and the variance of ``M / 2`` under these probabilities (on a trellis ``p_e - 1/2``
+    and ``p_e (1 - p_e)``, where ``p_e`` is the probability of all paths over edge ``e``) a sample ``x`` of class ``y``
+    makes a diagonal Newton step::
+
+        G_fe += variance_e x_f**2        w_fe -= step (mean_e - M_ye / 2) x_f / G_fe
+
+    starting from ``w = 0`` and ``G = damping * mean |x|**2`` (times a twelfth of the bits of a codeword where there is
+    no trellis). The margins are decoded by the linear or the logistic loss; then the probabilities are exact. Training
+    takes 8 bytes for each feature and bit (4 more with validation), the result 4.
+
+    Parameters
+    ----------
+    n_epochs : int, default=5
+        How many passes over the samples.
+    step : float, default=0.5
+        The share of a Newton step that is made.
+    damping : float, default=0.3
+        What the curvatures start from, for samples of mean squared norm 1: the larger, the smaller the first steps.
+    shuffle : bool, default=True
+        Whether each pass has a new random order.
+    fit_intercept : bool, default=False
+        Whether to learn a bias, as the weight of a further feature that is always 1.
+    class_weight : "balanced" or array-like of shape (n_classes,), optional
+        Multiplies the weights of a class's samples. ``"balanced"`` makes every class count the same.
+    patience : int, default=2
+        With validation, stop after this many passes in a row whose score is below the best.
+    max_memory : int, optional
+        The most bytes that weights and curvatures may take. By default, what the system has left.
+    n_threads : int, optional
+        How many threads the margins of the validation samples take; by default, as many as there are processors. A
+        pass takes one thread: every step needs the margins of all bits.
+
+    Examples
+    --------
+    >>> from scipy import sparse
+    >>> from codekin.codebooks import trellis_codebook
+    >>> X = sparse.eye_array(5, format="csr")
+    >>> codebook, assignment = trellis_codebook(5, 2), Assignment.identity(5)
+    >>> bits = Softmax().fit_code(X, np.arange(5), codebook, assignment, rng=0)
+    >>> (bits.margins(X) @ codebook.coding_matrix(assignment).T).argmax(axis=1)
+    array([0, 1, 2, 3, 4])
+    """
+
+    n_epochs: int = 5
+    step: float = 0.5
+    damping: float = 0.3
+    shuffle: bool = True
+    fit_intercept: bool = False
+    class_weight: Literal["balanced"] | ArrayLike | None = None
+    patience: int = 2
+    max_memory: int | None = None
+    n_threads: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check the hyper-parameters."""
+        _check("n_epochs", self.n_epochs >= 1, "at least 1", self.n_epochs)
+        _check("step", self.step > 0, "greater than 0", self.step)
+        _check("damping", self.damping > 0, "greater than 0", self.damping)
+        _check("patience", self.patience >= 1, "at least 1", self.patience)
+        _check("max_memory", self.max_memory is None or self.max_memory > 0, "greater than 0", self.max_memory)
+        if isinstance(self.class_weight, str) and self.class_weight != "balanced":
+            _check("class_weight", False, "'balanced' or an array with one entry per class", self.class_weight)
+
+    def fit_code(
+        self,
+        X: Any,
+        class_index: IntArray,
+        codebook: Codebook,
+        assignment: Assignment,
+        *,
+        sample_weight: FloatArray | None = None,
+        rng: np.random.Generator | int | None = None,
+        validation: Validation | None = None,
+        on_epoch: Callable[[EpochReport], None] | None = None,
+        progress: Callable[[TrainingProgress], None] | None = None,
+        checkpoints: Checkpoints | None = None,
+    ) -> LinearBits:
+        """Learn all bits of the codebook under an assignment.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Sparse rows are used as they are, a dense matrix is compressed.
+        class_index : array of shape (n_samples,)
+            The class of each sample, from 0.
+        codebook : Codebook
+            With a trellis all of whose paths are classes, a step takes time O(n_bits); otherwise O(n_classes n_bits).
+        assignment : Assignment
+            Which class has which codeword.
+        sample_weight : array of shape (n_samples,), optional
+            Multiplies the loss of a sample.
+        rng : numpy.random.Generator or int, optional
+            Where the orders of the samples come from.
+        validation : Validation, optional
+            Scored after each pass; the weights with the best score are returned.
+        on_epoch : callable, optional
+            Called with an :class:`EpochReport` after each pass.
+        progress : callable, optional
+            Called with a :class:`TrainingProgress` several times a second.
+        checkpoints : Checkpoints, optional
+            Where to leave, after each pass but the last, what is needed to go on after an interruption. A training
+            that is resumed ends with the same predictors as one that was left alone.
+
+        Returns
+        -------
+        LinearBits
+        """
+        samples, code = self._samples(X, class_index, assignment, sample_weight), code_of(codebook, assignment)
+        n_bits = codebook.n_bits
+        self._check_memory(samples.n_features, n_bits, has_validation=validation is not None)
+
+        def learning(bits: SoftmaxBits, _: Block, order: NDArray[np.int64]) -> Iterator[SoftmaxBits]:
+            return bits.learning(samples, code, order, step=self.step)
+
+        passes = Passes(
+            samples,
+            n_bits,
+            [int(seed) for seed in np.random.default_rng(rng).integers(2**63, size=self.n_epochs)],
+            lambda n_bits: self._begun(samples, code, n_bits),
+            learning,
+            self._order,
+            self.patience,
+            validation,
+            Watchers(on_epoch, progress, checkpoints),
+            {**self._settings, "codewords_checksum": checksum(*code.arrays)},
+        )
+        return passes.fit([(0, n_bits)])
+
+    def partial_fit_code(
+        self,
+        bits: SoftmaxBits | LinearBits | SparseLinearBits | None,
+        X: Any,
+        class_index: IntArray,
+        codebook: Codebook,
+        assignment: Assignment,
+        *,
+        sample_weight: FloatArray | None = None,
+        rng: np.random.Generator | int | None = None,
+    ) -> SoftmaxBits:
+        """Make one pass over further samples; the given bits are left as they are.
+
+        Parameters
+        ----------
+        bits : SoftmaxBits, LinearBits, SparseLinearBits or None
+            What an earlier call returned; None to begin. Finished predictors, whose curvatures are gone, go on from
+            their weights with the first curvatures.
+        X, class_index, codebook, assignment, sample_weight, rng
+            As in :meth:`fit_code`.
+
+        Returns
+        -------
+        SoftmaxBits
+            Predictors that can be used, and learn on, at twice the memory of finished ones.
+        """
+        samples, code = self._samples(X, class_index, assignment, sample_weight), code_of(codebook, assignment)
+        self._check_memory(samples.n_features, codebook.n_bits)
+        begun = bits.copy() if isinstance(bits, SoftmaxBits) else self._begun(samples, code, codebook.n_bits)
+        if bits is not None and (
+            (bits.n_features + self.fit_intercept, bits.n_bits) != (samples.n_features, codebook.n_bits)
+            or begun.has_bias != self.fit_intercept
+        ):
+            raise ValueError(
+                f"These bits were begun with {bits.n_features} features, {bits.n_bits} bits and "
+                f"fit_intercept={begun.has_bias}; they cannot go on with other ones."
+            )
+        if isinstance(bits, LinearBits | SparseLinearBits):
+            begun = begun.going_on_from(bits)
+        seed = int(np.random.default_rng(rng).integers(2**63))
+        for learned in begun.learning(samples, code, self._order(samples.rows.n_rows, seed), step=self.step):
+            begun = learned
+        return begun
+
+    @property
+    def _settings(self) -> dict[str, Any]:
+        """What the result depends on, beside the number of passes and the samples with their weights."""
+        names = ("step", "damping", "shuffle", "fit_intercept", "patience")
+        return {"learner": "softmax", **{name: getattr(self, name) for name in names}}
+
+    def _begun(self, samples: Samples, code: Code, n_bits: int) -> SoftmaxBits:
+        return SoftmaxBits.begun(
+            samples.n_features,
+            n_bits,
+            curvature=self.damping * code.damping * samples.mean_squared_norm,
+            has_bias=self.fit_intercept,
+            n_threads=self.n_threads,
+        )
+
+    def _order(self, n_samples: int, seed: int) -> NDArray[np.int64]:
+        return pass_order(n_samples, seed, is_shuffled=self.shuffle)
+
+    def _samples(
+        self, X: Any, class_index: IntArray, assignment: Assignment, sample_weight: FloatArray | None
+    ) -> Samples:
+        return Samples.of(
+            X,
+            class_index,
+            assignment.n_classes,
+            sample_weight=sample_weight,
+            class_weight=self.class_weight,
+            has_bias=self.fit_intercept,
+        )
+
+    def _check_memory(self, n_features: int, n_bits: int, *, has_validation: bool = False) -> None:
+        """Raise before anything is allocated that would not fit: the bits learn together or not at all."""
+        limits = [limit for limit in (self.max_memory, available_memory()) if limit is not None]
+        bytes_per_weight = BYTES * (2 + has_validation)
+        needed = n_features * n_bits * bytes_per_weight
+        if limits and needed > min(limits):
+            raise MemoryError(
+                f"Softmax needs {in_units(needed)} for {n_features:,} features x {n_bits:,} bits x {bytes_per_weight} "
+                f"bytes, but {in_units(min(limits))} are "
+                f"{'allowed by max_memory' if min(limits) == self.max_memory else 'available'}. "
+                "Use fewer bits, fewer features or more memory, or AROW, which can learn the bits in turns."
+            )
+
+
+def _check(name: str, is_valid: bool, rule: str, value: object) -> None:
+    if not is_valid:
+        raise ValueError(f"The {name!r} parameter of Softmax must be {rule}. Got {value!r} instead.")
