@@ -19,6 +19,7 @@ from codekin.datasets import TextVectorizer
 from codekin.estimators import ECOCClassifier, TrellisClassifier
 from codekin.learners import AROW, Softmax
 from codekin.storage import ModelFolderError, ModelInput, load_input, load_model, save_model
+from codekin.storage.files import _description_checksum
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +98,40 @@ def test_a_round_trip_of_a_trellis_is_exact(learner, digits, tmp_path):
     else:
         assert again.learner == learner
     assert again.partial_fit(X, y).score(X, y) > 0.5
+
+
+@pytest.mark.parametrize("precision", ["float16", "int8"])
+@pytest.mark.parametrize("prune", [None, 0.3])
+def test_a_round_trip_of_narrow_weights_is_exact_and_small(precision, prune, digits, tmp_path):
+    X, y = digits
+    sizes = {}
+    for kept in ("float32", precision):
+        classifier = TrellisClassifier(3, precision=kept, prune=prune, random_state=0)
+        classifier.fit(X[:150], y[:150], validation=(X[150:], y[150:]))
+        again = load_model(save_model(classifier, tmp_path / kept))
+        np.testing.assert_array_equal(again.bit_margins(X), classifier.bit_margins(X))
+        assert again.model_.bits.precision == again.precision == kept
+        sizes[kept] = (tmp_path / kept / "arrays.safetensors").stat().st_size
+    assert sizes[precision] < sizes["float32"]
+    assert again.partial_fit(X, y).score(X, y) > 0.5
+
+
+def test_folders_of_the_first_version_are_read(digits, tmp_path):
+    X, y = digits
+    classifier = TrellisClassifier(3, learner=AROW(r=2), random_state=0).fit(X, y)
+    folder = save_model(classifier, tmp_path / "model")
+    description = json.loads((folder / "model.json").read_text())
+    description["format_version"] = 1
+    del description["classifier"]["learner"], description["classifier"]["is_learner_given"]
+    del description["classifier"]["params"]["precision"]
+    description["classifier"]["arow"] = {"r": 2}
+    for name in ("learner", "nll", "nll_before", "ece", "ece_before"):
+        del description["classifier"]["report"][name]
+    description["sha256"] = _description_checksum(description)
+    (folder / "model.json").write_text(json.dumps(description))
+    again = load_model(folder)
+    np.testing.assert_array_equal(again.predict(X), classifier.predict(X))
+    assert (again.learner.r, again.learner_.r) == (2, 2)
 
 
 def test_a_vectorizer_and_a_class_tree_travel_with_the_model(tmp_path):
@@ -210,7 +245,7 @@ def test_an_edited_description_is_noticed(saved):
 
 def test_a_later_format_and_a_missing_part_are_named(saved):
     rewritten(saved, format_version=99)
-    with pytest.raises(ModelFolderError, match="format version 99; codekin .* reads version 1"):
+    with pytest.raises(ModelFolderError, match="format version 99; codekin .* reads versions 1 to 2"):
         load_model(saved)
     rewritten(saved, format_version=1, bits={})
     with pytest.raises(ModelFolderError, match="missing or misplaced"):

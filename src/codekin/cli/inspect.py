@@ -47,6 +47,7 @@ def inspect(
         "temperature": getattr(classifier, "temperature_", None),
         "model_bytes": saved.n_bytes,
         "weights_bytes": getattr(classifier.model_.bits, "nbytes", None),
+        "weights_precision": getattr(classifier.model_.bits, "precision", None),
         "files": {path.name: path.stat().st_size for path in sorted(model.iterdir())},
         "n_constant_bits": bits.n_constant,
         "easiest_bits": bits.easiest(n_shown, sign=1),
@@ -90,7 +91,8 @@ def _text(report: Any, result: dict[str, Any]) -> str:
         f"  on the disk                    {in_units(result['model_bytes'])}",
     ]
     if result["weights_bytes"] is not None:
-        lines.append(f"  weights                        {in_units(result['weights_bytes'])}")
+        precision = f", {result['weights_precision']}" if result["weights_precision"] else ""
+        lines.append(f"  weights                        {in_units(result['weights_bytes'])}{precision}")
     if tree is not None:
         lines.append(f"  class tree                     {tree['n_nodes']:,} nodes, height {tree['height']:g}")
     if result["temperature"] is not None:

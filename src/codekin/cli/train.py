@@ -46,7 +46,7 @@ from codekin.datasets import (
 from codekin.decoding import LOSSES
 from codekin.estimators import TrellisClassifier
 from codekin.estimators.learner_choice import LEARNERS, AutoLearner
-from codekin.learners import AROW, Checkpoints, EpochReport, Softmax, TrainingProgress
+from codekin.learners import AROW, PRECISIONS, Checkpoints, EpochReport, Softmax, TrainingProgress
 from codekin.memory import in_units
 from codekin.storage import (
     ModelInput,
@@ -149,6 +149,15 @@ Prune = Annotated[
         help="Drop as many small weights as cost at most this much validation accuracy; 0.001 is a tenth of a point.",
     ),
 ]
+PrecisionName = Annotated[
+    str,
+    typer.Option(
+        parser=one_of(PRECISIONS),
+        metavar="NAME",
+        rich_help_panel=LEARNING,
+        help="How weights are kept: float32, float16 (half the bytes) or int8 (a quarter, with a scale per feature).",
+    ),
+]
 MaxMemory = Annotated[
     int | None,
     typer.Option(
@@ -226,6 +235,7 @@ def train(
     validation: ValidationFile = None,
     patience: Patience = 2,
     prune: Prune = None,
+    precision: PrecisionName = "float32",
     max_memory: MaxMemory = None,
     text: TextMethod = "tfidf",
     analyzer: Analyzer = "word",
@@ -271,6 +281,7 @@ def train(
         ),
         loss=loss,
         prune=prune,
+        precision=precision,  # type: ignore[arg-type]
         random_state=random_state,
     )
     columns = {} if n_features is None else {"n_features": n_features}

@@ -11,6 +11,7 @@ from codekin.learners.arow import AROW
 from codekin.learners.arow_state import AROWBits
 from codekin.learners.calibration import CalibratedBits, calibrate_bits
 from codekin.learners.checkpoints import CheckpointError, Checkpoints
+from codekin.learners.compact import PRECISIONS, CompactLinearBits, CompactSparseLinearBits, compacted
 from codekin.learners.independent import EstimatorBits, IndependentBits
 from codekin.learners.linear import LinearBits, SparseLinearBits, Validation
 from codekin.learners.softmax import Softmax
@@ -19,11 +20,14 @@ from codekin.learners.training import EpochReport, TrainingProgress
 
 __all__ = [
     "AROW",
+    "PRECISIONS",
     "AROWBits",
     "BitLearner",
     "CalibratedBits",
     "CheckpointError",
     "Checkpoints",
+    "CompactLinearBits",
+    "CompactSparseLinearBits",
     "EpochReport",
     "EstimatorBits",
     "FittedBits",
@@ -36,6 +40,7 @@ __all__ = [
     "TrainingProgress",
     "Validation",
     "calibrate_bits",
+    "compacted",
 ]
 
 

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from codekin.coding import CodingMatrix, FloatArray, IntArray
 from codekin.learners.arow_state import BITS_PER_CACHE_LINE, AROWBits
 from codekin.learners.checkpoints import Checkpoints
+from codekin.learners.compact import decompressed
 from codekin.learners.linear import CONSTANT_MARGIN, LinearBits, SparseLinearBits, Validation
 from codekin.learners.samples import Samples, pass_order
 from codekin.learners.training import Block, EpochReport, Passes, TrainingProgress, Watchers, checksum
@@ -166,7 +167,7 @@ class AROW:
 
     def partial_fit_bits(
         self,
-        bits: AROWBits | LinearBits | SparseLinearBits | None,
+        bits: Any,
         X: Any,
         class_index: IntArray,
         coding_matrix: CodingMatrix,
@@ -178,7 +179,7 @@ class AROW:
 
         Parameters
         ----------
-        bits : AROWBits, LinearBits, SparseLinearBits or None
+        bits : AROWBits, finished linear predictors or None
             What an earlier call returned; None to begin. Finished predictors, whose variances are gone, go on from
             their weights with variances of 1.
         X, class_index, coding_matrix, sample_weight, rng
@@ -189,6 +190,7 @@ class AROW:
         AROWBits
             Predictors that can be used, and learn on, at twice the memory of finished ones.
         """
+        bits = decompressed(bits)
         samples = self._samples(X, class_index, coding_matrix, sample_weight)
         n_features, n_bits = samples.n_features, coding_matrix.shape[1]
         self._column_blocks(n_features, n_bits, None, may_split=False)

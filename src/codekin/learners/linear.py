@@ -73,6 +73,11 @@ class LinearBits:
         object.__setattr__(self, "bias", _checked_bias(self.bias, self.weights.shape[1]))
 
     @property
+    def precision(self) -> str:
+        """The type of the weights."""
+        return str(self.weights.dtype)
+
+    @property
     def n_features(self) -> int:
         """How many features a sample has."""
         return int(self.weights.shape[0])
@@ -128,7 +133,13 @@ class LinearBits:
         weights = sparse.csr_array((kept, kept_bits, indptr), shape=self.weights.shape)
         return SparseLinearBits(weights, self.bias, self.n_threads)
 
-    def pruned(self, validation: Validation, *, max_loss: float = 0.001) -> LinearBits | SparseLinearBits:
+    def pruned(
+        self,
+        validation: Validation,
+        *,
+        max_loss: float = 0.001,
+        finished: Callable[[LinearBits | SparseLinearBits], Any] = lambda bits: bits,
+    ) -> Any:
         """The same predictors without as many small weights as the validation score allows.
 
         The threshold is the largest whose score is at most ``max_loss`` below that of the full model, found by
@@ -141,24 +152,29 @@ class LinearBits:
             Samples and their score.
         max_loss : float, default=0.001
             How much lower the score may be: 0.001 is a tenth of a point of accuracy.
+        finished : callable, optional
+            What becomes of a model before it is scored and returned: fewer bytes per weight, for example. By default it
+            stays as it is.
 
         Returns
         -------
         SparseLinearBits or LinearBits
-            This very model when it cannot lose the half of its weights from which on a sparse one is smaller.
+            Or what ``finished`` makes of them. The full model when it cannot lose the half of its weights from which on
+            a sparse one is smaller.
         """
         lowest = validation.score(self.margins(validation.X)) - max_loss
         thresholds = self._thresholds(KEPT_SHARES)
-        best: LinearBits | SparseLinearBits = self
+        whole = finished(self)
+        best = whole
         accepted, refused = -1, len(thresholds)
         while refused - accepted > 1:
             middle = (accepted + refused) // 2
-            candidate = self.sparse(thresholds[middle])
+            candidate = finished(self.sparse(thresholds[middle]))
             if validation.score(candidate.margins(validation.X)) >= lowest:
                 best, accepted = candidate, middle
             else:
                 refused = middle
-        return best if best.nbytes < self.nbytes else self
+        return best if best.nbytes < whole.nbytes else whole
 
     def _thresholds(self, shares: NDArray[np.float64]) -> list[float]:
         """The sizes above which at most these shares of the weights lie, judged by evenly spaced ones.
@@ -193,6 +209,11 @@ class SparseLinearBits:
         weights = sparse.csr_array(self.weights).astype(np.float32, copy=False)
         object.__setattr__(self, "weights", weights)
         object.__setattr__(self, "bias", _checked_bias(self.bias, weights.shape[1]))
+
+    @property
+    def precision(self) -> str:
+        """The type of the weights."""
+        return str(self.weights.dtype)
 
     @property
     def n_features(self) -> int:

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from codekin.coding import Assignment, Codebook, FloatArray, IntArray
 from codekin.learners.checkpoints import Checkpoints
+from codekin.learners.compact import decompressed
 from codekin.learners.linear import LinearBits, SparseLinearBits, Validation
 from codekin.learners.samples import Samples, pass_order
 from codekin.learners.softmax_state import Code, SoftmaxBits, code_of
@@ -161,7 +162,7 @@ class Softmax:
 
     def partial_fit_code(
         self,
-        bits: SoftmaxBits | LinearBits | SparseLinearBits | None,
+        bits: Any,
         X: Any,
         class_index: IntArray,
         codebook: Codebook,
@@ -174,7 +175,7 @@ class Softmax:
 
         Parameters
         ----------
-        bits : SoftmaxBits, LinearBits, SparseLinearBits or None
+        bits : SoftmaxBits, finished linear predictors or None
             What an earlier call returned; None to begin. Finished predictors, whose curvatures are gone, go on from
             their weights with the first curvatures.
         X, class_index, codebook, assignment, sample_weight, rng
@@ -185,6 +186,7 @@ class Softmax:
         SoftmaxBits
             Predictors that can be used, and learn on, at twice the memory of finished ones.
         """
+        bits = decompressed(bits)
         samples, code = self._samples(X, class_index, assignment, sample_weight), code_of(codebook, assignment)
         self._check_memory(samples.n_features, codebook.n_bits)
         begun = bits.copy() if isinstance(bits, SoftmaxBits) else self._begun(samples, code, codebook.n_bits)

@@ -18,7 +18,8 @@ from codekin.arrays import Arrays
 from codekin.files import sha256
 
 FORMAT = "codekin-model"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+"""Since version 2 weights may take one or two bytes; folders of version 1 are read as before."""
 DESCRIPTION, ARRAYS, LEARNERS = "model.json", "arrays.safetensors", "learners.skops"
 
 Json = dict[str, Any]
@@ -76,9 +77,9 @@ def read_description(folder: Path) -> Json:
     if not isinstance(description, dict) or description.get("format") != FORMAT:
         raise ModelFolderError(f"{path} does not describe a model: its 'format' must be {FORMAT!r}.")
     version = description.get("format_version")
-    if version != FORMAT_VERSION:
+    if version not in range(1, FORMAT_VERSION + 1):
         raise ModelFolderError(
-            f"{path} has format version {version}; codekin {__version__} reads version {FORMAT_VERSION}."
+            f"{path} has format version {version}; codekin {__version__} reads versions 1 to {FORMAT_VERSION}."
         )
     if description.get("sha256") != _description_checksum(description):
         raise ModelFolderError(f"{path} was changed after it was written: its checksum does not match.")

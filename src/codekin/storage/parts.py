@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from codekin.arrays import Arrays
 from codekin.class_trees import ClassTree
@@ -17,11 +16,12 @@ from codekin.decoding import LOSSES
 from codekin.distances import TreeDistances
 from codekin.estimators import ECOCClassifier, FitReport, TrellisClassifier
 from codekin.estimators.learner_choice import LEARNERS, learner_name
-from codekin.learners import CalibratedBits, EstimatorBits, LinearBits, SparseLinearBits
+from codekin.learners import CalibratedBits, EstimatorBits
 from codekin.learners.independent import ConstantBit
 from codekin.learners.learning import LearningBits
 from codekin.model import CodedModel
 from codekin.storage.files import Json
+from codekin.storage.weights import LINEAR_KINDS, as_narrow, describe_linear_bits, restore_linear_bits
 
 
 def describe_codebook(codebook: Codebook, arrays: Arrays) -> Json:
@@ -40,7 +40,7 @@ def restore_codebook(description: Json, arrays: Arrays) -> Codebook:
 
 
 def describe_assignment(assignment: Assignment, arrays: Arrays) -> Json:
-    arrays["codeword_of_class"] = assignment.codeword_of_class.astype(np.int64)
+    arrays["codeword_of_class"] = as_narrow(assignment.codeword_of_class)
     return {"method": assignment.method}
 
 
@@ -66,14 +66,8 @@ def describe_bits(bits: Any, arrays: Arrays, learners: list[Any]) -> Json:
         return {"kind": "estimators", "predictors": places}
     if isinstance(bits, LearningBits):
         bits = bits.finished()
-    if isinstance(bits, LinearBits):
-        arrays["weights"], arrays["bias"] = bits.weights, bits.bias
-        return {"kind": "linear"}
-    if isinstance(bits, SparseLinearBits):
-        weights = bits.weights
-        arrays["weights_data"], arrays["weights_indices"] = weights.data, weights.indices
-        arrays["weights_indptr"], arrays["bias"] = weights.indptr, bits.bias
-        return {"kind": "sparse_linear", "shape": [int(size) for size in weights.shape]}
+    if isinstance(bits, LINEAR_KINDS):
+        return describe_linear_bits(bits, arrays)
     raise TypeError(f"Bits of type {type(bits).__name__} cannot be saved.")
 
 
@@ -81,11 +75,8 @@ def restore_bits(description: Json, arrays: Arrays, learners: list[Any]) -> Any:
     if description["kind"] == "calibrated":
         inner = restore_bits(description["bits"], arrays, learners)
         return CalibratedBits(inner, arrays["calibration_slopes"], arrays["calibration_intercepts"])
-    if description["kind"] == "linear":
-        return LinearBits(arrays["weights"], arrays["bias"])
-    if description["kind"] == "sparse_linear":
-        parts = (arrays["weights_data"], arrays["weights_indices"], arrays["weights_indptr"])
-        return SparseLinearBits(csr_array(parts, shape=tuple(description["shape"])), arrays["bias"])
+    if description["kind"] != "estimators":
+        return restore_linear_bits(description, arrays)
     return EstimatorBits(
         [
             learners[place["learner"]] if "learner" in place else ConstantBit(int(place["constant"]))
@@ -117,8 +108,9 @@ def describe_classifier(classifier: ECOCClassifier | TrellisClassifier, arrays: 
     distances = getattr(classifier, "class_distances_", None)
     if distances is not None and distances.tree is not None:
         tree = distances.tree
-        arrays["tree_parent"], arrays["tree_node_of_class"] = tree.parent, tree.node_of_class
-        arrays["tree_edge_length"] = tree.edge_length
+        arrays["tree_parent"], arrays["tree_node_of_class"] = as_narrow(tree.parent), as_narrow(tree.node_of_class)
+        if (tree.edge_length[tree.parent != -1] != 1).any():
+            arrays["tree_edge_length"] = tree.edge_length
         description["has_class_tree"] = True
     if hasattr(classifier, "feature_names_in_"):
         description["feature_names_in"] = [str(name) for name in classifier.feature_names_in_]
@@ -147,7 +139,8 @@ def restore_classifier(
         classifier = ECOCClassifier(estimator, **{"codebook": model.codebook, **params})
     classifier.restore_fit(model, _restore_labels(description["labels"], arrays), report)
     if description.get("has_class_tree"):
-        tree = ClassTree(arrays["tree_parent"], arrays["tree_node_of_class"], arrays["tree_edge_length"])
+        parent, node_of_class = (arrays[f"tree_{name}"].astype(np.intp) for name in ("parent", "node_of_class"))
+        tree = ClassTree(parent, node_of_class, arrays.get("tree_edge_length"))
         classifier.class_distances_ = TreeDistances(tree)
     if description["n_features_in"] is not None:
         classifier.n_features_in_ = description["n_features_in"]

@@ -1,0 +1,391 @@
+"""Linear predictors in one or two bytes per weight, which the margins are computed from as they are.
+
+A weight is a half-precision float, or an integer from -127 to 127 times a scale that all weights of its feature share.
+Features whose weights are all zero, because no sample had them or because they are too small, take no room.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from codekin.learners.linear import SAMPLES_PER_BLOCK, Float32Array, LinearBits, SparseLinearBits, SparseRows
+from codekin.threads import run_blocks
+
+Precision = Literal["float32", "float16", "int8"]
+PRECISIONS: tuple[Precision, ...] = ("float32", "float16", "int8")
+"""How the weights of a model may be kept."""
+LARGEST_HALF, SMALLEST_HALF = float(np.finfo(np.float16).max), float(np.finfo(np.float16).smallest_normal)
+"""Larger weights are cut off; smaller ones become zero, since subnormal numbers are slow."""
+LARGEST_BYTE = 127
+LARGEST_GAP = 255
+FEATURES_PER_BLOCK = 4096
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class CompactLinearBits:
+    """Linear predictors with dense rows of narrow weights.
+
+    Parameters
+    ----------
+    weights : float16 or int8 array of shape (n_rows, n_bits)
+        The rows that are not zero, after one that is.
+    scales : float32 array of shape (n_rows,) or None
+        What the integers of each row are multiplied by; None for floats.
+    row_of_feature : int array of shape (n_features,)
+        Which row each feature has; 0 for none.
+    bias : array of shape (n_bits,)
+        Added to the margins.
+    n_threads : int, optional
+        How many threads to use; by default, as many as there are processors. The result does not depend on it.
+
+    Examples
+    --------
+    >>> bits = CompactLinearBits.of(LinearBits([[1.0, -0.5], [0.0, 0.0], [0.1, 0.2]], bias=[0.0, 1.0]), "int8")
+    >>> bits.weights
+    array([[  0,   0],
+           [127, -64],
+           [ 64, 127]], dtype=int8)
+    >>> bits.margins([[1.0, 5.0, 0.0]]).round(2)
+    array([[1. , 0.5]], dtype=float32)
+    """
+
+    weights: NDArray[Any] = field(repr=False)
+    scales: Float32Array | None = field(repr=False)
+    row_of_feature: NDArray[np.int32] = field(repr=False)
+    bias: Float32Array = field(repr=False)
+    n_threads: int | None = None
+
+    def __post_init__(self) -> None:
+        """Freeze the arrays, so that the kernels are compiled for one kind."""
+        for name in ("weights", "scales", "row_of_feature"):
+            _freeze(self, name)
+
+    @classmethod
+    def of(cls, bits: LinearBits, precision: Precision) -> CompactLinearBits:
+        """The same predictors with weights of this precision.
+
+        Parameters
+        ----------
+        bits : LinearBits
+        precision : {"float16", "int8"}
+
+        Returns
+        -------
+        CompactLinearBits
+        """
+        n_features, n_bits = bits.weights.shape
+        weights = np.empty((n_features + 1, n_bits), dtype=precision)
+        weights[0] = 0
+        scales = np.zeros(n_features + 1, dtype=np.float32) if precision == "int8" else None
+        row_of_feature = np.zeros(n_features, dtype=np.int32)
+        n_rows = 1
+        for start in range(0, n_features, FEATURES_PER_BLOCK):
+            block = bits.weights[start : start + FEATURES_PER_BLOCK]
+            of_block = _scales(np.abs(block).max(axis=1, initial=0))
+            narrow = _as_bytes(block, of_block[:, None]) if precision == "int8" else _as_halves(block)
+            used = narrow.any(axis=1)
+            stop = n_rows + int(used.sum())
+            weights[n_rows:stop] = narrow[used]
+            if scales is not None:
+                scales[n_rows:stop] = of_block[used]
+            row_of_feature[start : start + len(block)][used] = np.arange(n_rows, stop)
+            n_rows = stop
+        kept = None if scales is None else scales[:n_rows].copy()
+        return cls(weights[:n_rows].copy(), kept, row_of_feature, bits.bias, bits.n_threads)
+
+    @property
+    def precision(self) -> str:
+        """The type of the weights."""
+        return str(self.weights.dtype)
+
+    @property
+    def n_features(self) -> int:
+        """How many features a sample has."""
+        return len(self.row_of_feature)
+
+    @property
+    def n_bits(self) -> int:
+        """How many bits there are."""
+        return int(self.weights.shape[1])
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the model."""
+        scales = 0 if self.scales is None else self.scales.nbytes
+        return self.weights.nbytes + scales + self.row_of_feature.nbytes + self.bias.nbytes
+
+    def margins(self, X: Any) -> Float32Array:
+        """One column per bit, positive where the predictor says +1.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_bits), float32
+        """
+        from codekin.kernels.compact_product import sparse_times_bytes, sparse_times_halves
+
+        rows = _sparse_rows(X, self.n_features)
+        product = np.empty((rows.n_rows, self.n_bits), dtype=np.float32)
+
+        def fill(start: int, stop: int) -> None:
+            part = rows.indptr[start : stop + 1], rows.indices, rows.values, self.row_of_feature
+            if self.scales is not None:
+                sparse_times_bytes(*part, self.weights, self.scales, product[start:stop])
+            else:
+                sparse_times_halves(*part, self.weights.view(np.int16), product[start:stop])
+
+        run_blocks(fill, rows.n_rows, block=SAMPLES_PER_BLOCK, n_threads=self.n_threads)
+        product += self.bias
+        return product
+
+    def decompressed(self) -> LinearBits:
+        """The same predictors with weights of single precision.
+
+        Returns
+        -------
+        LinearBits
+        """
+        weights = self.weights.astype(np.float32)
+        if self.scales is not None:
+            weights *= self.scales[:, None]
+        return LinearBits(weights[self.row_of_feature], self.bias, self.n_threads)
+
+
+@dataclass(frozen=True, eq=False)
+class CompactSparseLinearBits:
+    """Linear predictors most of whose weights are zero, two or three bytes for each of the others.
+
+    Parameters
+    ----------
+    weights : float16 or int8 array of shape (n_weights,)
+        Feature by feature, and bit by bit within a feature.
+    gaps : uint8 array of shape (n_weights,)
+        How many bits further than the weight before, the first of a feature from bit 0. Where a gap is more than a byte
+        holds there are weights of zero in between.
+    counts : int array of shape (n_features,)
+        How many weights each feature has.
+    scales : float32 array or None
+        What the integers are multiplied by, for each feature that has weights; None for floats.
+    bias : array of shape (n_bits,)
+        Added to the margins.
+    n_threads : int, optional
+        How many threads to use; by default, as many as there are processors. The result does not depend on it.
+    """
+
+    weights: NDArray[Any] = field(repr=False)
+    gaps: NDArray[np.uint8] = field(repr=False)
+    counts: NDArray[Any] = field(repr=False)
+    scales: Float32Array | None = field(repr=False)
+    bias: Float32Array = field(repr=False)
+    n_threads: int | None = None
+
+    def __post_init__(self) -> None:
+        """Freeze the arrays, so that the kernels are compiled for one kind."""
+        for name in ("weights", "gaps", "counts", "scales"):
+            _freeze(self, name)
+
+    @classmethod
+    def of(cls, bits: SparseLinearBits, precision: Precision) -> CompactSparseLinearBits:
+        """The same predictors with weights of this precision.
+
+        Parameters
+        ----------
+        bits : SparseLinearBits
+        precision : {"float16", "int8"}
+
+        Returns
+        -------
+        CompactSparseLinearBits
+        """
+        rows = bits.weights.sorted_indices()
+        feature = np.repeat(np.arange(bits.n_features), np.diff(rows.indptr))
+        largest = np.zeros(bits.n_features, dtype=np.float32)
+        np.maximum.at(largest, feature, np.abs(rows.data))
+        scales = _scales(largest)
+        narrow = _as_bytes(rows.data, scales[feature]) if precision == "int8" else _as_halves(rows.data)
+        used = narrow != 0
+        feature, bit, narrow = feature[used], rows.indices[used].astype(np.int64), narrow[used]
+        is_first = np.diff(feature, prepend=-1) != 0
+        gap = np.where(is_first, bit, np.diff(bit, prepend=0))
+        # A gap that a byte does not hold is bridged by weights of zero.
+        n_bridges = np.where(gap > LARGEST_GAP, (gap - 1) // LARGEST_GAP, 0)
+        place = np.cumsum(1 + n_bridges) - 1
+        n_weights = int(place[-1]) + 1 if len(place) else 0
+        gaps = np.full(n_weights, LARGEST_GAP, dtype=np.uint8)
+        gaps[place] = gap - LARGEST_GAP * n_bridges
+        weights = np.zeros(n_weights, dtype=precision)
+        weights[place] = narrow
+        counts = np.bincount(feature, weights=1 + n_bridges, minlength=bits.n_features).astype(np.int64)
+        kept = scales[counts > 0] if precision == "int8" else None
+        counts = counts.astype(np.min_scalar_type(int(counts.max(initial=0))))
+        return cls(weights, gaps, counts, kept, bits.bias, bits.n_threads)
+
+    @property
+    def precision(self) -> str:
+        """The type of the weights."""
+        return str(self.weights.dtype)
+
+    @property
+    def n_features(self) -> int:
+        """How many features a sample has."""
+        return len(self.counts)
+
+    @property
+    def n_bits(self) -> int:
+        """How many bits there are."""
+        return len(self.bias)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the model, without what is made when it is first used: eight more for each feature."""
+        scales = 0 if self.scales is None else self.scales.nbytes
+        return self.weights.nbytes + self.gaps.nbytes + self.counts.nbytes + scales + self.bias.nbytes
+
+    @cached_property
+    def _indptr(self) -> NDArray[Any]:
+        indptr = np.concatenate([[0], np.cumsum(self.counts, dtype=np.uint64)])
+        return indptr.astype(np.uint32 if indptr[-1] <= np.iinfo(np.uint32).max else np.uint64)
+
+    @cached_property
+    def _scale_of_feature(self) -> Float32Array:
+        scales = np.ones(self.n_features, dtype=np.float32)
+        if self.scales is not None:
+            scales[self.counts > 0] = self.scales
+        return scales
+
+    def margins(self, X: Any) -> Float32Array:
+        """One column per bit, positive where the predictor says +1.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_bits), float32
+        """
+        from codekin.kernels.compact_product import sparse_times_gapped
+
+        rows = _sparse_rows(X, self.n_features)
+        product = np.empty((rows.n_rows, self.n_bits), dtype=np.float32)
+        places = self.weights.view(np.uint8 if self.scales is not None else np.uint16)
+        table = _table(self.precision)
+        model = self._indptr, self.gaps, places, table, self._scale_of_feature
+
+        def fill(start: int, stop: int) -> None:
+            sparse_times_gapped(rows.indptr[start : stop + 1], rows.indices, rows.values, *model, product[start:stop])
+
+        run_blocks(fill, rows.n_rows, block=SAMPLES_PER_BLOCK, n_threads=self.n_threads)
+        product += self.bias
+        return product
+
+    def decompressed(self) -> SparseLinearBits:
+        """The same predictors with weights of single precision.
+
+        Returns
+        -------
+        SparseLinearBits
+        """
+        counts = self.counts.astype(np.int64)
+        indptr = np.concatenate([[0], np.cumsum(counts)])
+        feature = np.repeat(np.arange(self.n_features), counts)
+        distance = np.cumsum(self.gaps, dtype=np.int64)
+        before = np.concatenate([[0], distance])[indptr[:-1]]
+        weights = self.weights.astype(np.float32) * self._scale_of_feature[feature]
+        matrix = sparse.csr_array((weights, distance - before[feature], indptr), shape=(self.n_features, self.n_bits))
+        matrix.eliminate_zeros()
+        return SparseLinearBits(matrix, self.bias, self.n_threads)
+
+
+def compacted(bits: LinearBits | SparseLinearBits, precision: Precision) -> Any:
+    """The same predictors with weights of this precision, in the form that takes the fewest bytes.
+
+    Parameters
+    ----------
+    bits : LinearBits or SparseLinearBits
+    precision : {"float32", "float16", "int8"}
+        "float32" leaves them as they are.
+
+    Returns
+    -------
+    LinearBits, SparseLinearBits, CompactLinearBits or CompactSparseLinearBits
+
+    Examples
+    --------
+    >>> weights = np.zeros((1000, 8), dtype=np.float32)
+    >>> weights[3] = 0.5
+    >>> bits = LinearBits(weights, np.zeros(8))
+    >>> bits.nbytes, compacted(bits, "int8").nbytes
+    (32032, 1052)
+    """
+    if precision not in PRECISIONS:
+        raise ValueError(f"The 'precision' parameter must be one of {list(PRECISIONS)}. Got {precision!r} instead.")
+    if precision == "float32":
+        return bits
+    if isinstance(bits, SparseLinearBits):
+        return CompactSparseLinearBits.of(bits, precision)
+    dense = CompactLinearBits.of(bits, precision)
+    n_weights, width = int(np.count_nonzero(dense.weights)), dense.weights.itemsize
+    if n_weights * (width + 1) + dense.n_features >= dense.weights.nbytes + dense.row_of_feature.nbytes:
+        return dense
+    return CompactSparseLinearBits.of(dense.decompressed().sparse(), precision)
+
+
+def decompressed(bits: T) -> T | LinearBits | SparseLinearBits:
+    """Compact predictors with weights of single precision; any others as they are.
+
+    Parameters
+    ----------
+    bits : FittedBits
+
+    Returns
+    -------
+    FittedBits
+    """
+    return bits.decompressed() if isinstance(bits, CompactLinearBits | CompactSparseLinearBits) else bits
+
+
+def _as_halves(weights: Float32Array) -> NDArray[np.float16]:
+    halves = np.clip(weights, -LARGEST_HALF, LARGEST_HALF).astype(np.float16)
+    halves[np.abs(halves) < SMALLEST_HALF] = 0
+    return halves
+
+
+def _as_bytes(weights: Float32Array, scales: Float32Array) -> NDArray[np.int8]:
+    return np.asarray(np.rint(weights / scales), dtype=np.int8)
+
+
+def _scales(largest: Float32Array) -> Float32Array:
+    """The scale that takes the largest weight of a feature to 127; 1 where all are zero."""
+    scales = (largest / LARGEST_BYTE).astype(np.float32)
+    scales[scales == 0] = 1
+    return scales
+
+
+def _table(precision: str) -> Float32Array:
+    """The float of every weight, in the order of its bits as an unsigned integer."""
+    every = np.arange(2 ** (8 * np.dtype(precision).itemsize), dtype=np.uint64)
+    return every.astype(np.uint16 if precision == "float16" else np.uint8).view(precision).astype(np.float32)
+
+
+def _sparse_rows(X: ArrayLike, n_features: int) -> SparseRows:
+    return SparseRows.of(X if sparse.issparse(X) else np.asarray(X, dtype=np.float32), n_features)
+
+
+def _freeze(bits: Any, name: str) -> None:
+    array = getattr(bits, name)
+    if array is not None:
+        frozen = np.ascontiguousarray(array).view()
+        frozen.flags.writeable = False
+        object.__setattr__(bits, name, frozen)
