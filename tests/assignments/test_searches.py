@@ -296,3 +296,27 @@ def test_the_portfolio_reaches_the_best_known_objectives_of_qaplib(name, shared_
     with np.load(shared_data("qaplib") / "qaplib.npz") as instances:
         a, b, best = (instances[f"{name}_{part}"] for part in ("A", "B", "best"))
     assert quadratic_assignment(a, b, rng=0).objective == best
+
+
+def test_a_search_of_vectors_starts_from_a_given_order():
+    points = np.random.default_rng(0).normal(size=(200, 6))
+    distances, codebook = ProductDistances(points), trellis_codebook(200)
+    best = vector_swaps(codebook, distances, rng=0, n_proposals=400_000)
+    order = np.argsort(best.codeword_of_class)
+    start = vector_swaps(codebook, distances, rng=1, n_proposals=1, class_order=order)
+    assert start.z >= best.z - 1e-6
+    for wrong in (order[:-1], np.zeros(200, int)):
+        with pytest.raises(ValueError, match="'class_order' must have each of the 200 classes once"):
+            vector_swaps(codebook, distances, class_order=wrong)
+
+
+def test_paths_are_searched_the_same_by_any_number_of_threads():
+    points = np.random.default_rng(0).normal(size=(150, 6))
+    found = [
+        vector_swaps(
+            trellis_codebook(150), ProductDistances(points), rng=3, n_restarts=3, n_proposals=50_000, n_threads=n
+        )
+        for n in (1, 3)
+    ]
+    np.testing.assert_array_equal(found[0].codeword_of_class, found[1].codeword_of_class)
+    assert found[0].history[-1, 1] == found[0].score

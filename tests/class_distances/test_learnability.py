@@ -8,6 +8,8 @@ from sklearn.linear_model import LinearRegression, Ridge
 
 from codekin.class_distances import learnability_distances, learnability_matrix
 from codekin.class_distances.samples import stratified_folds
+from codekin.codebooks import trellis_codebook
+from codekin.coding import Assignment
 from codekin.distances import DenseDistances, ProductDistances
 
 X, Y = load_digits(return_X_y=True)
@@ -132,10 +134,36 @@ def test_many_classes_are_given_in_factors(monkeypatch):
     np.testing.assert_allclose(factored.matrix(), whole.matrix(), atol=1e-14)
     monkeypatch.setattr("codekin.class_distances.learnability.MAX_COVARIANCE_FEATURES", 10)
     assert learnability_distances(X, Y, n_components=20, rng=0).factors.shape == (10, 21)
-    with pytest.raises(ValueError, match="All of 64 features are used for at most 9 classes"):
+    with pytest.raises(ValueError, match="All of 64 features are used in dense form, for at most 9 classes"):
         learnability_distances(X, Y, n_components=None)
     with pytest.raises(ValueError, match="at most 9 classes"):
         learnability_distances(X, Y, held_out=True)
+
+
+def test_factors_can_be_asked_for_and_have_the_same_inner_products():
+    for options in ({}, {"n_components": 20}):
+        dense = learnability_distances(X, Y, rng=0, form="dense", **options)
+        factored = learnability_distances(X, Y, rng=0, form="factored", **options)
+        assert isinstance(factored, ProductDistances)
+        np.testing.assert_allclose(factored.matrix(), dense.matrix(), atol=1e-12)
+
+
+def test_factors_have_some_components_for_each_class_within_limits(monkeypatch):
+    wide = sparse.random_array((300, 400), density=0.05, rng=np.random.default_rng(0)).tocsr()
+    classes = np.arange(300) % 60
+    assert learnability_distances(wide, classes, form="factored").factors.shape[1] == 257
+    monkeypatch.setattr("codekin.class_distances.learnability.MIN_COMPONENTS", 5)
+    assert learnability_distances(wide, classes, form="factored").factors.shape[1] == 21
+    monkeypatch.setattr("codekin.class_distances.learnability.MAX_FACTOR_ENTRIES", 600)
+    assert learnability_distances(wide, classes, form="factored").factors.shape[1] == 11
+
+
+def test_the_factored_score_of_a_trellis_is_the_error_of_its_bits():
+    codebook = trellis_codebook(10)
+    matrix = codebook.coding_matrix(Assignment(np.random.default_rng(3).permutation(10)))
+    factors = learnability_distances(X, Y, ridge=1e-13, form="factored").factors
+    explained = np.sum((factors.T @ matrix) ** 2)
+    assert codebook.n_bits - explained == pytest.approx(least_squares_errors(matrix.astype(float)).sum(), abs=1e-6)
 
 
 def test_blocks_of_samples_do_not_change_the_matrix(monkeypatch):
@@ -161,6 +189,8 @@ def test_a_large_mean_is_no_obstacle():
     [
         ({"ridge": -1}, "'ridge' parameter must not be negative. Got -1"),
         ({"n_components": 0}, "'n_components' must be at least 1"),
+        ({"form": "sparse"}, "'form' must be 'auto', 'dense' or 'factored'. Got 'sparse'"),
+        ({"form": "factored", "held_out": True}, "Held-out errors are taken in dense form"),
         ({"projection": "pca"}, "'projection' must be .* Got 'pca'"),
         ({"held_out": True, "n_folds": 1}, "'n_folds' must be at least 2"),
     ],

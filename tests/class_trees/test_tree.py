@@ -92,3 +92,15 @@ def test_binary_trees_are_known():
     assert not ClassTree.from_nested([["a", "b", "d"], "c"]).is_binary
     assert not ClassTree.from_nested([["a"], "c"]).is_binary
     assert ClassTree.from_names(["a", "a.b"]).restricted_to([0, 1]).n_classes == 2
+
+
+def test_shuffled_children_stay_together():
+    tree = ClassTree.from_nested({"a": {"b": ["c", "d", "e"], "f": ["g", "h"]}, "i": ["j", "k"]})
+    orders = [tree.class_order(np.random.default_rng(seed)) for seed in range(20)]
+    assert len({tuple(order) for order in orders}) > 5
+    for order in orders:
+        assert sorted(order) == list(range(tree.n_classes))
+        place = np.argsort(order)
+        for node in range(tree.n_nodes):
+            below = place[tree.classes_below(node)]
+            assert np.ptp(below) == len(below) - 1

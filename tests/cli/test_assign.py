@@ -142,3 +142,14 @@ def test_a_training_names_what_does_not_fit(distances, topics, run, succeed, tmp
     assert "'codebook' is missing" in trained()
     (tmp_path / "a.json").write_text("nonsense")
     assert "is not JSON" in trained()
+
+
+def test_learnability_is_searched_with_and_without_a_taxonomy(topics, succeed, run, tmp_path):
+    for options in ((), ("--taxonomy", topics / "taxonomy.txt")):
+        output = ("-o", tmp_path / "a.json", "--json")
+        shown = json.loads(
+            succeed("assign", "--data", topics / "train.svm", "--method", "learnability", *options, *output)
+        )
+        assert shown["z"] > 0
+        succeed("train", topics / "train.svm", tmp_path / "model", "--assignment", tmp_path / "a.json", "--quiet")
+    assert "needs --data" in run("assign", "--taxonomy", topics / "taxonomy.txt", "--method", "learnability").err

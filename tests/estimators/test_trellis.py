@@ -228,3 +228,38 @@ def test_pruning_drops_weights_within_the_loss_that_is_allowed():
     assert pruned.score(*held_out) >= full.score(*held_out) - 0.02
     with pytest.raises(ValueError, match="needs validation samples"):
         TrellisClassifier(prune=0.02).fit(X, y)
+
+
+@pytest.fixture(scope="module")
+def many_topics():
+    """More classes than are searched as a matrix."""
+    return make_sparse_topics(250, 2_000, n_features=600, rng=0)
+
+
+@pytest.mark.parametrize("has_taxonomy", [True, False])
+def test_learnability_finds_paths_whose_bits_are_learned_better(many_topics, has_taxonomy):
+    options = {"taxonomy": many_topics.class_tree if has_taxonomy else None, "random_state": 0}
+    found = TrellisClassifier(assignment="learnability", **options).fit(many_topics.X, many_topics.y)
+    ordered = TrellisClassifier(**options).fit(many_topics.X, many_topics.y)
+    assert found.assignment_result_.method == "vector_swaps"
+    assert np.mean(found.report().bit_losses) < np.mean(ordered.report().bit_losses)
+    again = TrellisClassifier(assignment="learnability", **options).fit(many_topics.X, many_topics.y)
+    np.testing.assert_array_equal(found.assignment_.codeword_of_class, again.assignment_.codeword_of_class)
+
+
+def test_other_seeds_find_other_paths_that_are_as_good(many_topics):
+    results = [
+        TrellisClassifier(assignment="learnability", taxonomy=many_topics.class_tree, random_state=seed)
+        .fit(many_topics.X, many_topics.y)
+        .assignment_result_
+        for seed in range(2)
+    ]
+    assert (results[0].codeword_of_class != results[1].codeword_of_class).mean() > 0.5
+    assert results[0].z == pytest.approx(results[1].z, rel=0.05)
+
+
+def test_learnability_of_few_classes_is_searched_as_a_matrix(digits):
+    X, y = digits
+    classifier = TrellisClassifier(assignment="learnability", random_state=0).fit(X[:900], y[:900])
+    assert classifier.assignment_result_.is_optimal
+    assert classifier.score(X[900:], y[900:]) > 0.75

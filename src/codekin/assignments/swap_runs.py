@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,14 +18,37 @@ from codekin.class_trees import ClassTree
 from codekin.coding import Assignment, Codebook, CodingMatrix, FloatArray, IntArray
 from codekin.distances import ClassDistances
 
-_START_TEMPERATURE = 0.3
-"""In median gains of a proposed swap at the start; an order laid onto an order is good, and not to be lost."""
-_COOLING = 0.01
-"""The last temperature, as a share of the first."""
 _SAMPLES = 5_000
 _PROPOSALS_AT_ONCE = 20_000
-_PROPOSALS_PER_CLASS = 500
-_MIN_PROPOSALS = 3_000_000
+
+
+class Schedule(NamedTuple):
+    """How a search cools down unless it is told otherwise.
+
+    Parameters
+    ----------
+    start : float
+        The first temperature, in median gains of a proposed swap at the start; an order laid onto an order is good, and
+        not to be lost.
+    ratio : float
+        The last temperature, as a share of the first.
+    proposals_per_class, min_proposals, max_proposals : int
+        How many proposals there are without a time limit.
+    """
+
+    start: float = 0.3
+    ratio: float = 0.01
+    proposals_per_class: int = 500
+    min_proposals: int = 3_000_000
+    max_proposals: int | None = None
+
+    def n_proposals(self, n_classes: int) -> int:
+        """How many proposals to make without a time limit."""
+        wanted = max(self.proposals_per_class * n_classes, self.min_proposals)
+        return wanted if self.max_proposals is None else min(wanted, self.max_proposals)
+
+
+_SCHEDULE = Schedule()
 
 
 class Arrays(Protocol):
@@ -85,17 +108,19 @@ class SwapRun:
         inverse[self.codeword_of_rank] = np.arange(len(self.codeword_of_rank))
         return inverse
 
-    def anneal(self, propose: Propose, *, n_proposals: int | None, deadline: float) -> None:
+    def anneal(
+        self, propose: Propose, *, n_proposals: int | None, deadline: float, schedule: Schedule = _SCHEDULE
+    ) -> None:
         """Cool down, for so many proposals or until a deadline; without either, some per class."""
         if n_proposals is None and deadline == np.inf:
-            n_proposals = max(_PROPOSALS_PER_CLASS * self.problem.n_classes, _MIN_PROPOSALS)
+            n_proposals = schedule.n_proposals(self.problem.n_classes)
         gains = np.zeros(_SAMPLES)
         propose(1.0, 1.0, _SAMPLES, gains)
         scale = float(np.median(gains[gains > 0])) if gains.any() else 1.0
         nothing = np.empty(0)
         for temperature, factor, n_at_once in cooling_steps(
-            _START_TEMPERATURE * scale,
-            _COOLING,
+            schedule.start * scale,
+            schedule.ratio,
             n_at_once=_PROPOSALS_AT_ONCE,
             n_proposals=n_proposals,
             deadline=deadline,

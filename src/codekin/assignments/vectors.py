@@ -11,10 +11,14 @@ from codekin.assignments.budget import Budget
 from codekin.assignments.result import AssignmentResult, ProgressCallback, Sense
 from codekin.assignments.scores import AssignmentProblem
 from codekin.assignments.seriation import principal_order
-from codekin.assignments.swap_runs import SwapRun, codeword_vectors, solve_by_swaps
+from codekin.assignments.swap_runs import Propose, Schedule, SwapRun, codeword_vectors, solve_by_swaps
 from codekin.class_trees import ClassTree
 from codekin.coding import Codebook, FloatArray, IntArray
 from codekin.distances import ClassDistances, EmbeddingDistances, ProductDistances
+
+_PATH_SCHEDULE = Schedule(0.2, 0.01, proposals_per_class=2_000, min_proposals=1_000_000, max_proposals=50_000_000)
+_CLASSES_PER_SWAP = 4
+"""After a swap for so many classes, the products by which proposals are judged are made anew."""
 
 
 def vector_swaps(
@@ -28,13 +32,15 @@ def vector_swaps(
     progress: ProgressCallback | None = None,
     n_threads: int | None = None,
     n_proposals: int | None = None,
+    class_order: ArrayLike | None = None,
 ) -> AssignmentResult:
-    """Simulated annealing on swaps of codewords, from a spectral order, on distances between vectors.
+    """Simulated annealing on swaps of codewords, from an order of the classes, on distances between vectors.
 
     The sum over pairs that scores depend on is a sum over bits of squared sums of vectors, so what a swap changes takes
     as many products of vectors as the two codewords have different bits, however many classes there are. This is how
-    learnability is optimised for more than 5,000 classes. For Euclidean distances, which have no such form, their
-    squares are searched; the score that is reported is that of the distances themselves.
+    learnability is optimised for very many classes. Two paths of a trellis differ in few bits, and most proposals are
+    refused after a few additions. For Euclidean distances, which have no such form, their squares are searched; the
+    score that is reported is that of the distances themselves.
 
     Parameters
     ----------
@@ -49,14 +55,17 @@ def vector_swaps(
     time_limit : float, optional
         Seconds over which to cool down; the restarts share them evenly.
     n_restarts : int, default=1
-        How many times to anneal, always from the spectral order.
+        How many times to anneal, always from the same order.
     progress : callable, optional
         Called with a :class:`SearchProgress` from time to time.
     n_threads : int, optional
         How many restarts run at once; without a time limit the result does not depend on it.
     n_proposals : int, optional
         How many swaps to propose. By default as many as the time limit allows, and without one 500 per class or three
-        million, whichever is more.
+        million, whichever is more; on a trellis 2,000 per class, at least a million and at most fifty.
+    class_order : array-like of shape (n_classes,), optional
+        All classes, in an order in which neighbours are alike: that of a taxonomy, for instance. The search starts
+        with the codewords laid onto it. By default the order along the leading principal component of the vectors.
 
     Returns
     -------
@@ -73,15 +82,20 @@ def vector_swaps(
     """
     if n_proposals is not None and n_proposals < 1:
         raise ValueError(f"The 'n_proposals' parameter must be at least 1. Got {n_proposals}.")
-    return solve_by_swaps(
-        _VectorProblem.of,
-        lambda arrays, run, deadline: _anneal(arrays, run, deadline, n_proposals),
-        codebook,
-        class_distances,
-        sense=sense,
-        rng=rng,
-        budget=Budget("vector_swaps", time_limit, n_restarts, progress, n_threads),
-    )
+    from threadpoolctl import threadpool_limits
+
+    order = None if class_order is None else np.asarray(class_order)
+    # Products are refreshed many times: what BLAS gains by several threads it loses in waiting for them.
+    with threadpool_limits(1, user_api="blas"):
+        return solve_by_swaps(
+            lambda problem, method: _VectorProblem.of(problem, method, order),
+            lambda arrays, run, deadline: _anneal(arrays, run, deadline, n_proposals),
+            codebook,
+            class_distances,
+            sense=sense,
+            rng=rng,
+            budget=Budget("vector_swaps", time_limit, n_restarts, progress, n_threads),
+        )
 
 
 def has_dense_vectors(class_distances: ClassDistances) -> bool:
@@ -106,7 +120,7 @@ class _VectorProblem:
     scale: float
 
     @classmethod
-    def of(cls, problem: AssignmentProblem, method: str) -> _VectorProblem:
+    def of(cls, problem: AssignmentProblem, method: str, class_order: IntArray | None = None) -> _VectorProblem:
         distances = problem.class_distances
         if not has_dense_vectors(distances):
             raise ValueError(
@@ -126,7 +140,7 @@ class _VectorProblem:
         vectors, weight = codeword_vectors(problem.codebook.matrix)
         # Each class has a product with itself, which its distance to itself does not: |vector|^2 is twice its weight.
         own = 2 * offset - 2 * scale * np.einsum("ij,ij->i", points, points)
-        order = principal_order(points)
+        order = principal_order(points) if class_order is None else _checked_order(class_order, len(points))
         return cls(
             problem=problem,
             class_order=order,
@@ -139,15 +153,41 @@ class _VectorProblem:
             scale=scale,
         )
 
+    @property
+    def edges(self) -> IntArray | None:
+        """The edges of the paths of a trellis of which each is used, so that only swaps are possible."""
+        trellis = self.problem.codebook.trellis
+        if trellis is None or trellis.n_paths != self.problem.n_classes:
+            return None
+        return trellis.unrank(np.arange(trellis.n_paths)).astype(np.int64)
+
+
+def _checked_order(class_order: IntArray, n_classes: int) -> IntArray:
+    if not np.array_equal(np.sort(class_order, axis=None), np.arange(n_classes)):
+        raise ValueError(f"'class_order' must have each of the {n_classes} classes once. Got {class_order!r}.")
+    return class_order.astype(np.intp)
+
 
 def _anneal(arrays: _VectorProblem, run: SwapRun, deadline: float, n_proposals: int | None) -> None:
+    edges = arrays.edges
+    if edges is None:
+        run.anneal(_proposals_of_codewords(arrays, run), n_proposals=n_proposals, deadline=deadline)
+    else:
+        run.anneal(
+            _proposals_of_paths(arrays, run, edges),
+            n_proposals=n_proposals,
+            deadline=deadline,
+            schedule=_PATH_SCHEDULE,
+        )
+
+
+def _proposals_of_codewords(arrays: _VectorProblem, run: SwapRun) -> Propose:
     from codekin.kernels.vector_swaps import anneal_vector_swaps
 
     used = arrays.vectors[run.codeword_of_rank]
     bit_sums = np.ascontiguousarray(used.T @ arrays.points)
     totals = used.sum(axis=0, dtype=np.float64)
     offset_totals = arrays.offset @ used
-    del used
     class_of_codeword = run.class_of_codeword()
 
     def propose(temperature: float, factor: float, n_proposals: int, sampled: FloatArray) -> float:
@@ -174,4 +214,51 @@ def _anneal(arrays: _VectorProblem, run: SwapRun, deadline: float, n_proposals: 
             )
         )
 
-    run.anneal(propose, n_proposals=n_proposals, deadline=deadline)
+    return propose
+
+
+def _proposals_of_paths(arrays: _VectorProblem, run: SwapRun, edges: IntArray) -> Propose:
+    from codekin.kernels.path_swaps import anneal_path_swaps
+
+    points, squares = arrays.points, np.einsum("ij,ij->i", arrays.points, arrays.points, dtype=np.float64)
+    edge_sums = np.ascontiguousarray(arrays.vectors[run.codeword_of_rank].T @ points)
+    # The offsets' part of the alignment, -<T, S>, is that of each class on its path: all codewords are in use.
+    height = -(arrays.vectors @ arrays.vectors.sum(axis=0, dtype=np.float64))
+    products = points @ edge_sums.T
+    class_of_path = run.class_of_codeword()
+    most_swaps = max(len(points) // _CLASSES_PER_SWAP, 1)
+    swaps_left = most_swaps
+
+    def propose(temperature: float, factor: float, n_proposals: int, sampled: FloatArray) -> float:
+        nonlocal swaps_left
+        change, n_left = 0.0, n_proposals
+        while n_left > 0:
+            if swaps_left <= 0:
+                np.matmul(points, edge_sums.T, out=products)
+                swaps_left = most_swaps
+            gained, n_proposed, n_swaps = anneal_path_swaps(
+                edges,
+                points,
+                squares,
+                arrays.offset,
+                height,
+                arrays.scale,
+                edge_sums,
+                products,
+                run.codeword_of_rank,
+                class_of_path,
+                run.sign,
+                temperature,
+                factor,
+                n_left,
+                swaps_left,
+                sampled,
+                run.state,
+            )
+            change += gained
+            n_left -= n_proposed
+            swaps_left -= n_swaps
+            temperature *= factor**n_proposed
+        return change
+
+    return propose

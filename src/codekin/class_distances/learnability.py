@@ -21,8 +21,10 @@ from codekin.class_distances.projections import leading_directions, random_direc
 from codekin.class_distances.samples import ClassSamples, class_samples, stratified_folds
 from codekin.coding import FloatArray, IntArray
 from codekin.distances import MAX_DENSE_CLASSES, ClassDistances, DenseDistances, ProductDistances
+from codekin.distances.interface import refuse_too_many
 
 Projection = Literal["svd", "random"]
+Form = Literal["auto", "dense", "factored"]
 
 MAX_COVARIANCE_FEATURES = 3_000
 """A covariance matrix is made of no more features than this."""
@@ -32,6 +34,9 @@ MAX_ITERATED_PRODUCTS = 100_000_000
 
 DEFAULT_COMPONENTS = 1_000
 """How many components stand for all features otherwise; fewer if there are very many classes."""
+
+MIN_COMPONENTS = 256
+"""The fewest for factors, however few classes there are."""
 
 MAX_FACTOR_ENTRIES = 20_000_000
 """Components times classes are no more than this unless somebody asks for it: 160 MB."""
@@ -49,6 +54,7 @@ def learnability_distances(
     projection: Projection = "svd",
     held_out: bool = False,
     n_folds: int = 5,
+    form: Form = "auto",
 ) -> ClassDistances:
     r"""Signed distances whose best preserving assignment has the bits that least squares learns best.
 
@@ -89,18 +95,22 @@ def learnability_distances(
         Take the errors of samples that were not learned from, for at most 5,000 classes.
     n_folds : int, default=5
         How many folds there are, each left out once; used when ``held_out=True``.
+    form : {"auto", "dense", "factored"}, default="auto"
+        Whether to make a matrix of all pairs of classes or a vector for each class, whose inner products it has. "auto"
+        makes vectors for more than 5,000 classes.
 
     Returns
     -------
     DenseDistances or ProductDistances
-        Signed; in factored form for more than 5,000 classes.
+        Signed.
 
     Notes
     -----
-    Up to 3,000 features the covariance is inverted. With more of them the equations are solved by conjugate gradients,
-    to four digits, for at most 5,000 classes; "auto" does this where the non-zero entries of X times the number of
-    classes are at most :math:`10^8` (some seconds), and projects to 1,000 components otherwise, fewer beyond 20,000
-    classes. A projection costs accuracy: rare words of a text, for instance, lie outside the leading directions.
+    For a matrix, the covariance of up to 3,000 features is inverted. With more of them the equations are solved by
+    conjugate gradients, to four digits; "auto" does this where the non-zero entries of X times the number of classes
+    are at most :math:`10^8` (some seconds), and projects to 1,000 components otherwise. For vectors it projects to a
+    third as many components as there are classes, at least 256, at most 1,000, and fewer beyond 20,000 classes. A
+    projection costs accuracy: rare words of a text, for instance, lie outside the leading directions.
 
     Examples
     --------
@@ -117,10 +127,15 @@ def learnability_distances(
     samples = class_samples(X, class_index, n_classes=n_classes, sample_weight=sample_weight)
     if ridge < 0:
         raise ValueError(f"The 'ridge' parameter must not be negative. Got {ridge} instead.")
-    if held_out and samples.n_classes > MAX_DENSE_CLASSES:
+    if form not in ("auto", "dense", "factored"):
+        raise ValueError(f"'form' must be 'auto', 'dense' or 'factored'. Got {form!r} instead.")
+    if form == "dense":
+        refuse_too_many(samples.n_classes)
+    is_factored = form == "factored" or samples.n_classes > MAX_DENSE_CLASSES
+    if held_out and is_factored:
         raise ValueError(
-            f"Held-out errors are taken for at most {MAX_DENSE_CLASSES} classes. Got {samples.n_classes}. "
-            "Use held_out=False."
+            f"Held-out errors are taken in dense form, for at most {MAX_DENSE_CLASSES} classes. "
+            f"Got {samples.n_classes} classes and form={form!r}. Use held_out=False."
         )
     n_samples = len(samples.class_index)
     if held_out and not 2 <= n_folds <= n_samples:
@@ -128,9 +143,9 @@ def learnability_distances(
             f"'n_folds' must be at least 2 and at most the number of samples, {n_samples}. Got {n_folds} instead."
         )
     generator = np.random.default_rng(rng)
-    coordinates = _coordinates(samples, n_components, projection, generator)
+    coordinates = _coordinates(samples, n_components, projection, generator, is_factored=is_factored)
     penalty = ridge * total_variance(samples) / samples.X.shape[1]
-    if samples.n_classes > MAX_DENSE_CLASSES:
+    if is_factored:
         sums = Sums.over(coordinates)
         return ProductDistances(np.column_stack([sums.frequency, sums.deviations @ sums.whitening(penalty)]))
     fitted = _regressions(coordinates, penalty)
@@ -161,21 +176,22 @@ def learnability_matrix(distances: ClassDistances) -> FloatArray:
 
 
 def _coordinates(
-    samples: ClassSamples, n_components: int | str | None, projection: str, rng: np.random.Generator
+    samples: ClassSamples,
+    n_components: int | str | None,
+    projection: str,
+    rng: np.random.Generator,
+    *,
+    is_factored: bool,
 ) -> Coordinates:
     n_features = samples.X.shape[1]
     if projection not in ("svd", "random"):
         raise ValueError(f"'projection' must be 'svd' or 'random'. Got {projection!r} instead.")
     if n_components == "auto":
-        n_entries = samples.X.nnz if samples.is_sparse else samples.X.size
-        can_iterate = n_entries * samples.n_classes <= MAX_ITERATED_PRODUCTS and samples.n_classes <= MAX_DENSE_CLASSES
-        n_components = None
-        if n_features > MAX_COVARIANCE_FEATURES and not can_iterate:
-            n_components = min(DEFAULT_COMPONENTS, max(1, MAX_FACTOR_ENTRIES // samples.n_classes))
+        n_components = _automatic_components(samples, is_factored=is_factored)
     if n_components is None:
-        if samples.n_classes > MAX_DENSE_CLASSES and n_features > MAX_COVARIANCE_FEATURES:
+        if is_factored and n_features > MAX_COVARIANCE_FEATURES:
             raise ValueError(
-                f"All of {n_features} features are used for at most {MAX_DENSE_CLASSES} classes. "
+                f"All of {n_features} features are used in dense form, for at most {MAX_DENSE_CLASSES} classes. "
                 f"Got {samples.n_classes}. Give 'n_components'."
             )
         return Coordinates(samples)
@@ -186,6 +202,18 @@ def _coordinates(
     if projection == "random":
         return Coordinates(samples, random_directions(n_features, n_components, rng))
     return Coordinates(samples, leading_directions(samples.X, n_components, rng))
+
+
+def _automatic_components(samples: ClassSamples, *, is_factored: bool) -> int | None:
+    """How many components to project to; None for no projection."""
+    n_features, n_classes = samples.X.shape[1], samples.n_classes
+    if is_factored:
+        most = min(DEFAULT_COMPONENTS, max(MIN_COMPONENTS, n_classes // 3))
+        return None if n_features <= most else max(1, min(most, MAX_FACTOR_ENTRIES // n_classes))
+    n_entries = samples.X.nnz if samples.is_sparse else samples.X.size
+    if n_features <= MAX_COVARIANCE_FEATURES or n_entries * n_classes <= MAX_ITERATED_PRODUCTS:
+        return None
+    return min(DEFAULT_COMPONENTS, max(1, MAX_FACTOR_ENTRIES // n_classes))
 
 
 def _regressions(coordinates: Coordinates, penalty: float) -> Callable[[IntArray | None], OneHotRidge]:

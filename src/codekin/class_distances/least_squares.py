@@ -54,8 +54,12 @@ class Coordinates:
         return 0.0 if self.stay_sparse else mean if self.basis is None else mean @ self.basis
 
     def of(self, X: Any) -> FloatArray:
-        """Rows of X, or means of rows, as a dense array."""
-        dense = X @ self.basis if self.basis is not None else X.toarray() if self.samples.is_sparse else X
+        """Rows of X, or means of rows, as a dense array; in float32 if they are projected from it."""
+        if self.basis is not None:
+            projected = np.asarray(X @ self.basis)
+            projected -= np.asarray(self.origin, dtype=projected.dtype)
+            return projected
+        dense = X.toarray() if self.samples.is_sparse else X
         return np.asarray(dense - self.origin, dtype=np.float64)
 
     def product(self, X: Any, coefficients: FloatArray) -> FloatArray:
@@ -89,7 +93,8 @@ class Sums:
         else:
             second_moment = np.zeros((coordinates.n_dimensions, coordinates.n_dimensions))
             for index, block in coordinates.blocks(rows, coordinates.n_dimensions):
-                second_moment += (block * samples.sample_weight[index][:, None]).T @ block
+                weight = samples.sample_weight[index][:, None].astype(block.dtype)
+                second_moment += (block * weight).T @ block
         class_sums = coordinates.of(part.class_means) * part.class_weight[:, None]
         return cls(part.class_weight, class_sums, second_moment)
 

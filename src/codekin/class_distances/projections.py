@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from codekin.coding import FloatArray
+
 _BLOCK_ENTRIES = 8_000_000
 """How many coordinates are held at once."""
+_LEAST_PIVOT = 0.03
+"""Of columns of length one: a column this near to the span of those before it still has three digits in float32."""
 
 
 def random_directions(n_features: int, n_components: int, rng: np.random.Generator) -> NDArray[np.float32]:
@@ -67,21 +72,43 @@ def leading_directions(
 def _orthonormal(columns: NDArray[np.float32]) -> NDArray[np.float32]:
     """An orthonormal basis of the span of ``columns``, from their inner products.
 
-    Products of blocks are many times faster here than a QR decomposition of a tall matrix. They square the condition
-    number, so they are summed in float64, and a second round removes what the first leaves.
+    Products of blocks are many times faster here than a QR decomposition of a tall matrix, but they square the
+    condition number. Where float32 is not enough for it, they are summed in float64, and a second round removes what
+    the first leaves.
     """
-    step = max(1, _BLOCK_ENTRIES // columns.shape[1])
-    blocks = [slice(start, start + step) for start in range(0, len(columns), step)]
+    inner = _inner_products(columns, np.float32)
+    length = np.sqrt(np.maximum(np.diag(inner), np.finfo(np.float32).tiny))
+    try:
+        factor = linalg.cholesky(inner / np.outer(length, length))
+    except linalg.LinAlgError:
+        pass
+    else:
+        if np.diag(factor).min() > _LEAST_PIVOT:
+            return _turned(columns, linalg.solve_triangular(factor, np.eye(len(factor))) / length[:, None], np.float32)
     for _ in range(2):
-        inner = np.zeros((columns.shape[1], columns.shape[1]))
-        for block in blocks:
-            part = columns[block].astype(np.float64)
-            inner += part.T @ part
-        squares, directions = linalg.eigh(inner)
+        squares, directions = linalg.eigh(_inner_products(columns, np.float64))
         spans = squares > 1e-13 * squares[-1]
-        turn = directions[:, spans] / np.sqrt(squares[spans])
-        turned = np.empty((len(columns), turn.shape[1]), dtype=np.float32)
-        for block in blocks:
-            turned[block] = columns[block].astype(np.float64) @ turn
-        columns = turned
+        columns = _turned(columns, directions[:, spans] / np.sqrt(squares[spans]), np.float64)
     return columns
+
+
+def _blocks(columns: NDArray[np.float32], dtype: type) -> Iterator[tuple[slice, NDArray[Any]]]:
+    step = max(1, _BLOCK_ENTRIES // columns.shape[1])
+    for start in range(0, len(columns), step):
+        rows = slice(start, start + step)
+        yield rows, columns[rows].astype(dtype, copy=False)
+
+
+def _inner_products(columns: NDArray[np.float32], dtype: type) -> FloatArray:
+    inner = np.zeros((columns.shape[1], columns.shape[1]))
+    for _, block in _blocks(columns, dtype):
+        inner += block.T @ block
+    return inner
+
+
+def _turned(columns: NDArray[np.float32], turn: FloatArray, dtype: type) -> NDArray[np.float32]:
+    turned = np.empty((len(columns), turn.shape[1]), dtype=np.float32)
+    matrix: NDArray[Any] = turn.astype(dtype)
+    for rows, block in _blocks(columns, dtype):
+        turned[rows] = block @ matrix
+    return turned

@@ -251,9 +251,25 @@ class ClassTree:
         start, stop = self._walk.first_child[node : node + 2]
         return self._walk.children[start:stop]
 
-    def class_order(self) -> IntArray:
-        """The classes in depth-first order."""
-        return self._class_order
+    def class_order(self, rng: np.random.Generator | None = None) -> IntArray:
+        """The classes in depth-first order, with the children of every node in their order.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator, optional
+            Shuffles the children of every node.
+
+        Returns
+        -------
+        ndarray of shape (n_classes,)
+        """
+        if rng is None:
+            return self._class_order
+        number = rng.permutation(self.n_nodes)
+        parent = np.empty_like(self.parent)
+        parent[number] = np.where(self.parent >= 0, number[self.parent], -1)
+        walk = _walk_through(parent, np.zeros(self.n_nodes))
+        return np.asarray(np.argsort(walk.position[number[self.node_of_class]]), dtype=np.intp)
 
     @cached_property
     def class_spans(self) -> IntArray:

@@ -26,14 +26,15 @@ from codekin.cli.options import AsJson, Format, NThreads, Quiet, RandomState, Ta
 from codekin.cli.values import one_of, trellis_width
 from codekin.codebooks import CODEBOOKS, trellis_codebook
 from codekin.coding import Codebook, codeword_distances
-from codekin.datasets import TextData, TextVectorizer, read_data, read_distances, read_matrix, read_taxonomy
+from codekin.datasets import Data, TextData, TextVectorizer, read_data, read_distances, read_matrix, read_taxonomy
 from codekin.distances import ClassDistances, TreeDistances
-from codekin.estimators.choices import Classes, choose_codebook
+from codekin.estimators.choices import Classes, choose_codebook, learnability_assignment
 from codekin.storage import codeword_text, save_assignment
 from codekin.threads import limited_threads
 
 app = typer.Typer()
 
+METHODS = tuple(dict.fromkeys([*POLICIES, *ASSIGNMENTS, "learnability"]))
 CODEBOOK_NAMES = [name for name in CODEBOOKS if name != "given"]
 BITS_SHOWN = 40
 NEIGHBOURS_SHOWN = 3
@@ -71,9 +72,10 @@ def assign_codewords(
     method: Annotated[
         str,
         typer.Option(
-            parser=one_of(dict.fromkeys([*POLICIES, *ASSIGNMENTS])),
+            parser=one_of(METHODS),
             metavar="NAME",
-            help=f"How to search: {', '.join(dict.fromkeys([*POLICIES, *ASSIGNMENTS]))}.",
+            help=f"How to search: {', '.join(METHODS)}. learnability needs --data, and starts from a --taxonomy, if "
+            "there is one.",
         ),
     ] = "preserving",
     sense: Annotated[
@@ -102,11 +104,15 @@ def assign_codewords(
 ) -> None:
     """Find out which class should get which codeword.
 
-    Class distances come from one of --distances, --taxonomy and --data. The file that --output writes can be given to
+    Class distances come from one of --distances, --taxonomy and --data; learnability comes from --data, and its search
+    starts from the order of a --taxonomy. The file that --output writes can be given to
     codekin train --assignment.
     """
     given = {"--distances": distances, "--taxonomy": taxonomy, "--data": data}
-    if sum(value is not None for value in given.values()) != 1:
+    if method == "learnability":
+        if data is None or distances is not None or sense is not None:
+            raise ValueError("--method learnability needs --data, and takes neither --distances nor --sense.")
+    elif sum(value is not None for value in given.values()) != 1:
         got = ", ".join(name for name, value in given.items() if value is not None) or "none of them"
         raise ValueError(f"Class distances come from one of --distances, --taxonomy and --data. Got {got}.")
     if width is not None and codebook != "trellis":
@@ -114,7 +120,13 @@ def assign_codewords(
     display = Display(quiet)
     rng_distances, rng_codebook, rng_search = np.random.default_rng(random_state).spawn(3)
     with limited_threads(n_threads):
-        if distances is not None:
+        search: Any = None
+        if method == "learnability":
+            classes, labels = _classes(display, str(data), format, taxonomy, taxonomy_layout, rng_distances)
+            with display.task("measuring learnability"):
+                known = Known(classes.learnability, labels)
+            search = partial(learnability_assignment, classes=classes)
+        elif distances is not None:
             between, labels = read_distances(distances)
             known = Known(between, labels)
         elif taxonomy is not None:
@@ -122,22 +134,16 @@ def assign_codewords(
             known = Known(TreeDistances(tree), tuple(str(label) for label in tree.class_labels or ()))
         else:
             known = _from_data(display, str(data), format, class_distances, rng_distances)
+        if search is None:
+            search = partial(assign, class_distances=known.distances, method=method, sense=sense)  # type: ignore[arg-type]
         made = _made_codebook(codebook, n_bits, width, known, rng_codebook)
         with display.task("searching", "assignments") as task:
 
             def progress(now: SearchProgress) -> None:
                 task.update(now.seconds, time_limit, count=now.n_evaluations, name=f"searching, score {now.score:.4f}")
 
-            result = assign(
-                made,
-                known.distances,
-                method,
-                sense=sense,  # type: ignore[arg-type]  # checked by its option
-                rng=rng_search,
-                time_limit=time_limit,
-                n_restarts=n_restarts,
-                progress=progress,
-            )
+            options = {"rng": rng_search, "time_limit": time_limit, "n_restarts": n_restarts, "progress": progress}
+            result = search(made, **options)
         if output is not None:
             save_assignment(output, result, known.labels, made)
         shown = _summary(made, result, known, n_shown)
@@ -157,17 +163,35 @@ class Known:
 
 
 def _from_data(display: Display, source: str, format: str, name: str, rng: np.random.Generator) -> Known:
+    X, samples, labels = _samples(display, source, format)
+    with display.task(f"measuring class distances by {name}"):
+        distances = CLASS_DISTANCES_FROM_DATA[name](
+            X, samples.class_index, n_classes=len(labels), sample_weight=_weights(samples), rng=rng
+        )
+    return Known(distances, labels)
+
+
+def _classes(
+    display: Display, source: str, format: str, taxonomy: str | None, layout: str, rng: np.random.Generator
+) -> tuple[Classes, tuple[str, ...]]:
+    """The classes of some samples and their labels, with a taxonomy if there is one."""
+    X, samples, labels = _samples(display, source, format)
+    tree = None if taxonomy is None else read_taxonomy(taxonomy, classes=samples.classes, layout=layout)  # type: ignore[arg-type]
+    assert samples.class_index is not None
+    return Classes(lambda: X, samples.class_index, len(labels), _weights(samples), tree, rng), labels
+
+
+def _samples(display: Display, source: str, format: str) -> tuple[Any, Data, tuple[str, ...]]:
+    """Features, what was read, and the labels of the classes."""
     with display.task(f"reading {source}") as task:
         samples = read_data(source, format, progress=task.update)
     X = TextVectorizer().fit(samples.texts).transform(samples.texts) if isinstance(samples, TextData) else samples.X
-    weights = None if isinstance(samples, TextData) else samples.sample_weight
     assert samples.classes is not None
-    assert samples.class_index is not None
-    with display.task(f"measuring class distances by {name}"):
-        distances = CLASS_DISTANCES_FROM_DATA[name](
-            X, samples.class_index, n_classes=len(samples.classes), sample_weight=weights, rng=rng
-        )
-    return Known(distances, tuple(str(label) for label in samples.classes.tolist()))
+    return X, samples, tuple(str(label) for label in samples.classes.tolist())
+
+
+def _weights(samples: Data) -> Any:
+    return None if isinstance(samples, TextData) else samples.sample_weight
 
 
 def _made_codebook(name: str, n_bits: int | None, width: Any, known: Known, rng: np.random.Generator) -> Codebook:

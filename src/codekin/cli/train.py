@@ -17,7 +17,7 @@ import numpy as np
 import typer
 from scipy.sparse import csr_array, vstack
 
-from codekin.assignments import ASSIGNMENTS, POLICIES
+from codekin.assignments import ASSIGNMENTS
 from codekin.cli.display import Display, Task
 from codekin.cli.main import EXIT_FAILED, Session
 from codekin.cli.options import (
@@ -45,6 +45,7 @@ from codekin.datasets import (
 )
 from codekin.decoding import LOSSES
 from codekin.estimators import TrellisClassifier
+from codekin.estimators.choices import ASSIGNMENT_POLICIES
 from codekin.estimators.learner_choice import LEARNERS, AutoLearner
 from codekin.learners import AROW, PRECISIONS, Checkpoints, EpochReport, Softmax, TrainingProgress
 from codekin.memory import in_units
@@ -59,6 +60,8 @@ from codekin.storage import (
 from codekin.threads import limited_threads
 
 app = typer.Typer()
+
+ASSIGNMENT_NAMES = tuple(dict.fromkeys([*ASSIGNMENT_POLICIES, *ASSIGNMENTS]))
 
 CODE, LEARNING, TEXT = "The code", "Learning", "Texts"
 
@@ -80,8 +83,7 @@ AssignmentChoice = Annotated[
     typer.Option(
         metavar="NAME|FILE.json",
         rich_help_panel=CODE,
-        help=f"Which class gets which codeword: {', '.join(dict.fromkeys([*POLICIES, *ASSIGNMENTS]))}, or a file that "
-        "codekin assign made.",
+        help=f"Which class gets which codeword: {', '.join(ASSIGNMENT_NAMES)}, or a file that codekin assign made.",
     ),
 ]
 LossName = Annotated[
@@ -380,12 +382,11 @@ class _Reader:
 
 def _chosen_assignment(choice: str) -> str | SavedAssignment:
     """A policy, the name of a method, or what is in a file."""
-    names = dict.fromkeys([*POLICIES, *ASSIGNMENTS])
-    if choice in names:
+    if choice in ASSIGNMENT_NAMES:
         return choice
     if not choice.endswith(".json") and not Path(choice).exists():
         raise ValueError(
-            f"--assignment must be one of {', '.join(names)}, or a file that codekin assign made. "
+            f"--assignment must be one of {', '.join(ASSIGNMENT_NAMES)}, or a file that codekin assign made. "
             f"Got {choice!r} instead."
         )
     return load_assignment(choice)

@@ -17,7 +17,10 @@ from codekin.codebooks import CODEBOOKS
 from codekin.coding import Assignment, Codebook, FloatArray, IntArray
 from codekin.distances import ClassDistances, as_class_distances
 
-ASSIGNMENT_POLICIES = ("preserving", "breaking", "random")
+ASSIGNMENT_POLICIES = ("preserving", "breaking", "random", "learnability")
+
+MAX_CLASSES_AS_MATRIX = 200
+"""Up to so many classes learnability is searched as a matrix, which has no start."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,17 +76,36 @@ class Classes:
         assert tree is not None
         return tree
 
+    @property
+    def given_tree(self) -> ClassTree | None:
+        """The tree that the user gave, if it was one."""
+        choice = self.distances_choice
+        return choice if isinstance(choice, ClassTree) else getattr(choice, "tree", None)
+
+    @cached_property
+    def learnability(self) -> ClassDistances:
+        """Learnability, whatever the user's choice: a matrix for few classes, factors for many."""
+        form = "dense" if self.n_classes <= MAX_CLASSES_AS_MATRIX else "factored"
+        return self._from_data("learnability", form=form)
+
+    def learned_tree(self) -> ClassTree:
+        """A tree made by halving the set of classes again and again, for any number of them."""
+        tree = self._from_data("splitting").tree
+        assert tree is not None
+        return tree
+
     def mean_distances(self) -> FloatArray:
         """Distances between class means, whatever the user's choice."""
         return self._from_data("means").matrix()
 
-    def _from_data(self, name: str) -> ClassDistances:
+    def _from_data(self, name: str, **options: Any) -> ClassDistances:
         return CLASS_DISTANCES_FROM_DATA[name](
             self.features(),
             self.class_index,
             n_classes=self.n_classes,
             sample_weight=self.sample_weight,
             rng=self.rng,
+            **options,
         )
 
 
@@ -160,7 +182,8 @@ def choose_assignment(
     Parameters
     ----------
     choice : str, Assignment, AssignmentResult, callable or array
-        A policy, a name from ``ASSIGNMENTS``, a function like those in it, or the assignment itself.
+        A policy, a name from ``ASSIGNMENTS``, a function like those in it, or the assignment itself. The policy
+        "learnability" is :func:`learnability_assignment`; all others follow the distances of ``classes``.
     codebook : Codebook
     classes : Classes
     rng : numpy.random.Generator
@@ -176,6 +199,9 @@ def choose_assignment(
                 f"The 'assignment' parameter must be one of {[*ASSIGNMENT_POLICIES, *sorted(ASSIGNMENTS)]}, a "
                 f"function, an Assignment or an array. Got {choice!r} instead."
             )
+        if choice == "learnability":
+            result = learnability_assignment(codebook, classes, rng)
+            return result.assignment, result
         if choice == "random":
             # Needs no distances, which may take long to learn.
             return Assignment(rng.permutation(codebook.n_codewords)[: classes.n_classes], method="random"), None
@@ -191,6 +217,34 @@ def choose_assignment(
             f"The assignment is for {assignment.n_classes} classes, but the labels have {classes.n_classes}."
         )
     return assignment, None
+
+
+def learnability_assignment(
+    codebook: Codebook, classes: Classes, rng: np.random.Generator, **options: Any
+) -> AssignmentResult:
+    """The assignment whose bits a linear learner learns best, as far as a search finds it.
+
+    Up to 200 classes a matrix of all pairs is searched. For more, the search goes from the depth-first order of the
+    taxonomy, its children shuffled, or of a class tree made by halving the set of classes; it needs no matrix.
+
+    Parameters
+    ----------
+    codebook : Codebook
+    classes : Classes
+    rng : numpy.random.Generator
+        Other ones give other assignments that are about as good.
+    **options : dict
+        Of :func:`codekin.assignments.assign`: ``time_limit``, ``n_restarts`` and ``progress``.
+
+    Returns
+    -------
+    AssignmentResult
+    """
+    if classes.n_classes <= MAX_CLASSES_AS_MATRIX:
+        return assign(codebook, classes.learnability, rng=rng, **options)
+    tree = classes.given_tree or classes.learned_tree()
+    order = tree.class_order(rng)
+    return assign(codebook, classes.learnability, "vector_swaps", rng=rng, class_order=order, **options)
 
 
 LOSS_OF_LEARNER = {

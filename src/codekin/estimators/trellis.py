@@ -59,8 +59,9 @@ class TrellisClassifier(CodedClassifier):
     taxonomy : ClassTree, list of (parent, child) pairs, nested dict or networkx graph, default=None
         The class tree; its leaves are named like the labels. None learns one from the class means.
     assignment : str, Assignment, array or callable, default="preserving"
-        "preserving" gives the paths in their order to the classes in the tree's depth-first order; "random",
-        "breaking", the name of a search from ``codekin.assignments.ASSIGNMENTS``, or for each class its path.
+        "preserving" gives the paths in their order to the classes in the tree's depth-first order; "learnability"
+        searches from there for the paths whose bits are learned best, and needs no taxonomy; "random", "breaking", the
+        name of a search from ``codekin.assignments.ASSIGNMENTS``, or for each class its path.
     learner : "auto", "arow", "softmax", BitLearner or JointLearner, default="auto"
         Who learns the bits: ``AROW()`` each on its own, ``Softmax()`` all of them together, so that the true path wins
         among all paths. "auto" is AROW at width 2 and softmax above, where it is better by one or two points; with
