@@ -5,6 +5,7 @@ import pytest
 
 from codekin import load_model
 from codekin.datasets import read_data
+from codekin.measures import expected_calibration_error
 from codekin.storage import model_bytes
 
 
@@ -28,6 +29,10 @@ def test_the_numbers_are_those_of_the_predictions(evaluated, topics, topics_mode
     assert levels == sorted(levels, reverse=True)
     assert levels[-1] == evaluated["accuracy"]
     assert evaluated["mean_error_distance"] >= 2
+    probabilities = classifier.predict_proba(test.X)
+    class_index = test.index_among(classifier.classes_)
+    assert evaluated["nll"] == pytest.approx(-np.log(probabilities[np.arange(len(test)), class_index]).mean())
+    assert evaluated["ece"] == pytest.approx(expected_calibration_error(probabilities, class_index))
 
 
 def test_text_for_people(topics, topics_model, run):

@@ -84,6 +84,8 @@ def test_the_report_says_what_the_temperature_was_worth(digits, learner):
     assert report.nll_before == pytest.approx(-np.log(shares[own]).mean(), abs=1e-9)
     assert report.ece_before == pytest.approx(expected_calibration_error(shares, held_out[1]), abs=1e-9)
     assert report.nll <= report.nll_before
+    np.testing.assert_allclose(classifier.log_proba(*held_out), np.log(shares[own]))
+    assert classifier.log_proba(held_out[0][:2], [99, 0])[0] == -np.inf
 
 
 def test_wider_trellises_learn_digits_better(digits):

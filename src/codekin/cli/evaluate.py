@@ -14,7 +14,7 @@ from codekin.cli.display import Display
 from codekin.cli.models import loaded_classifier
 from codekin.cli.options import AsJson, Format, IndexBase, Multilabel, NThreads, Quiet, Taxonomy, TaxonomyLayout
 from codekin.datasets import ReadOptions, label_kind, read_taxonomy
-from codekin.measures import PredictionMeasures, prediction_measures
+from codekin.measures import PredictionMeasures, confidence_error, prediction_measures
 from codekin.memory import in_units
 from codekin.threads import available_threads, limited_threads
 
@@ -39,9 +39,9 @@ def evaluate(
     """Measure how good a model's predictions are, and how fast.
 
     Prints the accuracy, precision and recall among the first classes, the accuracy at each level of the taxonomy that
-    the model was trained with (or another one), how far off errors are in it, and the time of a prediction from
-    features to label: the mean over batches, without the time for reading. Labels that the model has never seen count
-    as errors.
+    the model was trained with (or another one), how far off errors are in it, the negative log-likelihood of the true
+    classes and the calibration error of the probabilities, and the time of a prediction from features to label: the
+    mean over batches, without the time for reading. Labels that the model has never seen count as errors.
     """
     saved = loaded_classifier(model)
     classifier = saved.model
@@ -56,6 +56,7 @@ def evaluate(
     best: list[Any] = []
     true: list[Any] = []
     clock = _Clock(classifier)
+    likelihood = _Likelihood(classifier)
     with limited_threads(n_threads), Display(quiet).task(f"predicting {data}", "samples") as task:
         chunks = saved.model_input.chunks(
             data,
@@ -67,6 +68,7 @@ def evaluate(
         for X, read in chunks:
             true.append(read.index_among(classifier.classes_))
             clock.predict(X)
+            likelihood.add(X, true[-1])
             best.append(classifier.model_.top_k(X, min(max(AT), len(classifier.classes_)))[0])
         n_used = available_threads()
     class_index = np.concatenate(true)
@@ -81,12 +83,44 @@ def evaluate(
         **{f"recall_at_{k}": value for k, value in measures.recall_at.items()},
         "level_accuracies": list(measures.level_accuracies),
         "mean_error_distance": measures.mean_error_distance,
+        **likelihood.measures,
         "model_bytes": saved.n_bytes,
         "microseconds_per_prediction": clock.microseconds,
         "n_threads": n_used,
         "microseconds_per_prediction_one_thread": clock.microseconds_one_thread,
     }
     typer.echo(json.dumps(result) if as_json else _text(measures, result))
+
+
+class _Likelihood:
+    """How likely the true classes are by the model's probabilities, and how far these are from frequencies."""
+
+    def __init__(self, classifier: Any) -> None:
+        self.classifier = classifier
+        self.log_probabilities: list[Any] = []
+        self.confidences: list[Any] = []
+        self.is_right: list[Any] = []
+
+    def add(self, X: Any, class_index: Any) -> None:
+        if not hasattr(self.classifier, "log_proba"):
+            return
+        known = class_index >= 0
+        labels = self.classifier.classes_[class_index]
+        self.log_probabilities.append(self.classifier.log_proba(X, labels)[known])
+        predicted, confidence = self.classifier.top_k_proba(X, 1)
+        self.confidences.append(confidence[:, 0])
+        self.is_right.append((predicted[:, 0] == labels) & known)
+
+    @property
+    def measures(self) -> dict[str, float | None]:
+        """The mean negative log-likelihood of the known labels, and the expected calibration error of all."""
+        if not self.confidences:
+            return {"nll": None, "ece": None}
+        values = np.concatenate(self.log_probabilities)
+        return {
+            "nll": -float(values.mean()) if len(values) else None,
+            "ece": confidence_error(np.concatenate(self.confidences), np.concatenate(self.is_right)),
+        }
 
 
 class _Clock:
@@ -138,6 +172,8 @@ def _text(measures: PredictionMeasures, result: dict[str, Any]) -> str:
         lines.append("accuracy by level           " + ", ".join(f"{v:.4f}" for v in measures.level_accuracies))
     if measures.mean_error_distance is not None:
         lines.append(f"mean tree distance of errors {measures.mean_error_distance:.3f}")
+    if result["nll"] is not None:
+        lines.append(f"NLL, calibration error      {result['nll']:.4f}, {result['ece']:.4f}")
     threads = f"{result['n_threads']} threads" if result["n_threads"] > 1 else "1 thread"
     lines.append(
         f"microseconds per prediction {result['microseconds_per_prediction']:.2f} ({threads}), "

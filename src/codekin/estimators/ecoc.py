@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping
 from numbers import Integral
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,15 +25,17 @@ from codekin.decoding import MinimumLossDecoder, get_loss
 from codekin.decoding.minimum_loss import check_k
 from codekin.estimators.choices import Classes, choose_assignment, choose_codebook, natural_loss
 from codekin.estimators.coded import CodedClassifier, checked_weights
-from codekin.learners import EstimatorBits, IndependentBits
+from codekin.estimators.learner_choice import joint_learner
+from codekin.learners import IndependentBits, JointLearner
 from codekin.learners.calibration import N_FOLDS
 from codekin.learners.independent import BitTask
-from codekin.model import CodedModel, fit_coded_model, make_decoder
+from codekin.model import CodedModel, fit_coded_model, learn_bits_further, make_decoder
 
 
 def _learner_has(method: str) -> Any:
     def check(self: ECOCClassifier) -> bool:
-        getattr(self._learner(), method)
+        joint = joint_learner(self.estimator)
+        getattr(self._learner() if joint is None else joint, method if joint is None else f"{method}_code")
         return True
 
     return check
@@ -48,9 +50,11 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, CodedClassifier):
 
     Parameters
     ----------
-    estimator : classifier, default=None
-        Learns the bits; it has ``fit`` and either ``decision_function`` or ``predict_proba``. None stands for
-        ``LogisticRegression(max_iter=1000)``.
+    estimator : classifier, "softmax" or JointLearner, default=None
+        Learns the bits, each on its own; it has ``fit`` and either ``decision_function`` or ``predict_proba``. None
+        stands for ``LogisticRegression(max_iter=1000)``. "softmax" stands for ``codekin.learners.Softmax()``, which
+        learns all bits together: the classes compete, and the probabilities are those of a multinomial logistic
+        regression whose scores are the products of codewords and margins.
     codebook : str, Codebook, array or callable, default="dense_random"
         Which codewords exist: a name from ``codekin.codebooks.CODEBOOKS``, a codebook, a matrix with entries -1, 0 and
         +1, or a function of the number of classes.
@@ -67,7 +71,8 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, CodedClassifier):
         its codeword. "preserving" and "breaking" leave codebooks alone that were designed for the classes.
     loss : str or callable, default="auto"
         The decoding loss, a function of ``z = bit * margin``: a name from ``codekin.decoding.LOSSES`` or a callable.
-        "auto" matches the learner: logistic for log-odds, squared for ridge classifiers, otherwise hinge.
+        "auto" matches the learner: logistic for log-odds, squared for ridge classifiers, logistic or (for codes with
+        zeros) linear for softmax, otherwise hinge.
     weighted_decoding : bool, default=False
         For codes with zeros: divide the loss of a class by the number of bits that do not ignore it.
     calibrate : {"cv", "holdout"}, default=None
@@ -121,7 +126,13 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, CodedClassifier):
     coding_matrix_: CodingMatrix
 
     _parameter_constraints: dict[str, Any] = {  # noqa: RUF012  (scikit-learn's convention)
-        "estimator": [HasMethods(["fit", "decision_function"]), HasMethods(["fit", "predict_proba"]), None],
+        "estimator": [
+            HasMethods(["fit", "decision_function"]),
+            HasMethods(["fit", "predict_proba"]),
+            StrOptions({"softmax"}),
+            HasMethods(["fit_code"]),
+            None,
+        ],
         "codebook": "no_validation",
         "n_bits": [Interval(Integral, 1, None, closed="left"), None],
         "class_distances": "no_validation",
@@ -240,11 +251,13 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, CodedClassifier):
         weights = checked_weights(sample_weight, X)
         if is_first:
             self._choose_parts(X, class_index, weights)
-        bits = self._bit_learner(learner_params).partial_fit_bits(
-            None if is_first else cast("EstimatorBits", self.model_.bits),
+        bits = learn_bits_further(
+            self._bit_learner(learner_params),
             X,
             class_index,
-            self.codebook_.coding_matrix(self.assignment_),
+            self.codebook_,
+            self.assignment_,
+            bits=None if is_first else self.model_.bits,
             sample_weight=learner_params.get("sample_weight"),
             rng=self._rng,
         )
@@ -257,7 +270,8 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, CodedClassifier):
         """Probabilities of the classes: the softmax of minus the logistic loss of the bits' log-odds.
 
         Margins are taken for log-odds; with ``calibrate`` they are made so. The most probable class is the one that
-        ``predict`` gives under the logistic loss.
+        ``predict`` gives under the logistic loss. Softmax was trained for them as they are, with the linear loss, which
+        differs from the logistic one in codes with zeros only.
 
         Parameters
         ----------
@@ -268,7 +282,8 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, CodedClassifier):
         ndarray of shape (n_samples, n_classes)
         """
         margins = self.bit_margins(X)
-        decoder = MinimumLossDecoder(self.coding_matrix_, "logistic", self.weighted_decoding)
+        loss = "logistic" if joint_learner(self.estimator) is None else "linear"
+        decoder = MinimumLossDecoder(self.coding_matrix_, loss, self.weighted_decoding)
         return np.asarray(softmax(-decoder.class_losses(margins), axis=1))
 
     def top_k_proba(self, X: Any, k: int) -> tuple[NDArray[Any], FloatArray]:
@@ -294,6 +309,8 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, CodedClassifier):
     def estimators_(self) -> list[Any]:
         """The fitted learners, one per bit."""
         check_is_fitted(self)
+        if joint_learner(self.estimator) is not None:
+            raise AttributeError("Bits that are learned together have no learners of their own.")
         bits: Any = self.model_.bits
         return list(getattr(bits, "bits", bits).predictors)
 
@@ -304,12 +321,18 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, CodedClassifier):
         -------
         MetadataRouter
         """
+        router = MetadataRouter(owner=self).add_self_request(self)
+        if joint_learner(self.estimator) is not None:
+            return router
         mapping = MethodMapping().add(caller="fit", callee="fit").add(caller="partial_fit", callee="partial_fit")
-        return MetadataRouter(owner=self).add_self_request(self).add(estimator=self._learner(), method_mapping=mapping)
+        return router.add(estimator=self._learner(), method_mapping=mapping)
 
     def __sklearn_tags__(self) -> Any:
         """What kind of input the learner takes is what this estimator takes."""
         tags = super().__sklearn_tags__()
+        if joint_learner(self.estimator) is not None:
+            tags.input_tags.sparse = True
+            return tags
         learner = self._learner()
         # A pipeline speaks of its last step; what it takes is what its first step takes.
         learner = get_tags(learner.steps[0][1] if hasattr(learner, "steps") else learner)
@@ -329,6 +352,10 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, CodedClassifier):
         given = dict(fit_params) if sample_weight is None else {"sample_weight": sample_weight, **fit_params}
         if not given:
             return {}
+        if joint_learner(self.estimator) is not None:
+            if fit_params:
+                raise TypeError(f"Bits that are learned together take sample weights only. Got {sorted(fit_params)}.")
+            return given
         if _routing_enabled():
             return dict(process_routing(self, method, **given).estimator[method])
         if sample_weight is not None and not has_fit_parameter(self._learner(), "sample_weight"):
@@ -343,7 +370,8 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, CodedClassifier):
         Data frames, text and other input that is not a numeric array go to the learner as they are.
         """
         tags = self.__sklearn_tags__().input_tags
-        if hasattr(X, "columns") or not tags.two_d_array:
+        is_joint = joint_learner(self.estimator) is not None
+        if (hasattr(X, "columns") and not is_joint) or not tags.two_d_array:
             checked = validate_data(self, X, y, reset=reset, skip_check_array=True)
             if isinstance(y, str) and y == "no_validation":
                 return checked, None
@@ -379,7 +407,12 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, CodedClassifier):
             self.assignment, self.codebook_, classes, rng_assignment
         )
         self.class_distances_ = classes.distances
-        natural = "logistic" if self.calibrate else natural_loss(self._learner())
+        if joint_learner(self.estimator) is not None:
+            if self.weighted_decoding:
+                raise ValueError("weighted_decoding=True is for bits that are learned one by one; use False.")
+            natural = "linear" if self.codebook_.is_ternary else "logistic"
+        else:
+            natural = "logistic" if self.calibrate else natural_loss(self._learner())
         self.loss_ = get_loss(natural if isinstance(self.loss, str) and self.loss == "auto" else self.loss)
 
     def _numeric_features(self, X: Any, class_index: IntArray) -> Any:
@@ -398,16 +431,21 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, CodedClassifier):
             "into a pipeline as the estimator, or pass the class distances themselves."
         )
 
-    def _bit_learner(self, learner_params: Mapping[str, Any]) -> IndependentBits:
+    def _bit_learner(self, learner_params: Mapping[str, Any]) -> IndependentBits | JointLearner:
+        joint = joint_learner(self.estimator)
+        if joint is not None:
+            return joint
         others = {key: value for key, value in learner_params.items() if key != "sample_weight"}
         return IndependentBits(self._learner(), n_jobs=self.n_jobs, fit_params=others, tasks=deque())
 
-    def _begin_callbacks(self, learner: IndependentBits) -> Any:
-        """Announce one task per bit, and as many again for each fold of a calibration."""
+    def _begin_callbacks(self, learner: IndependentBits | JointLearner) -> Any:
+        """Announce one task per bit that is learned on its own, and as many again for each fold of a calibration."""
         rounds = 1 + N_FOLDS if self.calibrate == "cv" else 1
-        n_tasks = rounds * self.codebook_.n_bits
+        n_tasks = rounds * self.codebook_.n_bits if isinstance(learner, IndependentBits) else 0
         context = self._init_callback_context(max_subtasks=n_tasks, sequential_subtasks=False)
         context.call_on_fit_task_begin(estimator=self)
+        if not isinstance(learner, IndependentBits):
+            return context
         assert learner.tasks is not None
         if getattr(self, "_skl_callbacks", None) or hasattr(self, "_parent_callback_ctx"):
             learner.tasks.extend(

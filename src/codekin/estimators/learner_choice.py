@@ -1,4 +1,4 @@
-"""Who learns the bits of a trellis, and the decoding loss that goes with it."""
+"""Who learns the bits, one by one or together, and the decoding loss that goes with it."""
 
 from __future__ import annotations
 
@@ -75,6 +75,22 @@ def candidate_learners(learner: Any, width: int, *, has_validation: bool) -> Seq
             )
         learner = AutoLearner() if learner == "auto" else LEARNERS[learner]()
     return learner.candidates(width, has_validation=has_validation) if isinstance(learner, AutoLearner) else [learner]
+
+
+def joint_learner(estimator: Any) -> JointLearner | None:
+    """The learner of all bits together that the ``estimator`` parameter stands for; None for classifiers of bits.
+
+    Parameters
+    ----------
+    estimator : "softmax", JointLearner, classifier or None
+
+    Returns
+    -------
+    JointLearner or None
+    """
+    if isinstance(estimator, str) and estimator == "softmax":
+        return Softmax()
+    return estimator if isinstance(estimator, JointLearner) else None
 
 
 def learner_name(learner: BitLearner | JointLearner) -> str:

@@ -274,6 +274,24 @@ class TrellisClassifier(CodedClassifier):
         classes, _ = self._decoder.top_k(margins, k)
         return self.classes_[classes], np.exp(self._log_probabilities(margins, classes))
 
+    def log_proba(self, X: Any, labels: ArrayLike) -> FloatArray:
+        """The logarithm of the probability of one label for each sample, exactly normalised over all classes.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        labels : array-like of shape (n_samples,)
+            Whose probabilities to give.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Minus infinity for labels that were not there in ``fit``.
+        """
+        class_index = self._class_index(labels)
+        of_class = self._log_probabilities(self.bit_margins(X), np.maximum(class_index, 0)[:, None])[:, 0]
+        return np.where(class_index >= 0, of_class, -np.inf)
+
     def predict_proba(self, X: Any) -> FloatArray:
         """The probabilities of all classes; see :meth:`top_k_proba` for a few of very many.
 

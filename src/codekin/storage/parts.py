@@ -98,7 +98,11 @@ def describe_classifier(classifier: ECOCClassifier | TrellisClassifier, arrays: 
         "labels": _describe_labels(classifier.classes_, arrays),
         "report": classifier.report().as_dict(),
     }
-    if estimator is not None:
+    if isinstance(estimator, str):
+        kept["estimator"] = estimator
+    elif type(estimator) in LEARNERS.values():
+        description["learner"] = _describe_learner(estimator)
+    elif estimator is not None:
         description["estimator"] = len(learners)
         learners.append(estimator)
     if isinstance(classifier, TrellisClassifier):
@@ -127,7 +131,7 @@ def restore_classifier(
     if description["kind"] == "TrellisClassifier":
         # The first folders knew only AROW, and its settings only where they were given.
         saved = description.get("learner", {"name": "arow", "settings": description.get("arow", {})})
-        learner = None if saved is None else LEARNERS[saved["name"]](**saved["settings"])
+        learner = None if saved is None else _restore_learner(saved)
         if description.get("is_learner_given", "arow" in description):
             params["learner"] = learner
         classifier = TrellisClassifier(**params)
@@ -135,8 +139,11 @@ def restore_classifier(
             classifier.learner_ = learner
         classifier.temperature_ = float(description["temperature"])
     else:
-        estimator = learners[description["estimator"]] if "estimator" in description else None
-        classifier = ECOCClassifier(estimator, **{"codebook": model.codebook, **params})
+        if "estimator" in description:
+            params["estimator"] = learners[description["estimator"]]
+        elif "learner" in description:
+            params["estimator"] = _restore_learner(description["learner"])
+        classifier = ECOCClassifier(**{"codebook": model.codebook, **params})
     classifier.restore_fit(model, _restore_labels(description["labels"], arrays), report)
     if description.get("has_class_tree"):
         parent, node_of_class = (arrays[f"tree_{name}"].astype(np.intp) for name in ("parent", "node_of_class"))
@@ -158,6 +165,10 @@ def _describe_learner(learner: Any) -> Json | None:
     if settings["class_weight"] is not None and not isinstance(settings["class_weight"], str):
         settings["class_weight"] = np.asarray(settings["class_weight"], dtype=np.float64).tolist()
     return {"name": name, "settings": settings}
+
+
+def _restore_learner(description: Json) -> Any:
+    return LEARNERS[description["name"]](**description["settings"])
 
 
 def _describe_labels(labels: NDArray[Any], arrays: Arrays) -> Json:
