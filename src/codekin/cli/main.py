@@ -35,6 +35,7 @@ COMMANDS = {
     "inspect": "Show what a model is: codebook, sizes, losses, its easiest and hardest bits.",
     "assign": "Find out which class should get which codeword.",
     "data": "List, download, convert and export data sets.",
+    "study": "Rerun the paper's experiments, and show what came out.",
 }
 """The commands whose modules are imported when they are called, so that ``codekin --help`` is there at once."""
 

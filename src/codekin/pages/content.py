@@ -9,12 +9,12 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Paragraph:
-    """Running text. What stands between backquotes is shown as code.
+    """Running text. What stands between backquotes is shown as code; `[text](file)` links to a file nearby.
 
     Parameters
     ----------
     text : str
-        The text, without markup other than backquotes.
+        The text, without other markup.
     """
 
     text: str

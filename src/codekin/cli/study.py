@@ -1,0 +1,184 @@
+"""``codekin study``: the paper's experiments, run, resumed, looked up and shown."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from codekin.cli.data import DataHome
+from codekin.cli.display import Display
+from codekin.cli.options import AsJson, Quiet
+
+if TYPE_CHECKING:
+    from codekin.studies import StudyStatus
+
+app = typer.Typer(no_args_is_help=True, help="Rerun the paper's experiments, and show what came out.")
+
+Name = Annotated[
+    str, typer.Argument(metavar="STUDY", help="A study of the paper, as codekin study list names it, or a TOML file.")
+]
+Output = Annotated[
+    Path, typer.Option("--output", "-o", metavar="FOLDER", help="The folder that holds one folder per study.")
+]
+Only = Annotated[
+    list[str] | None, typer.Option(metavar="NAME", help="Use this data set only; may be given several times.")
+]
+OUTPUT = Path("out/studies")
+
+
+@app.command("list")
+def list_studies(output: Output = OUTPUT, data_home: DataHome = None, as_json: AsJson = False) -> None:
+    """List the paper's studies, and how far each of them is."""
+    from codekin.studies import load_study, paper_studies, study_status
+
+    rows = []
+    for name in paper_studies():
+        study = load_study(name)
+        status = study_status(study, output, data_home=data_home)
+        rows.append({"name": name, "title": study.title, **_as_dict(status)})
+    if as_json:
+        typer.echo(json.dumps(rows))
+        return
+    for row in rows:
+        absent = f" (no data: {', '.join(row['missing'])})" if row["missing"] else ""
+        typer.echo(f"{row['name']:14}{row['n_done']:>5} of {row['n_tasks']:<5}{row['title']}{absent}")
+
+
+@app.command("run")
+def run(
+    name: Name,
+    output: Output = OUTPUT,
+    only: Only = None,
+    data_home: DataHome = None,
+    n_jobs: Annotated[
+        int | None, typer.Option(min=1, help="How many processes share the work; by default one per processor.")
+    ] = None,
+    report: Annotated[bool, typer.Option(help="Write the page afterwards.")] = True,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Do what is left of a study, and write its page; what was finished before is not done again."""
+    from codekin.plots.style import require_matplotlib
+    from codekin.studies import load_study, run_study, write_report
+
+    if report:
+        require_matplotlib()  # before the work, not after it
+    study = load_study(name)
+    display = Display(quiet)
+    with display.task(f"study {study.name}") as task:
+        status = run_study(
+            study,
+            output,
+            only=only or (),
+            data_home=data_home,
+            n_jobs=n_jobs,
+            progress=lambda at: task.update(
+                at.done, at.total, name=f"{study.name}: {at.stage}, {at.n_done} of {at.n_tasks} tasks"
+            ),
+        )
+    page = None
+    if report and status.n_done:
+        display.note(f"study {study.name}: figures and page")
+        page = write_report(study, output, data_home=data_home)
+    if as_json:
+        typer.echo(json.dumps({**_as_dict(status), "page": None if page is None else str(page)}))
+        return
+    _print_status(study.name, status)
+    if page is not None:
+        typer.echo(page)
+
+
+@app.command("status")
+def status(
+    name: Name, output: Output = OUTPUT, only: Only = None, data_home: DataHome = None, as_json: AsJson = False
+) -> None:
+    """Say how far a study is."""
+    from codekin.studies import load_study, study_status
+
+    study = load_study(name)
+    found = study_status(study, output, only=only or (), data_home=data_home)
+    if as_json:
+        typer.echo(json.dumps(_as_dict(found)))
+        return
+    for stage, n_done, n_tasks in found.stages:
+        typer.echo(f"{stage:32}{n_done:>5} of {n_tasks}")
+    _print_status(study.name, found)
+
+
+@app.command("report")
+def report(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[STUDY]...", help="Which studies; by default all with results.")
+    ] = None,
+    output: Output = OUTPUT,
+    data_home: DataHome = None,
+) -> None:
+    """Write the pages and the figures of studies, and the index of all of them."""
+    from codekin.studies import load_study, write_report
+    from codekin.studies.report import studies_with_results
+
+    studies = [load_study(name) for name in names] if names else studies_with_results(output)
+    if not studies:
+        raise ValueError(f"There are no results in {output}. Run a study first: codekin study run exhaustive")
+    for study in studies:
+        typer.echo(write_report(study, output, data_home=data_home))
+    typer.echo(output / "index.html")
+
+
+@app.command("show")
+def show(
+    name: Name,
+    data: Annotated[str, typer.Option(metavar="NAME", help="The data set.")],
+    codebook: Annotated[str, typer.Option(metavar="NAME", help="The codebook, as the study names it.")],
+    assignment: Annotated[
+        str | None,
+        typer.Option(metavar="3,1,4,...", help="The codeword of each class, from 0; by default the best assignment."),
+    ] = None,
+    output: Output = OUTPUT,
+    data_home: DataHome = None,
+    as_json: AsJson = False,
+) -> None:
+    """Look one assignment up among all that a study has tested."""
+    from codekin.assignments import nth_assignment
+    from codekin.studies import load_study
+    from codekin.studies.exhaustive import load_sweep
+    from codekin.studies.workspace import Workspace
+
+    study = load_study(name)
+    if study.kind != "exhaustive":
+        raise ValueError(f"Assignments are looked up in exhaustive studies. {study.name!r} is {study.kind!r}.")
+    sweep = load_sweep(study, data, codebook, Workspace(output / study.name, data_home))
+    n = sweep.codebook.n_codewords
+    order = nth_assignment(int(sweep.n_correct.argmax()), n, n).tolist() if assignment is None else _numbers(assignment)
+    found = {"assignment": order, **sweep.lookup(order)}
+    if as_json:
+        typer.echo(json.dumps(found))
+        return
+    for class_name, codeword in zip(sweep.class_names, order, strict=True):
+        bits = "".join("+" if bit > 0 else "-" for bit in sweep.codebook.matrix[codeword])
+        typer.echo(f"{class_name:12}{codeword:>4}  {bits}")
+    typer.echo(f"accuracy {found['accuracy']:.2f} %, {found['n_correct']} of {found['n_test']} test samples")
+    typer.echo(f"{found['share_of_less_accurate']:.1%} of {len(sweep.n_correct):,} assignments are less accurate")
+    typer.echo(f"average binary training loss {found['loss']:.6f}")
+    typer.echo(f"class-codeword scores: confusion {found['confusion']:.6f}, means {found['means']:.6f}")
+    typer.echo(f"squared error that learnability foresees {found['learnability']:.6f}")
+
+
+def _numbers(text: str) -> list[int]:
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdecimal() for part in parts):
+        raise typer.BadParameter(f"must be whole numbers between commas. Got {text!r} instead.")
+    return [int(part) for part in parts]
+
+
+def _as_dict(status: StudyStatus) -> dict[str, Any]:
+    return {"n_done": status.n_done, "n_tasks": status.n_tasks, "n_run": status.n_run, "missing": list(status.missing)}
+
+
+def _print_status(name: str, status: StudyStatus) -> None:
+    for missing in status.missing:
+        typer.echo(f"codekin: skipped {missing}, which is not in the data home (see codekin data list).", err=True)
+    typer.echo(f"{name}: {status.n_done} of {status.n_tasks} tasks are finished, {status.n_run} of them just now.")

@@ -1,0 +1,324 @@
+"""Distributions over very many assignments: of one quantity, and of two together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from codekin.coding import FloatArray
+from codekin.plots.style import INK, PALETTE, figure_style, new_figure, without_frame
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+N_CELLS = 180
+MASSES = (0.999, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
+"""Shares of the points inside the level sets."""
+
+
+@dataclass(frozen=True, eq=False)
+class Variation:
+    """How a quantity varies.
+
+    Parameters
+    ----------
+    name : str
+        What varies.
+    grid, density : ndarray of shape (n_points,)
+        Values and how likely they are, smoothed.
+    worst, lower_quartile, median, upper_quartile, best, mean : float
+        Of the values themselves.
+    """
+
+    name: str
+    grid: FloatArray
+    density: FloatArray
+    worst: float
+    lower_quartile: float
+    median: float
+    upper_quartile: float
+    best: float
+    mean: float
+
+
+def variation(name: str, values: ArrayLike) -> Variation:
+    """The numbers of a violin.
+
+    Parameters
+    ----------
+    name : str
+        What varies.
+    values : array-like of shape (n,)
+        The values.
+
+    Returns
+    -------
+    Variation
+
+    Examples
+    --------
+    >>> one = variation("dense", [80.0, 81.0, 81.0, 84.0])
+    >>> one.worst, one.median, one.best
+    (80.0, 81.0, 84.0)
+    """
+    array = np.asarray(values, dtype=np.float64)
+    low, high = float(array.min()), float(array.max())
+    grid, density = np.array([low]), np.ones(1)
+    if _varies(array):
+        counts, edges = np.histogram(array, bins=N_CELLS, range=(low, high))
+        grid = (edges[1:] + edges[:-1]) / 2
+        density = _smoothed(counts.astype(np.float64), [_bandwidth(array) / (edges[1] - edges[0])])
+    lower, median, upper = (float(quantile) for quantile in np.quantile(array, [0.25, 0.5, 0.75]))
+    return Variation(name, grid, density / density.max(), low, lower, median, upper, high, float(array.mean()))
+
+
+@dataclass(frozen=True, eq=False)
+class JointDensity:
+    """How two quantities vary together.
+
+    Parameters
+    ----------
+    x, y : ndarrays of shape (n_x,) and (n_y,)
+        The centres of cells.
+    density : ndarray of shape (n_y, n_x)
+        How likely the cells are, smoothed.
+    levels : ndarray
+        Densities, increasing; the cells above them hold the shares ``MASSES`` of all points.
+    points : ndarray of shape (n_points, 2)
+        The least probable points, a thousandth of them all.
+    slope, intercept : float
+        The line of least squares through all points.
+    r_squared : float
+        Its coefficient of determination; NaN where one of the two quantities does not vary.
+    """
+
+    x: FloatArray
+    y: FloatArray
+    density: FloatArray
+    levels: FloatArray
+    points: FloatArray
+    slope: float
+    intercept: float
+    r_squared: float
+
+
+def joint_density(x: ArrayLike, y: ArrayLike) -> JointDensity:
+    """The numbers of a picture of two quantities.
+
+    Parameters
+    ----------
+    x, y : array-like of shape (n,)
+        One pair per assignment.
+
+    Returns
+    -------
+    JointDensity
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=10_000)
+    >>> found = joint_density(x, 2 * x + 1)
+    >>> round(found.slope, 6), round(found.intercept, 6), round(found.r_squared, 6), len(found.points)
+    (2.0, 1.0, 1.0, 10)
+    """
+    a, b = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    ranges = [_padded_range(values) for values in (a, b)]
+    counts, x_edges, y_edges = np.histogram2d(a, b, bins=N_CELLS, range=ranges)
+    sizes = [edges[1] - edges[0] for edges in (x_edges, y_edges)]
+    density = _smoothed(counts, [_bandwidth(v) / size for v, size in zip((a, b), sizes, strict=True)])
+    descending = np.sort(density.ravel())[::-1]
+    mass = np.cumsum(descending) / descending.sum()
+    levels = np.unique([descending[np.searchsorted(mass, share)] for share in MASSES])
+    # The cell of a point is the density at it; of equally unlikely points the first are taken.
+    cells = [
+        np.clip(((v - edges[0]) / size).astype(np.intp), 0, N_CELLS - 1)
+        for v, edges, size in zip((a, b), (x_edges, y_edges), sizes, strict=True)
+    ]
+    n_points = max(1, len(a) // 1000)
+    rare = np.argpartition(density[cells[0], cells[1]], n_points - 1)[:n_points]
+    slope, intercept, r_squared = regression(a, b)
+    return JointDensity(
+        (x_edges[1:] + x_edges[:-1]) / 2,
+        (y_edges[1:] + y_edges[:-1]) / 2,
+        density.T,
+        levels,
+        np.column_stack([a[rare], b[rare]]),
+        slope,
+        intercept,
+        r_squared,
+    )
+
+
+def regression(x: ArrayLike, y: ArrayLike) -> tuple[float, float, float]:
+    """The line of least squares and its coefficient of determination.
+
+    Parameters
+    ----------
+    x, y : array-like of shape (n,)
+
+    Returns
+    -------
+    slope, intercept, r_squared : float
+        NaN, the mean of ``y`` and NaN where ``x`` does not vary; an r squared of NaN where ``y`` does not.
+    """
+    a, b = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    from_mean, of_y = a - a.mean(), b - b.mean()
+    variance, covariance = float(from_mean @ from_mean), float(from_mean @ of_y)
+    if not _varies(a):
+        return float("nan"), float(b.mean()), float("nan")
+    slope = covariance / variance
+    r_squared = covariance**2 / (variance * float(of_y @ of_y)) if _varies(b) else float("nan")
+    return slope, float(b.mean() - slope * a.mean()), r_squared
+
+
+@figure_style()
+def draw_variations(variations: Sequence[Variation], *, title: str, label: str = "test accuracy, %") -> Figure:
+    """Violins with quartiles, below each other.
+
+    Parameters
+    ----------
+    variations : sequence of Variation
+        From top to bottom.
+    title : str
+        Above the figure.
+    label : str, default="test accuracy, %"
+        What varies.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    figure = new_figure(1.1 + 0.62 * len(variations))
+    axes = figure.subplots()
+    for row, one in enumerate(variations):
+        height = 0.36 * one.density
+        axes.fill_between(one.grid, row - height, row + height, color=PALETTE["sky"], alpha=0.75, linewidth=0)
+        for value, style in ((one.lower_quartile, ":"), (one.median, "--"), (one.upper_quartile, ":")):
+            reach = 0.36 * float(np.interp(value, one.grid, one.density))
+            axes.plot([value, value], [row - reach, row + reach], style, color=PALETTE["blue"], linewidth=1.1)
+        axes.plot([one.worst, one.best], [row, row], "|", color=INK, markersize=10)
+        for value, side, sign in ((one.worst, "right", -1), (one.best, "left", 1)):
+            axes.annotate(
+                f"{value:.1f}", (value, row), (4 * sign, 0), textcoords="offset points", ha=side, va="center", size=8.5
+            )
+    axes.set_yticks(range(len(variations)), [one.name for one in variations])
+    axes.set_ylim(len(variations) - 0.45, -0.55)
+    axes.margins(x=0.12)
+    axes.set_xlabel(label)
+    axes.grid(axis="x")
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    axes.set_title(title)
+    return figure
+
+
+@figure_style()
+def draw_joint_densities(
+    densities: Mapping[str, JointDensity], *, title: str, label: str = "test accuracy, %"
+) -> Figure:
+    """Level sets, each with a tenth of the points, the rarest points, and lines of least squares.
+
+    Parameters
+    ----------
+    densities : mapping from str to JointDensity
+        By what is drawn from left to right; two panels stand side by side.
+    title : str
+        Above the figure.
+    label : str, default="test accuracy, %"
+        What is drawn upwards, in all panels.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    n_rows = -(-len(densities) // 2)
+    figure = new_figure(0.5 + 2.35 * n_rows)
+    panels = figure.subplots(n_rows, 2, sharey=True, squeeze=False)
+    for axes in panels.ravel()[len(densities) :]:
+        axes.set_visible(False)
+    for axes, (name, found) in zip(panels.ravel(), densities.items(), strict=False):
+        _draw_density(axes, found)
+        axes.set_xlabel(name, size=9)
+        axes.locator_params(axis="x", nbins=4)
+        r_squared = "no variation" if np.isnan(found.r_squared) else f"r² = {found.r_squared:.2f}"
+        axes.annotate(r_squared, (0.97, 0.96), xycoords="axes fraction", ha="right", va="top", size=9, weight="bold")
+    for row in panels:
+        row[0].set_ylabel(label, size=9)
+    figure.suptitle(title, x=0.02, ha="left", size=10.5, weight="bold")
+    return figure
+
+
+def _draw_density(axes: Axes, found: JointDensity) -> None:
+    axes.scatter(
+        found.points[:, 0], found.points[:, 1], s=1.5, color=PALETTE["blue"], alpha=0.5, linewidths=0, rasterized=True
+    )
+    levels = np.append(found.levels, found.density.max() * 1.001)
+    axes.contourf(found.x, found.y, found.density, levels=np.unique(levels), cmap="Blues")
+    if np.isfinite(found.slope):
+        ends = np.array([found.points[:, 0].min(), found.points[:, 0].max()])
+        axes.plot(ends, found.intercept + found.slope * ends, color=PALETTE["orange"])
+
+
+@figure_style()
+def draw_class_distances(matrices: Mapping[str, FloatArray], class_names: Sequence[str], *, title: str) -> Figure:
+    """Distances between classes as heat maps: the darker, the closer.
+
+    Parameters
+    ----------
+    matrices : mapping from str to ndarray of shape (n_classes, n_classes)
+        By name of the distance.
+    class_names : sequence of str
+        Of the rows.
+    title : str
+        Above the figure.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    n_rows = -(-len(matrices) // 2)
+    figure = new_figure(0.5 + 2.4 * n_rows)
+    panels = figure.subplots(n_rows, 2, squeeze=False)
+    places = np.arange(len(class_names)) + 0.5
+    for axes in panels.ravel()[len(matrices) :]:
+        axes.set_visible(False)
+    for axes, (name, matrix) in zip(panels.ravel(), matrices.items(), strict=False):
+        shown: NDArray[np.float64] = np.array(matrix, dtype=np.float64)
+        np.fill_diagonal(shown, np.nan)
+        axes.pcolormesh(shown, cmap="viridis")
+        axes.set_title(name, size=9.5)
+        axes.set_aspect("equal")
+        axes.set_xticks(places, class_names, size=7, rotation=90 if max(map(len, class_names)) > 1 else 0)
+        axes.set_yticks(places, class_names, size=7)
+        axes.invert_yaxis()
+        without_frame(axes)
+    figure.suptitle(title, x=0.02, ha="left", size=10.5, weight="bold")
+    return figure
+
+
+def _padded_range(values: FloatArray) -> tuple[float, float]:
+    low, high = float(values.min()), float(values.max())
+    room = 0.04 * (high - low) if _varies(values) else max(abs(high), 1.0) * 1e-3
+    return low - room, high + room
+
+
+def _varies(values: FloatArray) -> bool:
+    """Whether values differ by more than rounding leaves of equal ones."""
+    return bool(np.ptp(values) > 1e-12 * np.abs(values).max())
+
+
+def _bandwidth(values: FloatArray) -> float:
+    """Wide enough to close the gaps between accuracies, which are whole numbers of samples."""
+    return 0.15 * float(values.std())
+
+
+def _smoothed(counts: FloatArray, cells: Sequence[float]) -> FloatArray:
+    from scipy.ndimage import gaussian_filter
+
+    return np.asarray(gaussian_filter(counts, [max(size, 0.5) for size in cells], mode="constant"))

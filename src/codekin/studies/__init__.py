@@ -1,0 +1,45 @@
+"""The paper's experiments as studies that can be interrupted and resumed, with a page about each.
+
+The names below are imported when they are first used: a worker that runs one task needs little of them.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from codekin.studies.configuration import Study, load_study, paper_studies
+    from codekin.studies.journal import Journal, JournalError, Record
+    from codekin.studies.report import write_report
+    from codekin.studies.running import StudyStatus, run_study, study_status
+
+_HOME = {
+    "Journal": "journal",
+    "JournalError": "journal",
+    "Record": "journal",
+    "Study": "configuration",
+    "StudyStatus": "running",
+    "load_study": "configuration",
+    "paper_studies": "configuration",
+    "run_study": "running",
+    "study_status": "running",
+    "write_report": "report",
+}
+
+__all__ = [
+    "Journal",
+    "JournalError",
+    "Record",
+    "Study",
+    "StudyStatus",
+    "load_study",
+    "paper_studies",
+    "run_study",
+    "study_status",
+    "write_report",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(f"codekin.studies.{_HOME[name]}"), name)
+    raise AttributeError(f"module 'codekin.studies' has no attribute {name!r}")

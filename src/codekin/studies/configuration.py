@@ -1,0 +1,85 @@
+"""What a study is to do: a TOML file, from the package or the user's own."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+PAPER = "evron2023"
+"""The folder of the paper's studies."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study, as its file describes it.
+
+    Parameters
+    ----------
+    name : str
+        The name of the file without its ending.
+    kind : str
+        A name from ``STUDY_KINDS``.
+    title : str
+        In a few words.
+    options : mapping
+        What the kind of study needs to know.
+    source : str
+        What ``codekin study run`` calls it: the name of one of the paper's studies, or a path.
+    """
+
+    name: str
+    kind: str
+    title: str
+    options: Mapping[str, Any] = field(repr=False)
+    source: str = ""
+
+    def option(self, name: str) -> Any:
+        """One of the options; an error that names the study where it is missing."""
+        if name not in self.options:
+            raise ValueError(f"The study {self.name!r} must say {name!r}. It has {', '.join(self.options)}.")
+        return self.options[name]
+
+
+def paper_studies() -> list[str]:
+    """The names of the paper's studies, in the order of their numbers."""
+    folder = resources.files("codekin.studies") / PAPER
+    found = [load_study(path.name.removesuffix(".toml")) for path in folder.iterdir() if path.name.endswith(".toml")]
+    return [study.name for study in sorted(found, key=lambda study: (study.options.get("number", 99), study.name))]
+
+
+def load_study(name: str) -> Study:
+    """A study by name or by path.
+
+    Parameters
+    ----------
+    name : str
+        One of the paper's studies, or the path of a TOML file.
+
+    Returns
+    -------
+    Study
+
+    Examples
+    --------
+    >>> load_study("exhaustive").kind
+    'exhaustive'
+    """
+    packaged = resources.files("codekin.studies") / PAPER / f"{name}.toml"
+    path = packaged if "/" not in name and packaged.is_file() else Path(name)
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"There is no study {name!r}. The paper's are {', '.join(paper_studies())}; others are given as a file."
+        )
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{name}: this is not TOML ({error}).") from None
+    missing = [entry for entry in ("kind", "title") if not isinstance(content.get(entry), str)]
+    if missing:
+        raise ValueError(f"{name}: a study must have a {missing[0]!r}, in quotes.")
+    kind, title = content.pop("kind"), content.pop("title")
+    return Study(path.name.removesuffix(".toml"), kind, title, content, name)

@@ -1,0 +1,222 @@
+"""Train every distinct two-way split of the classes once; look its margins up forever.
+
+Different assignments of one codebook reuse the same splits. With ``K`` classes there are ``2**(K - 1) - 1`` of them,
+however many of the ``K!`` assignments are examined. A split is known by its number: the classes on its positive side
+as a mask; of the two sides, the one without the last class. Number 0 would be no split at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codekin.coding import CodingMatrix, FloatArray, IntArray
+from codekin.datasets import load_dataset
+from codekin.studies.svm import fit_svms
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Samples to learn from and samples to test on.
+
+    Parameters
+    ----------
+    X_train, X_test : ndarray of shape (n_samples, n_features)
+        Scaled to a largest absolute value of 1 among the training samples.
+    y_train, y_test : ndarray of int
+        Classes.
+    class_names : tuple of str
+        What the classes are called.
+    """
+
+    X_train: NDArray[Any]
+    y_train: IntArray
+    X_test: NDArray[Any]
+    y_test: IntArray
+    class_names: tuple[str, ...]
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes there are."""
+        return len(self.class_names)
+
+
+def load_problem(name: str, n_test: int | None, seed: int, data_home: Path | None = None) -> Problem:
+    """A data set, split as it comes or, where it comes in one piece, by chance.
+
+    Parameters
+    ----------
+    name : str
+        A name from ``codekin.datasets.DATASETS``.
+    n_test : int or None
+        How many samples to put aside for testing, each class in proportion; None for a data set that has test samples.
+    seed : int
+        Of that choice.
+    data_home : path, optional
+        See :func:`codekin.datasets.data_home`.
+
+    Returns
+    -------
+    Problem
+    """
+    dataset = load_dataset(name, data_home)
+    if n_test is None:
+        if dataset.test is None:
+            raise ValueError(f"The data set {name!r} has no test samples of its own; say how many to put aside.")
+        parts = dataset.X, dataset.test.X, dataset.y, dataset.test.y
+    else:
+        from sklearn.model_selection import train_test_split
+
+        parts = train_test_split(dataset.X, dataset.y, test_size=n_test, stratify=dataset.y, random_state=seed)
+    X_train, X_test, y_train, y_test = parts
+    scale = np.float32(np.abs(X_train).max())
+    X_train, X_test = (np.asarray(X, dtype=np.float32).reshape(len(X), -1) / scale for X in (X_train, X_test))
+    return Problem(X_train, y_train, X_test, y_test, dataset.class_names)
+
+
+def n_splits(n_classes: int) -> int:
+    """How many splits there are; they are numbered from 1."""
+    return int(2 ** (n_classes - 1) - 1)
+
+
+def split_signs(splits: IntArray, n_classes: int) -> CodingMatrix:
+    """The columns of splits.
+
+    Parameters
+    ----------
+    splits : array of shape (n_splits,)
+        Their numbers.
+    n_classes : int
+        How many classes there are.
+
+    Returns
+    -------
+    ndarray of shape (n_classes, n_splits)
+
+    Examples
+    --------
+    >>> split_signs(np.array([1, 2, 3]), 3).tolist()
+    [[1, -1, 1], [-1, 1, 1], [-1, -1, -1]]
+    """
+    is_positive = (np.asarray(splits)[None, :] >> np.arange(n_classes)[:, None]) & 1
+    return np.where(is_positive, 1, -1).astype(np.int8)
+
+
+SplitLearner = Callable[..., tuple[NDArray[np.float32], NDArray[np.float32]]]
+
+
+def linear_svm(problem: Problem, signs: CodingMatrix, seed: int, *, C: float) -> Any:  # noqa: ARG001
+    """Soft-margin linear SVMs, all splits at once; nothing about them is random.
+
+    Parameters
+    ----------
+    problem : Problem
+        The samples.
+    signs : array of shape (n_classes, n_splits)
+        The columns to learn.
+    seed : int
+        Taken by every learner of splits.
+    C : float
+        What a unit of hinge loss of a sample costs.
+
+    Returns
+    -------
+    ndarrays of shape (n_train, n_splits) and (n_test, n_splits)
+        Margins.
+    """
+    fitted = fit_svms(problem.X_train, signs[problem.y_train], C=C)
+    return fitted.margins(problem.X_train), fitted.margins(problem.X_test)
+
+
+def decision_tree(problem: Problem, signs: CodingMatrix, seed: int, *, min_samples_split: int) -> Any:
+    """Decision trees, one per split, Gini; a margin is the share of +1 in a leaf minus that of -1.
+
+    Parameters
+    ----------
+    problem : Problem
+        The samples.
+    signs : array of shape (n_classes, n_splits)
+        The columns to learn.
+    seed : int
+        Of the order in which features are tried.
+    min_samples_split : int
+        Smaller nodes are leaves.
+
+    Returns
+    -------
+    ndarrays of shape (n_train, n_splits) and (n_test, n_splits)
+        Margins.
+    """
+    from sklearn.tree import DecisionTreeClassifier
+
+    margins = np.empty((2, signs.shape[1]), dtype=object)
+    for j in range(signs.shape[1]):
+        tree = DecisionTreeClassifier(min_samples_split=min_samples_split, random_state=seed)
+        tree.fit(problem.X_train, signs[problem.y_train, j])
+        for part, X in enumerate((problem.X_train, problem.X_test)):
+            margins[part, j] = 2 * tree.predict_proba(X)[:, 1] - 1
+    return tuple(np.column_stack(list(part)).astype(np.float32) for part in margins)
+
+
+LEARNERS: dict[str, SplitLearner] = {"linear_svm": linear_svm, "decision_tree": decision_tree}
+"""Who learns the splits, by name."""
+
+
+def train_splits(
+    problem: Problem, splits: IntArray, learner: Mapping[str, Any], seed: int
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Learn some splits.
+
+    Parameters
+    ----------
+    problem : Problem
+        The samples.
+    splits : array of shape (n_splits,)
+        The numbers of the splits.
+    learner : mapping
+        ``name``, from ``LEARNERS``, and its options.
+    seed : int
+        The source of randomness, the same for all splits: a split's margins do not depend on its company.
+
+    Returns
+    -------
+    train, test : ndarrays of shape (n_samples, n_splits)
+        Margins.
+    """
+    options = dict(learner)
+    name = options.pop("name")
+    if name not in LEARNERS:
+        raise ValueError(f"The learner of splits must be one of {', '.join(LEARNERS)}. Got {name!r} instead.")
+    return LEARNERS[name](problem, split_signs(splits, problem.n_classes), seed, **options)
+
+
+def one_vs_rest_confusion(problem: Problem, learner: Mapping[str, Any], seed: int) -> FloatArray:
+    """How often, among the training samples, each class is taken for each other one by one-vs-rest predictors.
+
+    Parameters
+    ----------
+    problem : Problem
+        The samples.
+    learner : mapping
+        As for :func:`train_splits`.
+    seed : int
+        As for :func:`train_splits`.
+
+    Returns
+    -------
+    ndarray of shape (n_classes, n_classes)
+        Rows are true classes.
+    """
+    n = problem.n_classes
+    # The last class is never on the positive side of a split: it is the negative side of all others together.
+    splits = np.append(1 << np.arange(n - 1), n_splits(n))
+    margins = train_splits(problem, splits, learner, seed)[0]
+    margins[:, -1] *= -1
+    counts = np.zeros((n, n))
+    np.add.at(counts, (problem.y_train, margins.argmax(axis=1)), 1)
+    return counts

@@ -1,0 +1,386 @@
+"""Every assignment of small codebooks (Sec. 4.1, App. C and D): tasks, and what a sweep found.
+
+All splits of the classes are trained once per data set; a sweep over all assignments of a codebook then only looks
+their margins up. Kept of each sweep is how many test samples every assignment gets right, at its place in
+lexicographic order; losses and scores follow exactly from small tables, whenever they are asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codekin.assignments import all_scores, nth_assignment
+from codekin.class_distances import (
+    confusion_distances,
+    learnability_distances,
+    learned_confusion_distances,
+    mean_distances,
+)
+from codekin.codebooks import CODEBOOKS
+from codekin.coding import Codebook, FloatArray
+from codekin.datasets import DATASETS
+from codekin.decoding import get_loss
+from codekin.distances import DenseDistances
+from codekin.plots.distributions import regression
+from codekin.studies.configuration import Study
+from codekin.studies.dichotomies import (
+    Problem,
+    load_problem,
+    n_splits,
+    one_vs_rest_confusion,
+    split_signs,
+    train_splits,
+)
+from codekin.studies.runner import Outcome
+from codekin.studies.sweeps import (
+    average_losses,
+    count_correct,
+    distinct_assignments,
+    lexicographic_rank,
+    rounded_margins,
+)
+from codekin.studies.tasks import Stage, Task
+from codekin.studies.workspace import Workspace
+
+TRAIN, DISTANCES, SWEEP = "exhaustive.train", "exhaustive.distances", "exhaustive.sweep"
+METRICS = ("confusion", "means")
+PREDICTORS = ("loss", *METRICS, "learnability")
+"""What may foresee accuracy, in the order of tables and figures."""
+
+MAX_BITS = 15
+"""Margins are rounded so that codebooks of up to this many bits are exact."""
+
+
+def stages(study: Study, data_names: list[str]) -> list[Stage]:
+    """The tasks of the study on some of its data sets.
+
+    Parameters
+    ----------
+    study : Study
+        The study.
+    data_names : list of str
+        Which ones.
+
+    Returns
+    -------
+    list of Stage
+    """
+    chosen = [data for data in study.option("data") if data["name"] in data_names]
+    codebooks = study.option("codebooks")
+    return [
+        Stage("training all splits", [task for data in chosen for task in train_tasks(study, data)]),
+        Stage("measuring class distances", [distances_task(study, data) for data in chosen]),
+        Stage("sweeping all assignments", [sweep_task(study, data, code) for data in chosen for code in codebooks]),
+    ]
+
+
+def train_tasks(study: Study, data: Mapping[str, Any]) -> list[Task]:
+    """The tasks that train all splits of a data set, some splits each."""
+    per_task = int(study.option("splits_per_task"))
+    last = n_splits(DATASETS[data["name"]].n_classes)
+    return [
+        Task(
+            TRAIN,
+            {**_samples(study, data), "first_split": first, "last_split": min(first + per_task - 1, last)},
+            label=f"{data['name']}, splits {first} to {min(first + per_task - 1, last)}",
+        )
+        for first in range(1, last + 1, per_task)
+    ]
+
+
+def distances_task(study: Study, data: Mapping[str, Any]) -> Task:
+    """The task that measures how far apart the classes of a data set are."""
+    parameters = {**_samples(study, data), "confusion": data["confusion"]}
+    return Task(DISTANCES, parameters, label=f"{data['name']}, class distances")
+
+
+def sweep_task(study: Study, data: Mapping[str, Any], code: Mapping[str, Any]) -> Task:
+    """The task that tests all assignments of a codebook on a data set."""
+    parameters = {
+        **_samples(study, data),
+        "confusion": data["confusion"],
+        "splits_per_task": study.option("splits_per_task"),
+        "codebook": dict(code),
+    }
+    return Task(SWEEP, parameters, label=f"{data['name']}, {code['name']}", weight=8.0)
+
+
+def _samples(study: Study, data: Mapping[str, Any]) -> dict[str, Any]:
+    """What determines the samples, the learner and all that follows from them."""
+    return {
+        "data": data["name"],
+        "n_test": data.get("n_test"),
+        "learner": dict(data["learner"]),
+        "seed": int(study.option("seed")),
+    }
+
+
+def _problem(task: Task, workspace: Workspace) -> Problem:
+    given = task.parameters
+    return load_problem(given["data"], given["n_test"], given["seed"], workspace.data_home)
+
+
+def run_train(task: Task, workspace: Workspace) -> Outcome:
+    """Train some splits; keep their margins on the test samples and their mean losses on the training samples."""
+    given = task.parameters
+    problem = _problem(task, workspace)
+    splits = np.arange(given["first_split"], given["last_split"] + 1)
+    train, test = train_splits(problem, splits, given["learner"], given["seed"])
+    signs = split_signs(splits, problem.n_classes)[problem.y_train]
+    z = np.asarray(signs * train.astype(np.float64), dtype=np.float64)
+    hinge = get_loss("hinge")(z).mean(axis=0)
+    errors = (z <= 0).mean(axis=0)
+    return Outcome(
+        {"mean_hinge": float(hinge.mean()), "mean_error": float(errors.mean())},
+        {"margins": np.ascontiguousarray(test.T), "losses": hinge},
+    )
+
+
+def run_distances(task: Task, workspace: Workspace) -> Outcome:
+    """Measure the distances between the classes in each way."""
+    given = task.parameters
+    problem = _problem(task, workspace)
+    X, y = problem.X_train, problem.y_train
+    if given["confusion"] == "train":
+        confusion: Any = confusion_distances(one_vs_rest_confusion(problem, given["learner"], given["seed"]))
+    else:
+        from sklearn.multiclass import OneVsRestClassifier
+        from sklearn.tree import DecisionTreeClassifier
+
+        options = {key: value for key, value in given["learner"].items() if key != "name"}
+        estimator = OneVsRestClassifier(DecisionTreeClassifier(**options, random_state=given["seed"]))
+        confusion = learned_confusion_distances(
+            X, y, estimator=estimator, counted=given["confusion"], n_folds=8, rng=given["seed"]
+        )
+    arrays = {
+        "confusion": confusion.matrix(),
+        "means": mean_distances(X, y).matrix(),
+        "learnability": learnability_distances(X, y, rng=given["seed"]).matrix(),
+    }
+    return Outcome({}, arrays)
+
+
+def run_sweep(task: Task, workspace: Workspace) -> Outcome:
+    """Test every assignment of a codebook."""
+    given = task.parameters
+    problem = _problem(task, workspace)
+    distances = load_distances(task, workspace)
+    codebook = make_codebook(given["codebook"], problem.n_classes, distances)
+    margins, losses = load_splits(task, workspace)
+    ranks, kind_of_rank = distinct_assignments(codebook)
+    n_correct = count_correct(codebook, margins, problem.y_test, ranks=ranks)[kind_of_rank]
+    sweep = Sweep(codebook, n_correct, len(problem.y_test), losses, distances, problem.class_names)
+    result = {"n_distinct": len(ranks), "codewords": codebook.matrix.tolist(), **sweep.summary()}
+    return Outcome(result, {"n_correct": n_correct.astype(np.uint16 if len(problem.y_test) < 2**16 else np.int32)})
+
+
+FUNCTIONS = {TRAIN: run_train, DISTANCES: run_distances, SWEEP: run_sweep}
+
+
+def make_codebook(code: Mapping[str, Any], n_classes: int, distances: Mapping[str, FloatArray]) -> Codebook:
+    """The codebook that an entry of the configuration describes."""
+    extra: dict[str, Any] = {}
+    if "seed" in code:
+        extra["rng"] = code["seed"]
+    if "class_distances" in code:
+        extra["class_distances"] = distances[code["class_distances"]]
+    return CODEBOOKS[code["codebook"]](n_classes, **code.get("options", {}), **extra)
+
+
+def load_distances(task: Task, workspace: Workspace) -> dict[str, FloatArray]:
+    """The distances between the classes that a sweep compares with."""
+    given = task.parameters
+    names = ("data", "n_test", "learner", "seed", "confusion")
+    source = Task(DISTANCES, {name: given[name] for name in names}, label=f"{given['data']}, class distances")
+    return {name: np.array(workspace.load(source, name)) for name in (*METRICS, "learnability")}
+
+
+def load_splits(task: Task, workspace: Workspace) -> tuple[FloatArray, FloatArray]:
+    """The rounded margins (2**(K - 1), n_test) and the training losses (2**(K - 1),) of all splits of a sweep."""
+    given = task.parameters
+    n_all = n_splits(DATASETS[given["data"]].n_classes)
+    samples = {name: given[name] for name in ("data", "n_test", "learner", "seed")}
+    per_task = given["splits_per_task"]
+    margins, losses = [], [np.zeros(1)]
+    for first in range(1, n_all + 1, per_task):
+        last = min(first + per_task - 1, n_all)
+        trained = Task(TRAIN, {**samples, "first_split": first, "last_split": last}, label=f"splits {first} to {last}")
+        margins.append(workspace.load(trained, "margins"))
+        losses.append(workspace.load(trained, "losses"))
+    raw = np.concatenate([np.zeros((1, margins[0].shape[1])), *margins])
+    return rounded_margins(raw, MAX_BITS), np.concatenate(losses)
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """What every assignment of a codebook is worth.
+
+    Parameters
+    ----------
+    codebook : Codebook
+        The codebook.
+    n_correct : ndarray of shape (n_classes!,)
+        How many test samples each assignment gets right, in lexicographic order.
+    n_test : int
+        How many there are.
+    split_losses : ndarray of shape (2**(n_classes - 1),)
+        The mean training loss of each split.
+    class_distances : dict from str to ndarray of shape (n_classes, n_classes)
+        By name.
+    class_names : tuple of str
+        The names of the classes.
+    """
+
+    codebook: Codebook
+    n_correct: NDArray[Any]
+    n_test: int
+    split_losses: FloatArray
+    class_distances: Mapping[str, FloatArray]
+    class_names: tuple[str, ...]
+
+    @cached_property
+    def accuracies(self) -> FloatArray:
+        """Test accuracies in percent."""
+        return np.asarray(self.n_correct * (100.0 / self.n_test))
+
+    def values(self, predictor: str) -> FloatArray:
+        """The average binary losses, the class-codeword scores of a distance, or the errors that learnability foresees.
+
+        Parameters
+        ----------
+        predictor : str
+            A name from ``PREDICTORS``.
+
+        Returns
+        -------
+        ndarray of shape (n_classes!,)
+            In lexicographic order; low is good.
+        """
+        if predictor == "loss":
+            return average_losses(self.codebook, self.split_losses)
+        if predictor == "learnability":
+            distances = DenseDistances(self.class_distances["learnability"], signed=True)
+            squares = all_scores(self.codebook, distances, squared=True)
+            norms = np.linalg.norm(distances.matrix()) * np.linalg.norm(self.codebook.row_distances())
+            # The mean squared error of least squares is -2F / n_bits, and the squared score is 2 - 2F / norms.
+            return np.asarray((squares - 2) * norms / self.codebook.n_bits)
+        return all_scores(self.codebook, self.class_distances[predictor])
+
+    def summary(self) -> dict[str, Any]:
+        """Everything that tables show, as JSON values."""
+        quantiles = np.quantile(self.accuracies, [0.25, 0.5, 0.75])
+        best, worst = int(self.n_correct.argmax()), int(self.n_correct.argmin())
+        return {
+            "n_assignments": len(self.n_correct),
+            "n_test": self.n_test,
+            "min_distance": self.codebook.min_distance,
+            "worst": float(self.accuracies[worst]),
+            "quartiles": [float(value) for value in quantiles],
+            "mean": float(self.accuracies.mean()),
+            "best": float(self.accuracies[best]),
+            "worst_assignment": self._assignment(worst),
+            "best_assignment": self._assignment(best),
+            "predictors": {name: self._predictor_summary(name) for name in PREDICTORS},
+        }
+
+    def _predictor_summary(self, predictor: str) -> dict[str, Any]:
+        values = self.values(predictor)
+        slope, _, r_squared = regression(values, self.accuracies)
+        if np.isnan(slope):
+            return {"r_squared": None, "lowest": None, "highest": None, "slope": None}
+        return {
+            "r_squared": None if np.isnan(r_squared) else r_squared,
+            "slope": slope,
+            # Of equal values, the first; which one chance would pick says nothing.
+            "lowest": float(self.accuracies[values.argmin()]),
+            "highest": float(self.accuracies[values.argmax()]),
+        }
+
+    def _assignment(self, rank: int) -> list[int]:
+        n = self.codebook.n_codewords
+        return [int(codeword) for codeword in nth_assignment(rank, n, n)]
+
+    def lookup(self, codeword_of_class: list[int]) -> dict[str, Any]:
+        """What is known of one assignment.
+
+        Parameters
+        ----------
+        codeword_of_class : list of int
+            The assignment.
+
+        Returns
+        -------
+        dict
+            Its place, its accuracy, the share of assignments that are less accurate, and its values.
+        """
+        n = self.codebook.n_codewords
+        if len(codeword_of_class) != n:
+            raise ValueError(f"An assignment of {n} classes has {n} numbers. Got {len(codeword_of_class)}.")
+        rank = lexicographic_rank(codeword_of_class)
+        return {
+            "rank": rank,
+            "n_correct": int(self.n_correct[rank]),
+            "n_test": self.n_test,
+            "accuracy": float(self.accuracies[rank]),
+            "share_of_less_accurate": float((self.n_correct < self.n_correct[rank]).mean()),
+            **{name: float(self.values(name)[rank]) for name in PREDICTORS},
+        }
+
+
+def load_sweep(study: Study, data_name: str, code_name: str, workspace: Workspace) -> Sweep:
+    """What a finished sweep found.
+
+    Parameters
+    ----------
+    study : Study
+        The study.
+    data_name, code_name : str
+        The names of the data set and of the codebook in the study.
+    workspace : Workspace
+        Where results are.
+
+    Returns
+    -------
+    Sweep
+    """
+    data, code = _entry(study, "data", data_name), _entry(study, "codebooks", code_name)
+    task = sweep_task(study, data, code)
+    result = workspace.journal.result(task)
+    return Sweep(
+        Codebook(np.array(result["codewords"], dtype=np.int8), name=code["codebook"]),
+        workspace.load(task, "n_correct"),
+        result["n_test"],
+        load_splits(task, workspace)[1],
+        load_distances(task, workspace),
+        tuple(_class_names(data_name, workspace.data_home)),
+    )
+
+
+def finished_sweeps(study: Study, workspace: Workspace) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+    """The data and the codebooks of sweeps that are finished, in the order of the configuration."""
+    records = workspace.journal.records
+    for data in study.option("data"):
+        for code in study.option("codebooks"):
+            if workspace.is_finished(records.get(sweep_task(study, data, code).key)):
+                yield data, code
+
+
+def _entry(study: Study, table: str, name: str) -> Mapping[str, Any]:
+    entries = {entry["name"]: entry for entry in study.option(table)}
+    if name not in entries:
+        raise ValueError(f"The {table} of the study {study.name!r} are {', '.join(entries)}. Got {name!r} instead.")
+    found: Mapping[str, Any] = entries[name]
+    return found
+
+
+def _class_names(data_name: str, data_home: Path | None) -> tuple[str, ...]:
+    from codekin.datasets import load_dataset
+
+    return load_dataset(data_name, data_home).class_names

@@ -1,0 +1,253 @@
+"""The page about every assignment: variation, what foresees accuracy, what would be chosen, class distances."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from codekin.coding import Codebook
+from codekin.pages import Beside, Block, Cell, Column, Command, Page, Paragraph, Picture, Section, Table
+from codekin.plots import save_figure
+from codekin.plots.distributions import (
+    draw_class_distances,
+    draw_joint_densities,
+    draw_variations,
+    joint_density,
+    variation,
+)
+from codekin.studies.configuration import Study
+from codekin.studies.exhaustive import PREDICTORS, Sweep, finished_sweeps, load_sweep, sweep_task
+from codekin.studies.paper_numbers import paper_number
+from codekin.studies.workspace import Workspace
+
+AXES = {
+    "loss": "average training loss",
+    "confusion": "score, confusion",
+    "means": "score, class means",
+    "learnability": "error by learnability",
+}
+SHORT = {"loss": "training loss", "confusion": "confusion", "means": "class means", "learnability": "learnability"}
+LEARNER_NAMES = {"linear_svm": "linear SVMs", "decision_tree": "decision trees"}
+
+METHOD = (
+    "An assignment decides which classes each bit has to keep apart. Ten classes can be split in two in only 511 "
+    "ways, so 511 predictors are trained once, and every assignment of every codebook is made up of them. "
+    "Predictions are those of the smallest total hinge loss; of classes with equal losses the first wins. All "
+    "counts are exact: margins are rounded to a grid, finer than a millionth of the largest, on which sums do not "
+    "depend on their order.",
+    "Linear SVMs (soft margin, the hinge loss, an intercept that is not penalised) are trained for all splits at "
+    "once by accelerated gradient steps. Decision trees are those of the paper: Gini, nodes are split from three "
+    "samples on.",
+    "What might foresee accuracy: the average binary loss on the training samples, which needs all bits trained; "
+    "the class-codeword scores of two class distances; and learnability, the mean squared error that least "
+    "squares would have, which needs class means and one linear solve.",
+)
+
+Results = Mapping[str, Mapping[str, Mapping[str, Any]]]
+
+
+def exhaustive_page(study: Study, workspace: Workspace, missing: list[str]) -> Page:
+    """The page of a study of every assignment, of as much of it as is finished.
+
+    Parameters
+    ----------
+    study : Study
+        The study.
+    workspace : Workspace
+        Its results; figures are written beside them.
+    missing : list of str
+        Data sets that are not there.
+
+    Returns
+    -------
+    Page
+    """
+    journal = workspace.journal
+    results: dict[str, dict[str, Mapping[str, Any]]] = {}
+    entries = {}
+    for data, code in finished_sweeps(study, workspace):
+        results.setdefault(data["name"], {})[code["name"]] = journal.result(sweep_task(study, data, code))
+        entries[data["name"]] = data
+    sections = [
+        Section("What was done", [Paragraph(text) for text in METHOD]),
+        *(_data_section(study, entries[name], results[name], workspace) for name in results),
+    ]
+    if missing:
+        sections.append(_missing_section(study, missing))
+    return Page(study.title, _lead(results), sections)
+
+
+def _lead(results: Results) -> str:
+    if not results:
+        return "Nothing is finished yet."
+    spans = [
+        f"{data}, {found['worst']:.1f} to {found['best']:.1f} %"
+        for data, of_codes in results.items()
+        for found in [max(of_codes.values(), key=lambda one: one["best"] - one["worst"])]
+    ]
+    return (
+        "Ten codewords can be given to ten classes in 3,628,800 ways. All of them were tested: the same codewords, the "
+        f"same learner, the same samples. The accuracies of the widest spread are, on {'; on '.join(spans)}."
+    )
+
+
+def _data_section(
+    study: Study, data: Mapping[str, Any], results: Mapping[str, Mapping[str, Any]], workspace: Workspace
+) -> Section:
+    name = data["name"]
+    sweeps = {code: load_sweep(study, name, code, workspace) for code in results}
+    figures = workspace.folder / "figures"
+    violins = [variation(_code_title(code, sweep.codebook), sweep.accuracies) for code, sweep in sweeps.items()]
+    learner = LEARNER_NAMES[data["learner"]["name"]]
+    picture = _saved(draw_variations(violins, title=f"{name}, {learner}"), figures / f"{name}-variation")
+    first = next(iter(sweeps.values()))
+    blocks: list[Block] = [
+        Paragraph(f"{_learner_sentence(data)} {first.n_test:,} test samples."),
+        Beside(
+            [
+                Picture(
+                    picture,
+                    f"Violins of the test accuracy of all assignments on {name}, one per codebook.",
+                    "All 3,628,800 assignments per codebook; dashed lines are medians, dotted ones quartiles, the "
+                    "ends the worst and the best assignment.",
+                ),
+                _variation_table(name, results),
+            ]
+        ),
+        _r_squared_table(name, results),
+        _choice_table(name, results),
+    ]
+    densities = [_density_picture(name, code, sweep, figures) for code, sweep in sweeps.items()]
+    blocks += [Beside(densities[start : start + 2]) for start in range(0, len(densities), 2)]
+    heat = draw_class_distances(
+        {SHORT[metric]: matrix for metric, matrix in first.class_distances.items()},
+        first.class_names,
+        title=f"{name}: class distances",
+    )
+    blocks.append(
+        Picture(
+            _saved(heat, figures / f"{name}-distances"),
+            f"Heat maps of the distances between the classes of {name}.",
+            "The darker, the closer. Learnability is signed: the smaller, the better are two classes kept together.",
+        )
+    )
+    blocks.append(Command(f"codekin study run {study.source} --only {name}\ncodekin study report {study.source}"))
+    return Section(f"{name}, {learner}", blocks)
+
+
+def _saved(figure: Any, stem: Path) -> Path:
+    # Level sets of 3.6 million points make large drawings; a page shows them as pixels and keeps the SVG beside.
+    return save_figure(figure, stem)[0]
+
+
+def _density_picture(data: str, code: str, sweep: Sweep, figures: Path) -> Picture:
+    predictors = ("loss",) if sweep.codebook.is_equidistant else PREDICTORS
+    densities = {AXES[name]: joint_density(sweep.values(name), sweep.accuracies) for name in predictors}
+    title = _code_title(code, sweep.codebook).replace("\n", ", ")
+    note = (
+        "All codewords are equally far apart: no assignment preserves more similarity than another, and the scores "
+        "are constant."
+        if sweep.codebook.is_equidistant
+        else "Each level set holds a tenth of the assignments, dots are the rarest thousandth, the line is the "
+        "regression on all of them."
+    )
+    return Picture(
+        _saved(draw_joint_densities(densities, title=f"{data}, {title}"), figures / f"{data}-{code}"),
+        f"Test accuracy on {data} against {', '.join(densities)}, for all assignments of {title}.",
+        note,
+    )
+
+
+def _variation_table(data: str, results: Mapping[str, Mapping[str, Any]]) -> Table:
+    columns = [Column("codebook"), Column("ρ", ".0f"), Column("distinct", ",d")]
+    columns += [Column(title, ".2f") for title in ("worst", "mean", "best")]
+    rows: list[list[Cell | str | float | None]] = []
+    for code, found in results.items():
+        paper = {which: paper_number("exhaustive", which, data=data, codebook=code) for which in ("worst", "best")}
+        rows.append(
+            [
+                code,
+                found["min_distance"],
+                found["n_distinct"],
+                _beside_paper(found["worst"], paper["worst"]),
+                _beside_paper(found["mean"], paper_number("exhaustive", "mean", data=data, codebook=code)),
+                _beside_paper(found["best"], paper["best"]),
+            ]
+        )
+    return Table(
+        columns,
+        rows,
+        caption="Test accuracy in percent over all assignments, the paper's number in brackets where it prints one. "
+        "Distinct: assignments that differ by more than the order and the signs of the bits.",
+    )
+
+
+def _r_squared_table(data: str, results: Mapping[str, Mapping[str, Any]]) -> Table:
+    rows: list[list[Cell | str | float | None]] = []
+    for code, found in results.items():
+        values = {name: found["predictors"][name]["r_squared"] for name in PREDICTORS}
+        largest = max((v for name, v in values.items() if v is not None and name != "loss"), default=None)
+        row: list[Cell | str | float | None] = [code]
+        for name in PREDICTORS:
+            paper = paper_number("exhaustive", f"r_squared:{name}", data=data, codebook=code)
+            row.append(_beside_paper(values[name], paper, is_strong=name != "loss" and values[name] == largest))
+        rows.append(row)
+    return Table(
+        [Column("codebook"), *(Column(SHORT[name]) for name in PREDICTORS)],
+        rows,
+        caption="How much of the variation of accuracy is foreseen (r²); the best of those that need no trained bits "
+        "is bold. Empty: the score is the same for all assignments.",
+    )
+
+
+def _choice_table(data: str, results: Mapping[str, Mapping[str, Any]]) -> Table:
+    rows: list[list[Cell | str | float | None]] = []
+    for code, found in results.items():
+        row: list[Cell | str | float | None] = [code, Cell(f"{found['mean']:.2f}", found["mean"])]
+        for name in PREDICTORS:
+            paper = paper_number("exhaustive", f"lowest:{name}", data=data, codebook=code)
+            chosen = found["predictors"][name]["lowest"]
+            row.append(_beside_paper(chosen, paper, is_strong=chosen is not None and chosen > found["quartiles"][2]))
+        breaking = found["predictors"]["confusion"]["highest"]
+        paper = paper_number("exhaustive", "highest:confusion", data=data, codebook=code)
+        rows.append([*row, _beside_paper(breaking, paper), Cell(f"{found['best']:.2f}", found["best"])])
+    titles = ["mean", *(f"by {SHORT[name]}" for name in PREDICTORS), "breaking confusion", "best"]
+    return Table(
+        [Column("codebook"), *(Column(title) for title in titles)],
+        rows,
+        caption="Test accuracy of the assignment that would have been chosen: the one with the smallest loss, score or "
+        "foreseen error. Bold: better than three quarters of all assignments. Breaking: the largest score instead.",
+    )
+
+
+def _missing_section(study: Study, missing: list[str]) -> Section:
+    names = ", ".join(f"`{name}`" for name in missing)
+    return Section(
+        "What is not here",
+        [
+            Paragraph(
+                f"Skipped, because the data is not there: {names}. `codekin data list` says what can be fetched; "
+                "a folder with the data is named by `--data-home` or the environment variable CODEKIN_DATA."
+            ),
+            Command("\n".join(f"codekin study run {study.source} --only {name}" for name in missing)),
+        ],
+    )
+
+
+def _beside_paper(value: float | None, paper: float | None, *, is_strong: bool = False) -> Cell | None:
+    if value is None:
+        return None
+    text = f"{value:.2f}" + ("" if paper is None else f" ({paper:g})")
+    return Cell(text, value, is_strong=is_strong)
+
+
+def _code_title(code: str, codebook: Codebook) -> str:
+    return f"{code}\nρ = {codebook.min_distance:g}"
+
+
+def _learner_sentence(data: Mapping[str, Any]) -> str:
+    learner = dict(data["learner"])
+    name = LEARNER_NAMES[learner.pop("name")]
+    options = ", ".join(f"{key} = {value:g}" for key, value in learner.items())
+    return f"{name[0].upper()}{name[1:]}, {options}."

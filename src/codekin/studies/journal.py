@@ -1,0 +1,157 @@
+"""The journal of a study: one line of JSON per finished task, only ever added to.
+
+A process that is killed while it writes leaves a last line without an end; that line is dropped and its task done
+again. Any other line that cannot be read is an error: somebody has changed the file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import IO, Any
+
+from codekin._version import __version__
+from codekin.studies.tasks import Task
+
+FORMAT = "codekin-study"
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Record:
+    """A finished task.
+
+    Parameters
+    ----------
+    key : str
+        The task's key.
+    kind : str
+        The task's kind.
+    parameters : mapping
+        The task's parameters, seeds included.
+    result : mapping from str to JSON values
+        What came out, but for arrays.
+    arrays : tuple of str
+        The names of the arrays that were saved beside the journal.
+    seconds, cpu_seconds : float
+        How long it took, by the clock and by the processor.
+    versions : mapping from str to str
+        Of the software that computed it.
+    """
+
+    key: str
+    kind: str
+    parameters: Mapping[str, Any]
+    result: Mapping[str, Any]
+    arrays: tuple[str, ...]
+    seconds: float
+    cpu_seconds: float
+    versions: Mapping[str, str]
+
+
+class JournalError(ValueError):
+    """A journal that cannot be read."""
+
+
+class Journal:
+    """The finished tasks of a study, in memory and on disk.
+
+    Parameters
+    ----------
+    path : Path
+        The file; made when the first record is added.
+
+    Raises
+    ------
+    JournalError
+        If a line other than a torn last one cannot be read, or another version wrote it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.records: dict[str, Record] = {}
+        self._whole_bytes = 0
+        if path.exists():
+            self._read()
+
+    def _read(self) -> None:
+        content = self.path.read_bytes()
+        self._whole_bytes = content.rfind(b"\n") + 1
+        for number, line in enumerate(content[: self._whole_bytes].splitlines(), start=1):
+            try:
+                entry = json.loads(line)
+                if number == 1:
+                    self._check_header(entry)
+                else:
+                    record = Record(**entry | {"arrays": tuple(entry["arrays"])})
+                    self.records[record.key] = record
+            except (ValueError, TypeError, KeyError) as error:
+                raise JournalError(f"{self.path}, line {number}: {self._reason(error)}") from error
+
+    @staticmethod
+    def _check_header(entry: Any) -> None:
+        if not isinstance(entry, dict) or entry.get("format") != FORMAT:
+            raise JournalError("this is not the journal of a study.")
+        if entry.get("version") != VERSION:
+            raise JournalError(f"the journal has version {entry.get('version')}; this codekin reads version {VERSION}.")
+
+    @staticmethod
+    def _reason(error: Exception) -> str:
+        return str(error) if isinstance(error, JournalError) else f"not a record of a finished task ({error})."
+
+    def append(self, record: Record) -> None:
+        """Add a record; when this returns, it is on the disk.
+
+        Parameters
+        ----------
+        record : Record
+            What was finished.
+        """
+        lines = [record_line(asdict(record))]
+        if self._whole_bytes == 0:
+            lines.insert(0, record_line({"format": FORMAT, "version": VERSION}))
+        with self.path.open("r+b" if self.path.exists() else "xb") as stream:
+            self._cut_torn_line(stream)
+            stream.write(b"".join(lines))
+            stream.flush()
+            os.fsync(stream.fileno())
+            self._whole_bytes = stream.tell()
+        self.records[record.key] = record
+
+    def _cut_torn_line(self, stream: IO[bytes]) -> None:
+        stream.truncate(self._whole_bytes)
+        stream.seek(self._whole_bytes)
+
+    def result(self, task: Task) -> Mapping[str, Any]:
+        """What came out of a finished task.
+
+        Parameters
+        ----------
+        task : Task
+            A task.
+
+        Returns
+        -------
+        mapping
+        """
+        if task.key not in self.records:
+            raise ValueError(f"The task '{task.label or task.kind}' is not finished. Run the study first.")
+        return self.records[task.key].result
+
+
+def record_line(entry: Mapping[str, Any]) -> bytes:
+    """One line of a journal."""
+    return (json.dumps(entry, separators=(",", ":"), allow_nan=False) + "\n").encode()
+
+
+@cache
+def software_versions() -> dict[str, str]:
+    """The versions of what numbers depend on."""
+    packages = {name: version(name) for name in ("numpy", "scipy", "scikit-learn", "numba")}
+    return {"codekin": __version__, "python": platform.python_version(), **packages}

@@ -1,0 +1,44 @@
+"""The numbers that the paper prints, to stand beside ours."""
+
+from __future__ import annotations
+
+import csv
+from functools import cache
+from importlib import resources
+
+from codekin.studies.configuration import PAPER
+
+
+@cache
+def paper_numbers() -> dict[tuple[str, str, str, str], float]:
+    """What the paper says, by study, data, codebook and quantity."""
+    text = (resources.files("codekin.studies") / PAPER / "paper.csv").read_text(encoding="utf-8")
+    return {
+        (row["study"], row["data"], row["codebook"], row["quantity"]): float(row["value"])
+        for row in csv.DictReader(text.splitlines())
+    }
+
+
+def paper_number(study: str, quantity: str, *, data: str = "", codebook: str = "") -> float | None:
+    """One number of the paper.
+
+    Parameters
+    ----------
+    study : str
+        The kind of study.
+    quantity : str
+        What was measured.
+    data, codebook : str, optional
+        On what.
+
+    Returns
+    -------
+    float or None
+        None where the paper prints none.
+
+    Examples
+    --------
+    >>> paper_number("exhaustive", "best", data="mnist", codebook="dense-8")
+    88.5
+    """
+    return paper_numbers().get((study, data, codebook, quantity))

@@ -1,0 +1,149 @@
+"""Run the tasks of a study on several processes, and never one that is finished."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+
+from codekin.studies.journal import Record, software_versions
+from codekin.studies.tasks import Stage, Task
+from codekin.studies.workspace import Workspace
+from codekin.threads import available_threads, limited_threads
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What a task's function returns.
+
+    Parameters
+    ----------
+    result : mapping from str to JSON values
+        For the journal.
+    arrays : mapping from str to ndarray, optional
+        For files beside it.
+    """
+
+    result: Mapping[str, Any]
+    arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+
+
+TaskFunction = Callable[[Task, Workspace], Outcome]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a study is.
+
+    Parameters
+    ----------
+    stage : str
+        What is being done.
+    n_done, n_tasks : int
+        Finished tasks and all tasks.
+    done, total : float
+        The same by weight.
+    """
+
+    stage: str
+    n_done: int
+    n_tasks: int
+    done: float
+    total: float
+
+
+def unfinished(stages: Iterable[Stage], workspace: Workspace) -> list[Stage]:
+    """The stages without the tasks that are finished; none that is empty.
+
+    Parameters
+    ----------
+    stages : iterable of Stage
+        All stages.
+    workspace : Workspace
+        What is finished.
+
+    Returns
+    -------
+    list of Stage
+    """
+    records = workspace.journal.records
+    left = [Stage(s.name, [t for t in s.tasks if not workspace.is_finished(records.get(t.key))]) for s in stages]
+    return [stage for stage in left if stage.tasks]
+
+
+def run_stages(
+    stages: Iterable[Stage],
+    functions: Mapping[str, TaskFunction],
+    workspace: Workspace,
+    *,
+    n_jobs: int | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> int:
+    """Run what is not finished, stage after stage, and write each result down as soon as it is there.
+
+    Parameters
+    ----------
+    stages : iterable of Stage
+        What is to be done.
+    functions : mapping from str to callable
+        The function of each kind of task; importable by other processes.
+    workspace : Workspace
+        Where results are kept.
+    n_jobs : int, optional
+        How many processes share the work; by default one per processor. No result depends on it.
+    progress : callable, optional
+        Called at the beginning and after each task.
+
+    Returns
+    -------
+    int
+        How many tasks were run.
+    """
+    stages = list(stages)
+    n_jobs = n_jobs or available_threads()
+    with workspace.locked():
+        journal = workspace.journal
+        left = unfinished(stages, workspace)
+        n_tasks, total = _size(stages)
+        n_left, weight_left = _size(left)
+        n_done, done, n_run = n_tasks - n_left, total - weight_left, 0
+        for stage in left:
+            if progress is not None:
+                progress(Progress(stage.name, n_done, n_tasks, done, total))
+            with Parallel(n_jobs=min(n_jobs, len(stage.tasks)), return_as="generator_unordered") as pool:
+                running = pool(
+                    delayed(_perform)(functions[task.kind], task, workspace, 1 if n_jobs > 1 else None)
+                    for task in stage.tasks
+                )
+                for task, record in running:
+                    journal.append(record)
+                    n_run, n_done, done = n_run + 1, n_done + 1, done + task.weight
+                    if progress is not None:
+                        progress(Progress(stage.name, n_done, n_tasks, done, total))
+    return n_run
+
+
+def _size(stages: list[Stage]) -> tuple[int, float]:
+    return sum(len(s.tasks) for s in stages), sum(task.weight for s in stages for task in s.tasks)
+
+
+def _perform(function: TaskFunction, task: Task, workspace: Workspace, n_threads: int | None) -> tuple[Task, Record]:
+    started, cpu_started = time.perf_counter(), time.process_time()
+    with limited_threads(n_threads):
+        outcome = function(task, workspace)
+    workspace.save(task, outcome.arrays)
+    record = Record(
+        task.key,
+        task.kind,
+        dict(task.parameters),
+        dict(outcome.result),
+        tuple(outcome.arrays),
+        round(time.perf_counter() - started, 3),
+        round(time.process_time() - cpu_started, 3),
+        software_versions(),
+    )
+    return task, record

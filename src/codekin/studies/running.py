@@ -1,0 +1,119 @@
+"""Run a study, or say how far it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from codekin.studies.configuration import Study
+from codekin.studies.kinds import kind_of, missing_data
+from codekin.studies.runner import Progress, run_stages, unfinished
+from codekin.studies.tasks import Stage
+from codekin.studies.workspace import Workspace
+
+
+@dataclass(frozen=True)
+class StudyStatus:
+    """How far a study is.
+
+    Parameters
+    ----------
+    n_done, n_tasks : int
+        Finished tasks and all tasks, of the data that is there.
+    missing : tuple of str
+        Data sets that are not there.
+    n_run : int, default=0
+        How many tasks were run just now.
+    stages : tuple of (str, int, int)
+        Name, finished tasks and all tasks of each stage.
+    """
+
+    n_done: int
+    n_tasks: int
+    missing: tuple[str, ...]
+    n_run: int = 0
+    stages: tuple[tuple[str, int, int], ...] = ()
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether nothing is left to do with the data that is there."""
+        return self.n_done == self.n_tasks
+
+
+def run_study(
+    study: Study,
+    output: str | Path,
+    *,
+    only: Sequence[str] = (),
+    data_home: Path | None = None,
+    n_jobs: int | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> StudyStatus:
+    """Do what is left of a study.
+
+    Parameters
+    ----------
+    study : Study
+        What to do.
+    output : path
+        The folder that holds one folder per study.
+    only : sequence of str, default=()
+        Names of data sets; by default all that are there.
+    data_home : path, optional
+        Where data sets are; see :func:`codekin.datasets.data_home`.
+    n_jobs : int, optional
+        How many processes share the work; by default one per processor. No result depends on it.
+    progress : callable, optional
+        Called at the beginning and after each task.
+
+    Returns
+    -------
+    StudyStatus
+    """
+    stages, missing = _stages(study, only, data_home)
+    workspace = Workspace(Path(output) / study.name, data_home)
+    n_run = run_stages(stages, kind_of(study).functions, workspace, n_jobs=n_jobs, progress=progress)
+    return _status(stages, missing, workspace, n_run)
+
+
+def study_status(
+    study: Study, output: str | Path, *, only: Sequence[str] = (), data_home: Path | None = None
+) -> StudyStatus:
+    """How far a study is.
+
+    Parameters
+    ----------
+    study : Study
+        The study.
+    output : path
+        The folder that holds one folder per study.
+    only : sequence of str, default=()
+        Names of data sets; by default all that are there.
+    data_home : path, optional
+        Where data sets are.
+
+    Returns
+    -------
+    StudyStatus
+    """
+    stages, missing = _stages(study, only, data_home)
+    return _status(stages, missing, Workspace(Path(output) / study.name, data_home))
+
+
+def _stages(study: Study, only: Sequence[str], data_home: Path | None) -> tuple[list[Stage], list[str]]:
+    kind = kind_of(study)
+    names = kind.data_names(study)
+    for name in only:
+        if name not in names:
+            choice = f"uses the data sets {', '.join(names)}" if names else "uses no data sets"
+            raise ValueError(f"The study {study.name!r} {choice}. Got {name!r} instead.")
+    missing = [name for name in missing_data(study, data_home) if not only or name in only]
+    return kind.stages(study, [name for name in only or names if name not in missing]), missing
+
+
+def _status(stages: list[Stage], missing: list[str], workspace: Workspace, n_run: int = 0) -> StudyStatus:
+    left = {stage.name: len(stage.tasks) for stage in unfinished(stages, workspace)}
+    counts = tuple((stage.name, len(stage.tasks) - left.get(stage.name, 0), len(stage.tasks)) for stage in stages)
+    n_tasks = sum(total for _, _, total in counts)
+    return StudyStatus(sum(done for _, done, _ in counts), n_tasks, tuple(missing), n_run, counts)

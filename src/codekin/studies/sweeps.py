@@ -1,0 +1,270 @@
+"""Every assignment of a small codebook: how many test samples it gets right, and what its bits cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import factorial
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from codekin.assignments import nth_assignment
+from codekin.coding import Codebook, FloatArray, IntArray
+from codekin.decoding import get_loss
+from codekin.threads import run_blocks
+
+MAX_GRID_EXPONENT = 24
+ASSIGNMENTS_PER_BLOCK = 40_320
+"""As many as share the first two codewords of ten."""
+
+
+def rounded_margins(margins: ArrayLike, n_bits: int) -> FloatArray:
+    """Margins on the finest grid on which sums over ``n_bits`` of them are exact in 32 bits.
+
+    On a grid whose step is a power of two no sum depends on its order: ties are ties in every decoder.
+
+    Parameters
+    ----------
+    margins : array-like
+        Any shape.
+    n_bits : int
+        How many margins are added up, at most.
+
+    Returns
+    -------
+    ndarray of float64
+        The rounded margins.
+
+    Examples
+    --------
+    >>> rounded_margins([0.1, 30.0], n_bits=8)[1]
+    np.float64(30.0)
+    """
+    values = np.asarray(margins, dtype=np.float64)
+    step = 2.0 ** -grid_exponent(values, n_bits)
+    return np.asarray(np.rint(values / step) * step)
+
+
+def grid_exponent(margins: FloatArray, n_bits: int) -> int:
+    """The grid has ``2**grid_exponent`` steps to the unit."""
+    largest = max(float(np.abs(margins).max()), 2.0**-MAX_GRID_EXPONENT) if margins.size else 1.0
+    # Agreements are at most as large as margins and have one more binary digit; one bit is the sign, one is spare.
+    return min(MAX_GRID_EXPONENT, int(np.floor(np.log2(2.0**28 / (n_bits * largest)))))
+
+
+def lexicographic_rank(codeword_of_class: ArrayLike) -> int:
+    """The place of an assignment in the order of :func:`itertools.permutations`.
+
+    Parameters
+    ----------
+    codeword_of_class : array-like of shape (n,)
+        A permutation of ``0..n - 1``.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> lexicographic_rank([1, 2, 0])
+    3
+    """
+    order = [int(codeword) for codeword in np.asarray(codeword_of_class)]
+    if sorted(order) != list(range(len(order))):
+        raise ValueError(f"An assignment names each codeword from 0 to {len(order) - 1} once. Got {order}.")
+    rank = 0
+    for k, codeword in enumerate(order):
+        rank += sum(later < codeword for later in order[k + 1 :]) * factorial(len(order) - k - 1)
+    return rank
+
+
+def count_correct(
+    codebook: Codebook,
+    margins: FloatArray,
+    y: IntArray,
+    *,
+    ranks: IntArray | None = None,
+    n_threads: int | None = None,
+) -> NDArray[np.int32]:
+    """How many samples assignments get right, by minimum hinge loss; the lowest class wins among equals.
+
+    Parameters
+    ----------
+    codebook : Codebook
+        As many codewords as classes, at most 10, entries -1 and +1.
+    margins : array of shape (2**(n_classes - 1), n_samples)
+        Row ``s`` belongs to split ``s``; row 0 is not used. Rounded by :func:`rounded_margins`.
+    y : array of shape (n_samples,)
+        The classes of the samples.
+    ranks : array of shape (n_assignments,), optional
+        Which assignments, by their places in lexicographic order; by default all.
+    n_threads : int, optional
+        How many threads share the work. The result does not depend on it.
+
+    Returns
+    -------
+    ndarray of shape (n_assignments,)
+    """
+    from codekin.kernels.sweep import fill_assignments, sweep_kernel
+
+    check_sweepable(codebook)
+    codewords = np.ascontiguousarray(codebook.matrix)
+    n, n_bits = codewords.shape
+    if ranks is None:
+        ranks = np.arange(factorial(n), dtype=np.int64)
+    tables, class_of_block = agreement_tables(margins, y, n, n_bits)
+    count = sweep_kernel(codewords)
+    n_correct = np.zeros(len(ranks), dtype=np.int32)
+
+    def fill(start: int, stop: int) -> None:
+        codeword_of_class = np.empty((stop - start, n), dtype=np.int8)
+        class_of_codeword = np.empty((stop - start, n), dtype=np.int8)
+        splits = np.empty((stop - start, n_bits), dtype=np.int16)
+        fill_assignments(ranks[start:stop], codewords, codeword_of_class, class_of_codeword, splits)
+        count(tables, class_of_block, codeword_of_class, class_of_codeword, splits, n_correct[start:stop])
+
+    run_blocks(fill, len(ranks), block=ASSIGNMENTS_PER_BLOCK, n_threads=n_threads)
+    return n_correct
+
+
+def agreement_tables(
+    margins: FloatArray, y: IntArray, n_classes: int, n_bits: int
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Agreements as whole numbers, turned towards each sample's class, in blocks of samples of one class.
+
+    Parameters
+    ----------
+    margins : array of shape (2**(n_classes - 1), n_samples)
+        On a grid.
+    y : array of shape (n_samples,)
+        The classes of the samples.
+    n_classes : int
+        How many classes there are.
+    n_bits : int
+        How many agreements are added up.
+
+    Returns
+    -------
+    tables : ndarray of shape (n_blocks, 2**(n_classes - 1), LANES)
+    class_of_block : ndarray of shape (n_blocks,)
+    """
+    from codekin.kernels.sweep import LANES, PADDING
+
+    exponent = grid_exponent(margins, n_bits)
+    agreements = get_loss("hinge").agreement(margins) * 2.0 ** (exponent + 1)
+    blocks = [
+        (k, samples[start : start + LANES])
+        for k in range(n_classes)
+        for samples in [np.flatnonzero(y == k)]
+        for start in range(0, len(samples), LANES)
+    ]
+    tables = np.full((len(blocks), len(margins), LANES), PADDING, dtype=np.int32)
+    splits = np.arange(len(margins))
+    for table, (k, samples) in zip(tables, blocks, strict=True):
+        towards = np.where((splits >> k) & 1, 1, -1)
+        table[:, : len(samples)] = towards[:, None] * agreements[:, samples]
+    return tables, np.array([k for k, _ in blocks], dtype=np.int64)
+
+
+def average_losses(codebook: Codebook, split_losses: FloatArray) -> FloatArray:
+    """The average binary losses of all assignments (Eq. 3 of the paper), from those of the splits.
+
+    Parameters
+    ----------
+    codebook : Codebook
+        As many codewords as classes.
+    split_losses : array of shape (2**(n_classes - 1),)
+        The mean training loss of each split; entry 0 is not used.
+
+    Returns
+    -------
+    ndarray of shape (n_classes!,)
+        In lexicographic order.
+    """
+    check_sweepable(codebook)
+    losses = np.empty(factorial(codebook.n_codewords))
+    for start, splits in _splits_of_assignments(codebook):
+        losses[start : start + len(splits)] = split_losses[splits].mean(axis=1)
+    return losses
+
+
+def distinct_assignments(codebook: Codebook) -> tuple[IntArray, IntArray]:
+    """Assignments that give different classifiers, and for every assignment which of them it equals.
+
+    Permuting bits, or flipping one, changes no classifier. Codebooks with structure, such as Hadamard's, have
+    permutations of their codewords that do nothing else, and as many times fewer assignments to look at.
+
+    Parameters
+    ----------
+    codebook : Codebook
+        As many codewords as classes, at most 10.
+
+    Returns
+    -------
+    ranks : ndarray of shape (n_distinct,)
+        The first of each kind, in lexicographic order.
+    kind_of_rank : ndarray of shape (n_codewords!,)
+        ``ranks[kind_of_rank[r]]`` gives the same classifier as assignment ``r``.
+
+    Examples
+    --------
+    >>> codebook = Codebook([[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]])  # Hadamard
+    >>> ranks, kinds = distinct_assignments(codebook)
+    >>> len(kinds), ranks
+    (24, array([0]))
+    """
+    check_sweepable(codebook)
+    n = codebook.n_codewords
+    symmetries = _symmetries(codebook)
+    everyone = np.arange(factorial(n), dtype=np.int64)
+    if len(symmetries) == 1:
+        return everyone, everyone
+    kind_of_rank = np.full(factorial(n), -1, dtype=np.int64)
+    ranks: list[int] = []
+    places = np.array([factorial(n - k - 1) for k in range(n)])
+    for rank in range(len(everyone)):
+        if kind_of_rank[rank] < 0:
+            # The same classifier has each codeword replaced by its image under a symmetry.
+            images = symmetries[:, nth_assignment(rank, n, n)]
+            n_smaller_later = np.triu(images[:, None, :] < images[:, :, None], k=1).sum(axis=2)
+            kind_of_rank[n_smaller_later @ places] = len(ranks)
+            ranks.append(rank)
+    return np.array(ranks), kind_of_rank
+
+
+def check_sweepable(codebook: Codebook) -> None:
+    """Raise unless all assignments of the codebook can be looked at."""
+    if codebook.n_codewords > 10 or codebook.is_ternary:
+        raise ValueError(
+            f"All assignments are examined for codebooks of at most 10 codewords without zeros. Got {codebook!r}."
+        )
+
+
+def _symmetries(codebook: Codebook) -> IntArray:
+    """The permutations of the codewords that permute and flip bits only, (n_symmetries, n_codewords)."""
+    # Sums of squares rule most assignments out; what is left is compared in full.
+    square = np.arange(2 ** (codebook.n_codewords - 1), dtype=np.int64) ** 2
+    found: list[int] = []
+    own = np.empty(0, dtype=np.int16)
+    for start, splits in _splits_of_assignments(codebook):
+        if start == 0:
+            own = np.sort(splits[0])
+        candidates = np.flatnonzero(square[splits].sum(axis=1) == square[own].sum())
+        is_same = (np.sort(splits[candidates], axis=1) == own).all(axis=1)
+        found += (start + candidates[is_same]).tolist()
+    n = codebook.n_codewords
+    return np.array([nth_assignment(rank, n, n) for rank in found])
+
+
+def _splits_of_assignments(codebook: Codebook) -> Iterator[tuple[int, NDArray[np.int16]]]:
+    """The splits of all assignments, (n_assignments, n_bits), some at a time, with the place of the first."""
+    from codekin.kernels.sweep import fill_assignments
+
+    codewords = np.ascontiguousarray(codebook.matrix)
+    n, n_bits = codewords.shape
+    for start in range(0, factorial(n), ASSIGNMENTS_PER_BLOCK):
+        ranks = np.arange(start, min(start + ASSIGNMENTS_PER_BLOCK, factorial(n)), dtype=np.int64)
+        unused = np.empty((2, len(ranks), n), dtype=np.int8)
+        splits = np.empty((len(ranks), n_bits), dtype=np.int16)
+        fill_assignments(ranks, codewords, unused[0], unused[1], splits)
+        yield start, splits

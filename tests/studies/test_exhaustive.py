@@ -1,0 +1,155 @@
+from math import factorial
+
+import numpy as np
+import pytest
+from tests.reference.sweep import margins_of
+
+from codekin.assignments import class_codeword_score, nth_assignment
+from codekin.codebooks import CODEBOOKS
+from codekin.coding import Assignment
+from codekin.decoding import MinimumLossDecoder
+from codekin.studies import load_study, paper_studies, run_study, study_status, write_report
+from codekin.studies.dichotomies import load_problem, n_splits, one_vs_rest_confusion, split_signs, train_splits
+from codekin.studies.exhaustive import PREDICTORS, finished_sweeps, load_splits, load_sweep, sweep_task
+from codekin.studies.workspace import Workspace
+
+TREE = {"name": "decision_tree", "min_samples_split": 3}
+
+
+@pytest.fixture
+def finished(study_file, tmp_path):
+    study = load_study(str(study_file))
+    status = run_study(study, tmp_path / "out", data_home=tmp_path, n_jobs=1)
+    return study, Workspace(tmp_path / "out" / study.name, tmp_path), status
+
+
+def test_a_study_does_what_its_data_allows_and_says_what_is_missing(finished, tmp_path):
+    study, _, status = finished
+    assert status.missing == ("absent",)
+    assert status.is_finished
+    assert status.n_run == status.n_tasks == 2 * (2 + 1 + 2)
+    assert run_study(study, tmp_path / "out", data_home=tmp_path, n_jobs=1).n_run == 0
+    assert study_status(study, tmp_path / "out", only=["tiny"], data_home=tmp_path).n_done == 5
+
+
+@pytest.mark.parametrize("data", ["tiny", "trees"])
+def test_every_assignment_is_worth_what_the_library_says(finished, data):
+    study, workspace, _ = finished
+    sweep = load_sweep(study, data, "dense-6", workspace)
+    entry = next(one for one, _ in finished_sweeps(study, workspace) if one["name"] == data)
+    task = sweep_task(study, entry, study.option("codebooks")[0])
+    margins, _ = load_splits(task, workspace)
+    problem = load_problem(data, entry.get("n_test"), 0)
+    scores = {name: sweep.values(name) for name in PREDICTORS}
+    assert len(sweep.n_correct) == factorial(5)
+    for rank in range(0, 120, 13):
+        order = nth_assignment(rank, 5, 5)
+        coding_matrix = sweep.codebook.matrix[order]
+        predicted = MinimumLossDecoder(coding_matrix, "hinge").decode(margins_of(coding_matrix, margins))
+        assert sweep.n_correct[rank] == (predicted == problem.y_test).sum()
+        score = class_codeword_score(sweep.codebook, Assignment(order), sweep.class_distances["means"])
+        assert scores["means"][rank] == pytest.approx(score)
+        found = sweep.lookup(order.tolist())
+        assert found["rank"] == rank
+        assert found["accuracy"] == pytest.approx(100 * (predicted == problem.y_test).mean())
+
+
+def test_learnability_foresees_the_squared_error_of_least_squares(finished):
+    study, workspace, _ = finished
+    sweep = load_sweep(study, "tiny", "dense-6", workspace)
+    distances = sweep.class_distances["learnability"]
+    full = distances - np.diag(distances.sum(axis=1))
+    values = sweep.values("learnability")
+    for rank in range(0, 120, 29):
+        bits = sweep.codebook.matrix[nth_assignment(rank, 5, 5)].astype(float)
+        assert values[rank] == pytest.approx(np.mean([bit @ full @ bit for bit in bits.T]))
+
+
+def test_equidistant_codebooks_have_constant_scores_and_fewer_distinct_assignments(finished):
+    study, workspace, _ = finished
+    data, code = next(pair for pair in finished_sweeps(study, workspace) if pair[1]["name"] == "hadamard-7")
+    result = workspace.journal.result(sweep_task(study, data, code))
+    assert result["n_distinct"] < 120
+    assert result["predictors"]["means"]["r_squared"] is None
+    assert result["predictors"]["loss"]["lowest"] is not None
+
+
+def test_the_page_stands_alone_and_says_what_is_missing(finished, tmp_path):
+    study, workspace, _ = finished
+    page = write_report(study, tmp_path / "out", data_home=tmp_path)
+    text = page.read_text(encoding="utf-8")
+    for expected in (
+        "tiny, linear SVMs",
+        "trees, decision trees",
+        "Skipped",
+        "<code>absent</code>",
+        "codekin study run",
+    ):
+        assert expected in text
+    assert text.count('<img src="data:image/png;base64,') == 2 * (1 + 2 + 1)
+    assert "http" not in text.replace("http://www.w3.org", "")
+    assert f'<a href="{study.name}/index.html">' in (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    assert (workspace.folder / "figures" / "tiny-variation.svg").exists()
+
+
+def test_a_study_without_results_has_no_page(study_file, tmp_path):
+    with pytest.raises(ValueError, match="Nothing of the study 'small' is finished"):
+        write_report(load_study(str(study_file)), tmp_path)
+
+
+def test_splits_are_all_the_ways_to_divide_the_classes():
+    signs = split_signs(np.arange(1, n_splits(5) + 1), 5)
+    divisions = {tuple(column * column[-1]) for column in signs.T}
+    assert len(divisions) == signs.shape[1] == 15
+    assert all(len(set(division)) == 2 for division in divisions)
+
+
+@pytest.mark.usefixtures("study_file")
+def test_a_split_does_not_depend_on_its_company():
+    problem = load_problem("tiny", 60, 0)
+    together, alone = (train_splits(problem, np.array(splits), TREE, 0)[1] for splits in ([3, 7], [7]))
+    np.testing.assert_array_equal(together[:, 1], alone[:, 0])
+
+
+@pytest.mark.usefixtures("study_file")
+def test_confusion_counts_every_training_sample_once():
+    problem = load_problem("tiny", 60, 0)
+    counts = one_vs_rest_confusion(problem, {"name": "linear_svm", "C": 1.0}, 0)
+    np.testing.assert_array_equal(counts.sum(axis=1), np.bincount(problem.y_train))
+    assert np.trace(counts) > counts.sum() / 2
+
+
+@pytest.mark.parametrize("name", paper_studies())
+def test_the_papers_studies_are_complete_and_can_be_planned(name, tmp_path):
+    study = load_study(name)
+    status = study_status(study, tmp_path, data_home=tmp_path)
+    assert status.n_done == 0
+
+
+def test_the_papers_codebooks_have_the_papers_distances():
+    codes = {code["name"]: code for code in load_study("exhaustive").option("codebooks")}
+    for name, expected in (("dense-8", 3), ("dense-15", 5)):
+        code = codes[name]
+        assert CODEBOOKS[code["codebook"]](10, **code["options"], rng=code["seed"]).min_distance == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("kind = 'exhaustive'", "must have a 'title'"),
+        ("title = ", "this is not TOML"),
+        ("kind = 'x'\ntitle = 't'", "'kind' must be one of .*exhaustive.* Got 'x' instead"),
+        ("kind = 'exhaustive'\ntitle = 't'", "must say 'data'"),
+        ("kind = 'exhaustive'\ntitle = 't'\n[[data]]\nname = 'nothing'", "Got 'nothing' instead"),
+    ],
+)
+def test_a_study_that_cannot_be_understood_is_one_sentence(tmp_path, text, message):
+    path = tmp_path / "wrong.toml"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=message):
+        study_status(load_study(str(path)), tmp_path)
+
+
+def test_a_study_that_is_not_there_names_those_that_are():
+    with pytest.raises(FileNotFoundError, match="There is no study 'nothing'. The paper's are .*exhaustive"):
+        load_study("nothing")

@@ -1,0 +1,129 @@
+"""Tasks are run once, whatever happens in between."""
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from codekin.studies.runner import Outcome, run_stages, unfinished
+from codekin.studies.tasks import Stage, Task
+from codekin.studies.workspace import Workspace
+
+N_TASKS = 30
+
+SCRIPT = """
+import os, sys, time
+from pathlib import Path
+import numpy as np
+from codekin.studies.runner import Outcome, run_stages
+from codekin.studies.tasks import Stage, Task
+from codekin.studies.workspace import Workspace
+
+def square(task, workspace):
+    time.sleep(0.03)
+    number = task.parameters["number"]
+    return Outcome({"square": number**2}, {"powers": np.full(20_000, number)})
+
+stages = [Stage(f"stage {s}", [Task("square", {"number": n}) for n in range(s, int(sys.argv[3]), 2)]) for s in range(2)]
+print("ready", flush=True)
+n_run = run_stages(stages, {"square": square}, Workspace(Path(sys.argv[1])), n_jobs=int(sys.argv[2]))
+print(n_run, flush=True)
+"""
+
+
+def run_once(folder, n_jobs=1):
+    command = [sys.executable, "-c", SCRIPT, str(folder), str(n_jobs), str(N_TASKS)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def results(folder):
+    records = Workspace(folder).journal.records
+    return {key: (dict(one.parameters), dict(one.result), one.arrays) for key, one in records.items()}
+
+
+def arrays(folder):
+    return {path.name: path.read_bytes() for path in (folder / "arrays").glob("*.npy")}
+
+
+def test_a_run_killed_five_times_ends_like_an_undisturbed_one_and_does_nothing_twice(tmp_path):
+    undisturbed, disturbed = tmp_path / "a", tmp_path / "b"
+    assert run_once(undisturbed).communicate()[0].split() == ["ready", str(N_TASKS)]
+    moment = random.Random(0)
+    n_finished = [0]
+    for _ in range(5):
+        process = run_once(disturbed)
+        process.stdout.readline()
+        time.sleep(moment.uniform(0.02, 0.25))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+        n_finished.append(len(Workspace(disturbed).journal.records))
+    assert n_finished == sorted(n_finished)
+    # The last run does what was left, and no more.
+    assert run_once(disturbed).communicate()[0].split() == ["ready", str(N_TASKS - n_finished[-1])]
+    assert results(disturbed) == results(undisturbed)
+    assert arrays(disturbed) == arrays(undisturbed)
+    n_lines = len((disturbed / "journal.jsonl").read_text().splitlines())
+    assert n_lines == N_TASKS + 1
+    assert not list(disturbed.rglob("*.partial"))
+
+
+def test_results_do_not_depend_on_the_number_of_processes(tmp_path):
+    alone, together = tmp_path / "a", tmp_path / "b"
+    for folder, n_jobs in ((alone, 1), (together, 2)):
+        # A script has no name that other processes could import its functions by; joblib sends them whole.
+        assert run_once(folder, n_jobs).communicate()[0].split() == ["ready", str(N_TASKS)]
+    assert results(alone) == results(together)
+
+
+def double(task, _workspace):
+    return Outcome({"double": 2 * task.parameters["n"]}, {"n": np.array([task.parameters["n"]])})
+
+
+@pytest.fixture
+def stages():
+    return [Stage("doubling", [Task("double", {"n": n}, weight=n + 1.0) for n in range(3)])]
+
+
+def test_a_task_whose_array_was_lost_is_done_again(tmp_path, stages):
+    workspace = Workspace(tmp_path)
+    assert run_stages(stages, {"double": double}, workspace, n_jobs=1) == 3
+    assert run_stages(stages, {"double": double}, workspace, n_jobs=1) == 0
+    workspace.array_path(stages[0].tasks[1].key, "n").unlink()
+    assert [task.parameters["n"] for task in unfinished(stages, workspace)[0].tasks] == [1]
+    assert run_stages(stages, {"double": double}, workspace, n_jobs=1) == 1
+
+
+def test_progress_is_told_by_weight(tmp_path, stages):
+    told = []
+    run_stages(stages, {"double": double}, Workspace(tmp_path), n_jobs=1, progress=told.append)
+    assert [(at.n_done, at.done, at.total) for at in told] == [(0, 0, 6), (1, 1, 6), (2, 3, 6), (3, 6, 6)]
+
+
+def test_two_runs_in_one_folder_are_refused(tmp_path, stages):
+    pytest.importorskip("fcntl")
+    workspace = Workspace(tmp_path)
+    with workspace.locked(), pytest.raises(FileExistsError, match="Another run is at work"):
+        run_stages(stages, {"double": double}, workspace, n_jobs=1)
+
+
+def test_records_carry_versions_and_parameters(tmp_path, stages):
+    workspace = Workspace(tmp_path)
+    run_stages(stages, {"double": double}, workspace, n_jobs=1)
+    (first, *_) = workspace.journal.records.values()
+    assert first.parameters == {"n": 0}
+    assert {"codekin", "numpy", "scikit-learn", "python"} <= set(first.versions)
+
+
+def test_what_a_killed_run_left_half_written_is_cleared_away(tmp_path, stages):
+    workspace = Workspace(tmp_path)
+    rest = Path(tmp_path / "arrays" / ".x.npy.1234.partial")
+    rest.parent.mkdir()
+    rest.write_text("half")
+    run_stages(stages, {"double": double}, workspace, n_jobs=1)
+    assert not rest.exists()

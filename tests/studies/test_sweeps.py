@@ -1,0 +1,112 @@
+from math import factorial
+
+import numpy as np
+import pytest
+from tests.reference import sweep as reference
+
+from codekin.assignments import nth_assignment
+from codekin.codebooks import CODEBOOKS
+from codekin.coding import Codebook
+from codekin.decoding import MinimumLossDecoder, get_loss
+from codekin.measures import average_binary_loss
+from codekin.studies.sweeps import (
+    average_losses,
+    count_correct,
+    distinct_assignments,
+    grid_exponent,
+    lexicographic_rank,
+    rounded_margins,
+)
+
+N, N_SAMPLES = 5, 150
+
+
+@pytest.fixture(scope="module")
+def codebook():
+    return CODEBOOKS["dense_random"](N, 6, rng=0)
+
+
+def random_margins(kind, n_samples=N_SAMPLES):
+    rng = np.random.default_rng(1)
+    shape = (2 ** (N - 1), n_samples)
+    if kind == "ties":
+        return rng.integers(-1, 2, size=shape).astype(float)
+    return rounded_margins(rng.normal(scale=2, size=shape), 6)
+
+
+@pytest.mark.parametrize("kind", ["ties", "real"])
+def test_a_sweep_agrees_with_decoding_every_assignment(codebook, kind):
+    margins = random_margins(kind)
+    y = np.random.default_rng(2).integers(N, size=N_SAMPLES)
+    counts = count_correct(codebook, margins, y)
+    assert len(counts) == factorial(N)
+    for rank, count in enumerate(counts):
+        coding_matrix = codebook.matrix[nth_assignment(rank, N, N)]
+        bits = reference.margins_of(coding_matrix, margins)
+        assert count == (MinimumLossDecoder(coding_matrix, "hinge").decode(bits) == y).sum()
+        if rank % 40 == 0:
+            assert count == reference.n_correct(codebook.matrix, margins, y, nth_assignment(rank, N, N))
+
+
+def test_a_sweep_does_not_depend_on_threads_or_on_the_choice_of_assignments(codebook, monkeypatch):
+    margins, y = random_margins("ties"), np.arange(N_SAMPLES) % N
+    everyone = count_correct(codebook, margins, y, n_threads=1)
+    monkeypatch.setattr("codekin.studies.sweeps.ASSIGNMENTS_PER_BLOCK", 7)
+    ranks = np.array([3, 100, 3, 0])
+    np.testing.assert_array_equal(count_correct(codebook, margins, y, n_threads=3), everyone)
+    np.testing.assert_array_equal(count_correct(codebook, margins, y, ranks=ranks), everyone[ranks])
+
+
+def test_average_losses_are_those_of_the_measures(codebook):
+    rng = np.random.default_rng(3)
+    margins, y = rng.normal(size=(2 ** (N - 1), 60)), rng.integers(N, size=60)
+    signs = np.where((np.arange(2 ** (N - 1))[:, None] >> y[None, :]) & 1, 1, -1)
+    hinge = get_loss("hinge")
+    losses = average_losses(codebook, hinge(signs * margins).mean(axis=1))
+    for rank in range(0, factorial(N), 17):
+        coding_matrix = codebook.matrix[nth_assignment(rank, N, N)]
+        bits = reference.margins_of(coding_matrix, margins)
+        assert losses[rank] == pytest.approx(average_binary_loss(bits, y, coding_matrix, hinge))
+
+
+def test_symmetric_codebooks_have_few_distinct_assignments():
+    codebook = CODEBOOKS["hadamard"](8)
+    ranks, kinds = distinct_assignments(codebook)
+    # The symmetries of the code are the affine maps of three bits; there are 1,344 of them.
+    assert len(ranks) == factorial(8) // 1344
+    assert np.bincount(kinds).tolist() == [1344] * len(ranks)
+
+
+def test_equal_kinds_are_equal_classifiers():
+    codebook = Codebook([[1, 1, 1, 1], [1, -1, -1, 1], [-1, 1, -1, 1], [-1, -1, 1, 1], [1, 1, 1, -1]])
+    margins, y = random_margins("ties"), np.arange(N_SAMPLES) % N
+    ranks, kinds = distinct_assignments(codebook)
+    assert len(ranks) < factorial(N)
+    everyone = count_correct(codebook, margins, y)
+    np.testing.assert_array_equal(count_correct(codebook, margins, y, ranks=ranks)[kinds], everyone)
+
+
+def test_ranks_are_places_in_lexicographic_order():
+    assert [lexicographic_rank(nth_assignment(rank, 5, 5)) for rank in range(120)] == list(range(120))
+
+
+@pytest.mark.parametrize("wrong", [[0, 1, 1], [1, 2, 3]])
+def test_a_rank_needs_a_permutation(wrong):
+    with pytest.raises(ValueError, match="names each codeword from 0 to 2 once"):
+        lexicographic_rank(wrong)
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 40.0, 3000.0])
+def test_rounding_is_fine_and_keeps_sums_exact(size):
+    margins = np.random.default_rng(0).normal(scale=size, size=1000)
+    rounded = rounded_margins(margins, 15)
+    assert np.abs(rounded - margins).max() <= 2.0**-20 * max(np.abs(margins).max(), 1.0)
+    whole = get_loss("hinge").agreement(rounded) * 2.0 ** (grid_exponent(rounded, 15) + 1)
+    np.testing.assert_array_equal(whole, np.rint(whole))
+    assert 15 * np.abs(whole).max() < 2**30
+
+
+def test_large_and_ternary_codebooks_are_refused():
+    for codebook in (CODEBOOKS["dense_random"](11, 8, rng=0), CODEBOOKS["one_vs_one"](4)):
+        with pytest.raises(ValueError, match="at most 10 codewords without zeros"):
+            distinct_assignments(codebook)
