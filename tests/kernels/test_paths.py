@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from tests.reference import paths as reference
 
 from codekin.codebooks import TrellisGraph
-from codekin.kernels.paths import cheapest_paths, k_cheapest_paths, largest_sizes, log_sum_over_paths
+from codekin.kernels.path_lists import k_cheapest_paths
+from codekin.kernels.paths import cheapest_paths, largest_sizes, log_sum_over_paths
 
 graphs = st.integers(2, 120).flatmap(lambda k: st.builds(TrellisGraph, st.just(k), st.integers(2, min(k, 12))))
 seeds = st.integers(0, 2**32 - 1)

@@ -181,7 +181,7 @@ class ShortestPathDecoder:
         classes : ndarray of shape (n_samples, k)
         losses : ndarray of shape (n_samples, k)
         """
-        from codekin.kernels.paths import k_cheapest_paths
+        from codekin.kernels.path_lists import k_cheapest_paths
 
         check_k(k, self.n_classes)
         trellis = self.trellis

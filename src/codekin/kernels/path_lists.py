@@ -1,0 +1,201 @@
+"""The k cheapest paths of a trellis, one after the other.
+
+Every vertex has a list of its cheapest paths to the sink, which grows when somebody asks for one more, and a price for
+the next path by way of each of its edges (the recursive enumeration of Jimenez and Marzal, 1999). One more path costs a
+look at the prices, once that of the edge taken last is renewed; for this the vertex behind that edge may have to find
+one more path itself, and so on: at most a walk down one path, however wide the trellis is. Costs are added from a
+path's last edge to its first, as in ``codekin.kernels.paths``, whose order of edges and of equal paths is the same.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def k_cheapest_paths(costs, width, digits, offsets, ranks, totals):
+    """Find the k cheapest paths of each sample, cheapest first.
+
+    Parameters
+    ----------
+    costs : array of shape (n_samples, n_edges)
+    width : int
+    digits : array of shape (n_slices + 1,)
+    offsets : array of shape (n_edges,)
+        What an edge adds to the rank of a path.
+    ranks, totals : arrays of shape (n_samples, k)
+        Receive the ranks and the costs; k is at most the number of paths.
+    """
+    ways = ways_onward(width, digits)
+    lists = path_lists(ways, ranks.shape[1])
+    for s in range(len(costs)):
+        list_cheapest_paths(costs[s], offsets, ways, lists, ranks[s], totals[s])
+
+
+@njit(cache=True, nogil=True)
+def ways_onward(width, digits):
+    """Tabulate the edges that leave each vertex, in the order of the path ranks.
+
+    The vertices are numbered so that each comes after those that its edges enter: the sink, the t_j, the slices from
+    the last to the first, the source.
+
+    Parameters
+    ----------
+    width : int
+    digits : array of shape (n_slices + 1,)
+
+    Returns
+    -------
+    n_ways : int array of shape (n_vertices,)
+        How many edges leave a vertex.
+    edges, enters : int arrays of shape (n_vertices, width + 1)
+        Their numbers, and the vertices that they enter.
+    """
+    n_slices = len(digits) - 1
+    top = digits[n_slices]
+    n_vertices = 2 + top + n_slices * width
+    n_ways = np.zeros(n_vertices, np.int64)
+    edges, enters = np.zeros((n_vertices, width + 1), np.int64), np.zeros((n_vertices, width + 1), np.int64)
+    first_end = width + (n_slices - 1) * width * width
+    first_shortcut = first_end + width * top + top
+    for i in range(n_slices):
+        first_shortcut += digits[i]
+    for t in range(top):
+        n_ways[1 + t] = 1
+        edges[1 + t, 0] = first_end + width * top + t
+    # The first vertex of the slice that the edges enter, and how many vertices that has.
+    following, n_following = 1, top
+    first_vertex = 1 + top
+    for i in range(n_slices - 1, -2, -1):
+        n_here = width if i >= 0 else 1
+        first_shortcut -= digits[i] if i >= 0 else 0
+        for v in range(n_here):
+            u = first_vertex + v
+            for slot in range(n_following):
+                if i == n_slices - 1:
+                    edges[u, slot] = first_end + slot * width + v
+                else:
+                    edges[u, slot] = width + i * width * width + v * width + slot if i >= 0 else slot
+                enters[u, slot] = following + slot
+            n_ways[u] = n_following
+            if i >= 0 and v < digits[i]:
+                edges[u, n_following] = first_shortcut + v
+                n_ways[u] += 1
+        following, n_following = first_vertex, n_here
+        first_vertex += n_here
+    return n_ways, edges, enters
+
+
+@njit(cache=True, nogil=True)
+def path_lists(ways, k):
+    """Make room for the lists of one sample.
+
+    Parameters
+    ----------
+    ways : tuple
+        From :func:`ways_onward`.
+    k : int
+        The most paths that will be asked for.
+
+    Returns
+    -------
+    best, rank : arrays of shape (n_vertices, k)
+        The lists: costs, and ranks from the vertex on.
+    length, last : int arrays of shape (n_vertices,)
+        How long a list is, and which way its last path goes; -1 when there are no more paths.
+    price : array of shape (n_vertices, width + 1)
+        What the next path costs by each way.
+    place : int array of shape (n_vertices, width + 1)
+        Where that path is in the list of the vertex that is entered; -1 when there is none.
+    walk : int array of shape (n_vertices,)
+        Room for a way from the source.
+    """
+    _, edges, _ = ways
+    n_vertices, n_slots = edges.shape
+    return (
+        np.empty((n_vertices, k)),
+        np.empty((n_vertices, k), np.int64),
+        np.empty(n_vertices, np.int64),
+        np.empty(n_vertices, np.int64),
+        np.empty((n_vertices, n_slots)),
+        np.empty((n_vertices, n_slots), np.int64),
+        np.empty(n_vertices, np.int64),
+    )
+
+
+@njit(cache=True, nogil=True)
+def list_cheapest_paths(row, offsets, ways, lists, ranks, totals):
+    """Find the cheapest paths of one sample, as many as there is room for; the lower rank first among equals.
+
+    Parameters
+    ----------
+    row : array of shape (n_edges,)
+        The costs of the edges.
+    offsets : array of shape (n_edges,)
+        What an edge adds to the rank of a path.
+    ways : tuple
+        From :func:`ways_onward`.
+    lists : tuple
+        From :func:`path_lists`, with room for as many paths; overwritten.
+    ranks, totals : arrays of shape (k,)
+        Receive the ranks and the costs; k is at most the number of paths.
+    """
+    n_ways, edges, enters = ways
+    best, rank, length, last, price, place, walk = lists
+    source = len(n_ways) - 1
+    best[0, 0], rank[0, 0], length[0], last[0] = 0.0, 0, 1, -1
+    for u in range(1, source + 1):
+        for slot in range(n_ways[u]):
+            price[u, slot] = best[enters[u, slot], 0] + row[edges[u, slot]]
+            place[u, slot] = 0
+        length[u] = 0
+        way = _cheapest_way(price, place, u, n_ways[u])
+        last[u] = way
+        best[u, 0] = price[u, way]
+        rank[u, 0] = rank[enters[u, way], 0] + offsets[edges[u, way]]
+        length[u] = 1
+
+    for _ in range(1, len(totals)):
+        # Down to the first vertex that can renew its price without asking further, and up again.
+        depth, u = 0, source
+        while True:
+            walk[depth] = u
+            onward = enters[u, last[u]]
+            if place[u, last[u]] + 1 < length[onward] or last[onward] < 0:
+                break
+            depth, u = depth + 1, onward
+        for d in range(depth, -1, -1):
+            u = walk[d]
+            way = last[u]
+            onward = enters[u, way]
+            place[u, way] += 1
+            if place[u, way] < length[onward]:
+                price[u, way] = best[onward, place[u, way]] + row[edges[u, way]]
+            else:
+                price[u, way], place[u, way] = np.inf, -1
+            way = _cheapest_way(price, place, u, n_ways[u])
+            last[u] = way
+            if way >= 0:
+                n = length[u]
+                best[u, n] = price[u, way]
+                rank[u, n] = rank[enters[u, way], place[u, way]] + offsets[edges[u, way]]
+                length[u] = n + 1
+    for n in range(len(totals)):
+        totals[n] = best[source, n]
+        ranks[n] = rank[source, n]
+
+
+@njit(cache=True, nogil=True)
+def _cheapest_way(price, place, u, n_ways):
+    """The way with the lowest price, the first of equals; -1 when there are no more paths."""
+    chosen, lowest = -1, np.inf
+    for way in range(n_ways):
+        if price[u, way] < lowest:
+            chosen, lowest = way, price[u, way]
+    if chosen < 0:
+        # Nothing is left, or prices that are no numbers: those go in the order of their ranks.
+        for way in range(n_ways):
+            if place[u, way] >= 0:
+                return way
+    return chosen
