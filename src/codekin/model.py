@@ -44,6 +44,11 @@ class CodedModel:
         """How many classes there are."""
         return self.assignment.n_classes
 
+    @property
+    def n_bits(self) -> int:
+        """How many bits a codeword has."""
+        return self.codebook.n_bits
+
     @cached_property
     def coding_matrix(self) -> CodingMatrix:
         """Row ``k`` is the codeword of class ``k``."""
@@ -90,6 +95,19 @@ class CodedModel:
         losses : ndarray of shape (n_samples, k)
         """
         return self.decoder.top_k(self.margins(X), k)
+
+    def class_losses(self, X: Any) -> FloatArray:
+        """The decoding loss of every class.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        return self.decoder.class_losses(self.margins(X))
 
 
 def fit_coded_model(

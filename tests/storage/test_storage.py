@@ -301,3 +301,30 @@ def test_a_loss_given_as_a_function_cannot_be_saved(digits, tmp_path):
     with pytest.raises(ValueError, match="loss given as a function cannot be saved"):
         save_model(classifier, tmp_path / "model")
     assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.parametrize("options", [{"rerank": "learned"}, {"n_members": 3}, {"rerank": "centroid", "n_members": 2}])
+def test_codes_and_their_reranking_come_back_to_the_last_bit(options, digits, tmp_path):
+    X, y = digits
+    classifier = TrellisClassifier(random_state=0, **options).fit(X, y)
+    again = load_model(save_model(classifier, tmp_path / "model"))
+    np.testing.assert_array_equal(again.decision_function(X), classifier.decision_function(X))
+    np.testing.assert_array_equal(again.predict(X), classifier.predict(X))
+    for mine, theirs in zip(again.top_k_proba(X, 4), classifier.top_k_proba(X, 4), strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    assert str(again.report()) == str(classifier.report())
+    assert {name: again.get_params()[name] for name in options} == options
+    bare = load_model(save_model(classifier.model_, tmp_path / "bare"))
+    np.testing.assert_array_equal(bare.predict(X), classifier.model_.predict(X))
+
+
+def test_a_ranking_with_a_missing_part_is_named(digits, tmp_path):
+    folder = save_model(TrellisClassifier(rerank="centroid", random_state=0).fit(*digits), tmp_path / "model")
+    from codekin.storage.files import _description_checksum
+
+    description = json.loads((folder / "model.json").read_text())
+    del description["ranking"]["weight"]
+    description["sha256"] = _description_checksum(description)
+    (folder / "model.json").write_text(json.dumps(description))
+    with pytest.raises(ModelFolderError, match="a part of the model is missing or misplaced"):
+        load_model(folder)

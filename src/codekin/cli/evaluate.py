@@ -11,7 +11,7 @@ import numpy as np
 import typer
 
 from codekin.cli.display import Display
-from codekin.cli.models import loaded_classifier
+from codekin.cli.models import has_several_codes, loaded_classifier
 from codekin.cli.options import AsJson, Format, IndexBase, Multilabel, NThreads, Quiet, Taxonomy, TaxonomyLayout
 from codekin.datasets import ReadOptions, label_kind, read_taxonomy
 from codekin.measures import PredictionMeasures, confidence_error, prediction_measures
@@ -55,6 +55,7 @@ def evaluate(
     )
     best: list[Any] = []
     true: list[Any] = []
+    certified: list[Any] = []
     clock = _Clock(classifier)
     likelihood = _Likelihood(classifier)
     with limited_threads(n_threads), Display(quiet).task(f"predicting {data}", "samples") as task:
@@ -70,6 +71,8 @@ def evaluate(
             clock.predict(X)
             likelihood.add(X, true[-1])
             best.append(classifier.model_.top_k(X, min(max(AT), len(classifier.classes_)))[0])
+            if has_several_codes(classifier.model_):
+                certified.append(classifier.model_.candidates(X, 1).is_certified)
         n_used = available_threads()
     class_index = np.concatenate(true)
     measures = prediction_measures(np.concatenate(best), class_index, tree=tree, at=AT)
@@ -84,6 +87,7 @@ def evaluate(
         "level_accuracies": list(measures.level_accuracies),
         "mean_error_distance": measures.mean_error_distance,
         **likelihood.measures,
+        "certified_share": float(np.concatenate(certified).mean()) if certified else None,
         "model_bytes": saved.n_bytes,
         "microseconds_per_prediction": clock.microseconds,
         "n_threads": n_used,
@@ -174,6 +178,8 @@ def _text(measures: PredictionMeasures, result: dict[str, Any]) -> str:
         lines.append(f"mean tree distance of errors {measures.mean_error_distance:.3f}")
     if result["nll"] is not None:
         lines.append(f"NLL, calibration error      {result['nll']:.4f}, {result['ece']:.4f}")
+    if result["certified_share"] is not None:
+        lines.append(f"certified predictions       {result['certified_share']:.4f}")
     threads = f"{result['n_threads']} threads" if result["n_threads"] > 1 else "1 thread"
     lines.append(
         f"microseconds per prediction {result['microseconds_per_prediction']:.2f} ({threads}), "

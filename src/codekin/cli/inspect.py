@@ -9,8 +9,9 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from codekin.cli.models import loaded_classifier
+from codekin.cli.models import loaded_classifier, ranking_facts, ranking_text
 from codekin.cli.options import AsJson
+from codekin.estimators.probabilities import members_of
 from codekin.memory import in_units
 
 app = typer.Typer()
@@ -46,14 +47,21 @@ def inspect(
         "class_tree": None if tree is None else {"n_nodes": tree.n_nodes, "height": float(tree.depth.max())},
         "temperature": getattr(classifier, "temperature_", None),
         "model_bytes": saved.n_bytes,
-        "weights_bytes": getattr(classifier.model_.bits, "nbytes", None),
-        "weights_precision": getattr(classifier.model_.bits, "precision", None),
+        "weights_precision": getattr(members_of(classifier.model_)[0].bits, "precision", None),
+        "weights_bytes": _weights_bytes(classifier.model_),
+        "ranking": ranking_facts(classifier.model_),
         "files": {path.name: path.stat().st_size for path in sorted(model.iterdir())},
         "n_constant_bits": bits.n_constant,
         "easiest_bits": bits.easiest(n_shown, sign=1),
         "hardest_bits": bits.easiest(n_shown, sign=-1),
     }
     typer.echo(json.dumps(result, ensure_ascii=False) if as_json else _text(report, result))
+
+
+def _weights_bytes(model: Any) -> int | None:
+    """The memory of the weights of all codes, if all of them know it."""
+    bits: list[Any] = [member.bits for member in members_of(model)]
+    return sum(of_member.nbytes for of_member in bits) if all(hasattr(b, "nbytes") for b in bits) else None
 
 
 class _Bits:
@@ -93,6 +101,7 @@ def _text(report: Any, result: dict[str, Any]) -> str:
     if result["weights_bytes"] is not None:
         precision = f", {result['weights_precision']}" if result["weights_precision"] else ""
         lines.append(f"  weights                        {in_units(result['weights_bytes'])}{precision}")
+    lines += ranking_text(result["ranking"])
     if tree is not None:
         lines.append(f"  class tree                     {tree['n_nodes']:,} nodes, height {tree['height']:g}")
     if result["temperature"] is not None:

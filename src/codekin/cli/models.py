@@ -3,14 +3,48 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+from codekin.memory import in_units
 from codekin.model import CodedModel
+from codekin.ranked_model import RankedModel
 from codekin.storage import ModelFolderError, SavedModel, load_saved
 
 
 def loaded_classifier(folder: Path) -> SavedModel:
     """What is in a model folder, if it is a classifier with labels."""
     saved = load_saved(folder)
-    if isinstance(saved.model, CodedModel):
+    if isinstance(saved.model, CodedModel | RankedModel):
         raise ModelFolderError(f"{folder} holds a code without labels; save the classifier around it instead.")
     return saved
+
+
+def ranking_facts(model: Any) -> dict[str, Any] | None:
+    """How a model ranks its candidates, for JSON; None if it has no say in that."""
+    if not isinstance(model, RankedModel):
+        return None
+    vectors = model.reranking.vectors
+    return {
+        "n_members": len(model.members),
+        "n_candidates": model.n_candidates,
+        "weight": model.reranking.weight,
+        "temperature": model.reranking.temperature,
+        "n_vector_entries": None if vectors is None else vectors.n_entries,
+        "vector_bytes": None if vectors is None else vectors.nbytes,
+    }
+
+
+def ranking_text(facts: dict[str, Any] | None) -> list[str]:
+    """The same in lines for people."""
+    if facts is None:
+        return []
+    lines = [f"  candidates of each code        {facts['n_candidates']}"]
+    if facts["n_vector_entries"] is not None:
+        vectors = f"{facts['n_vector_entries']:,} entries, {in_units(facts['vector_bytes'])}"
+        lines.append(f"  class vectors                  {vectors}, weight {facts['weight']:.3g}")
+    return lines
+
+
+def has_several_codes(model: Any) -> bool:
+    """Whether the losses of several codes are added, so that a prediction can be certified or not."""
+    return isinstance(model, RankedModel) and len(model.members) > 1

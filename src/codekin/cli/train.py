@@ -20,6 +20,7 @@ from scipy.sparse import csr_array, vstack
 from codekin.assignments import ASSIGNMENTS
 from codekin.cli.display import Display, Task
 from codekin.cli.main import EXIT_FAILED, Session
+from codekin.cli.models import ranking_facts, ranking_text
 from codekin.cli.options import (
     READING,
     AsJson,
@@ -47,6 +48,7 @@ from codekin.decoding import LOSSES
 from codekin.estimators import TrellisClassifier
 from codekin.estimators.choices import ASSIGNMENT_POLICIES
 from codekin.estimators.learner_choice import LEARNERS, AutoLearner
+from codekin.estimators.ranked import RERANK
 from codekin.learners import AROW, PRECISIONS, Checkpoints, EpochReport, Softmax, TrainingProgress
 from codekin.memory import in_units
 from codekin.storage import (
@@ -160,6 +162,19 @@ PrecisionName = Annotated[
         help="How weights are kept: float32, float16 (half the bytes) or int8 (a quarter, with a scale per feature).",
     ),
 ]
+Rerank = Annotated[
+    str,
+    typer.Option(
+        parser=one_of(("none", *RERANK)),
+        metavar="NAME",
+        rich_help_panel=CODE,
+        help=f"Rescore the code's best classes with class vectors: none, {', '.join(RERANK)}.",
+    ),
+]
+Members = Annotated[
+    int,
+    typer.Option("--members", min=1, rich_help_panel=CODE, help="How many codes to train, whose losses are added."),
+]
 MaxMemory = Annotated[
     int | None,
     typer.Option(
@@ -238,6 +253,8 @@ def train(
     patience: Patience = 2,
     prune: Prune = None,
     precision: PrecisionName = "float32",
+    rerank: Rerank = "none",
+    n_members: Members = 1,
     max_memory: MaxMemory = None,
     text: TextMethod = "tfidf",
     analyzer: Analyzer = "word",
@@ -284,6 +301,8 @@ def train(
         loss=loss,
         prune=prune,
         precision=precision,  # type: ignore[arg-type]
+        rerank=None if rerank == "none" else rerank,  # type: ignore[arg-type]
+        n_members=n_members,
         random_state=random_state,
     )
     columns = {} if n_features is None else {"n_features": n_features}
@@ -508,6 +527,7 @@ def _summary(classifier: TrellisClassifier, model: Path, samples: _Samples, watc
         "n_epochs": max((epoch.epoch for epoch in watcher.reports), default=0),
         "validation_accuracy": max(scores, default=None),
         "temperature": classifier.temperature_,
+        "ranking": ranking_facts(classifier.model_),
     }
 
 
@@ -515,6 +535,7 @@ def _text(classifier: TrellisClassifier, summary: dict[str, Any]) -> str:
     lines = [str(classifier.report())]
     if summary["validation_accuracy"] is not None:
         lines.append(f"  best validation accuracy       {summary['validation_accuracy']:.4f}")
+    lines += ranking_text(summary["ranking"])
     lines.append(
         f"{summary['n_samples']:,} samples x {summary['n_features']:,} features in {summary['seconds']:.1f} s; "
         f"{in_units(summary['model_bytes'])} in {summary['model']}"

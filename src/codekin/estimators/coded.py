@@ -17,6 +17,7 @@ from codekin.decoding import Loss, get_loss
 from codekin.distances import ClassDistances
 from codekin.estimators.report import FitReport, make_report
 from codekin.model import CodedModel
+from codekin.ranked_model import RankedModel
 
 
 class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
@@ -29,7 +30,7 @@ class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
     assignment_result_: AssignmentResult | None
     class_distances_: ClassDistances | None
     loss_: Loss
-    model_: CodedModel
+    model_: CodedModel | RankedModel
 
     def bit_margins(self, X: Any) -> Margins:
         """The margins of the bits, one column each: positive where the bit is taken for +1.
@@ -58,8 +59,8 @@ class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
         -------
         ndarray of shape (n_samples,)
         """
-        margins = self.bit_margins(X)
-        return np.asarray(self.classes_[self.model_.decoder.decode(margins)])
+        check_is_fitted(self, "model_")
+        return np.asarray(self.classes_[self.model_.predict(self._validated_samples(X))])
 
     def decision_function(self, X: Any) -> FloatArray:
         """Minus the decoding loss of each class; for two classes, how much smaller that of the second one is.
@@ -73,8 +74,8 @@ class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
         -------
         ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
         """
-        margins = self.bit_margins(X)
-        losses = self.model_.decoder.class_losses(margins)
+        check_is_fitted(self, "model_")
+        losses = self.model_.class_losses(self._validated_samples(X))
         return np.asarray(losses[:, 0] - losses[:, 1] if len(self.classes_) == 2 else -losses, dtype=np.float64)
 
     def top_k(self, X: Any, k: int) -> tuple[NDArray[Any], FloatArray]:
@@ -92,8 +93,8 @@ class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
         labels : ndarray of shape (n_samples, k)
         losses : ndarray of shape (n_samples, k)
         """
-        margins = self.bit_margins(X)
-        classes, losses = self.model_.decoder.top_k(margins, k)
+        check_is_fitted(self, "model_")
+        classes, losses = self.model_.top_k(self._validated_samples(X), k)
         return self.classes_[classes], losses
 
     def report(self) -> FitReport:
@@ -109,12 +110,12 @@ class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
         check_is_fitted(self, "model_")
         return self._report
 
-    def restore_fit(self, model: CodedModel, labels: NDArray[Any], report: FitReport) -> None:
+    def restore_fit(self, model: CodedModel | RankedModel, labels: NDArray[Any], report: FitReport) -> None:
         """Take over a fitted model, as it comes from storage. The class distances are not part of it.
 
         Parameters
         ----------
-        model : CodedModel
+        model : CodedModel or RankedModel
         labels : ndarray of shape (n_classes,)
             The label of each class.
         report : FitReport
@@ -132,7 +133,7 @@ class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
     def _validated_samples(self, X: Any) -> Any:
         """Samples to predict, checked against those of ``fit``."""
 
-    def _set_model(self, model: CodedModel) -> None:
+    def _set_model(self, model: Any) -> None:
         self.model_ = model
 
     def _measure(self, X: Any, class_index: IntArray) -> None:

@@ -125,6 +125,8 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, CodedClassifier):
 
     coding_matrix_: CodingMatrix
 
+    model_: CodedModel
+
     _parameter_constraints: dict[str, Any] = {  # noqa: RUF012  (scikit-learn's convention)
         "estimator": [
             HasMethods(["fit", "decision_function"]),
@@ -456,6 +458,6 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, CodedClassifier):
     def _validated_samples(self, X: Any) -> Any:
         return self._validated(X, reset=False)[0]
 
-    def _set_model(self, model: CodedModel) -> None:
+    def _set_model(self, model: Any) -> None:
         self.model_ = model
         self.coding_matrix_ = model.coding_matrix

@@ -15,6 +15,7 @@ from codekin.decoding import Loss
 from codekin.distances import ClassDistances
 from codekin.measures import binary_losses, multiclass_error_bound
 from codekin.model import CodedModel
+from codekin.ranked_model import RankedModel
 
 SAMPLES_PER_BLOCK = 20_000
 
@@ -56,6 +57,10 @@ class FitReport:
         chose; NaN without validation.
     ece_before, ece : float
         The expected calibration errors, likewise.
+    n_members : int
+        How many codes there are; their bits are counted together.
+    certified_share : float
+        With several codes, the share of training samples whose best class is certainly that of all classes.
     """
 
     n_classes: int
@@ -75,6 +80,8 @@ class FitReport:
     nll: float = nan
     ece_before: float = nan
     ece: float = nan
+    n_members: int = 1
+    certified_share: float = nan
 
     def as_dict(self) -> dict[str, Any]:
         """All fields, with plain Python types, as JSON wants them; None for what is not finite."""
@@ -99,6 +106,7 @@ class FitReport:
             if np.isnan(spread)
             else f"{abs(spread):.1f} standard deviations {'below' if spread >= 0 else 'above'} a random assignment's"
         )
+        certified = f"  certified predictions          {self.certified_share:.4f}"
         score = f"  class-codeword score           {self.class_codeword_score:.4f}, {place}"
         likelihood = (
             f"  validation NLL and ECE         {self.nll:.4f} and {self.ece:.4f} "
@@ -107,7 +115,9 @@ class FitReport:
         learner = f", {self.learner} learner" if self.learner else ""
         return "\n".join(
             [
-                f"{self.n_classes} classes, {self.n_bits} bits: {self.codebook} codebook, {self.assignment} assignment"
+                f"{self.n_classes} classes, {self.n_bits} bits"
+                + (f" of {self.n_members} codes" if self.n_members > 1 else "")
+                + f": {self.codebook} codebook, {self.assignment} assignment"
                 + learner,
                 f"  minimum distance rho           {self.min_distance:g}",
                 f"  average binary loss epsilon    {self.average_binary_loss:.4f} ({self.loss} loss)",
@@ -118,17 +128,18 @@ class FitReport:
             ]
             + ([] if np.isnan(self.class_codeword_score) else [score])
             + ([] if np.isnan(self.nll) else [likelihood])
+            + ([] if np.isnan(self.certified_share) else [certified])
         )
 
 
 def make_report(
-    model: CodedModel, loss: Loss, X: Any, class_index: IntArray, class_distances: ClassDistances | None
+    model: CodedModel | RankedModel, loss: Loss, X: Any, class_index: IntArray, class_distances: ClassDistances | None
 ) -> FitReport:
     """Measure a fitted model on its training samples, some of them at a time.
 
     Parameters
     ----------
-    model : CodedModel
+    model : CodedModel or RankedModel
     loss : Loss
         The decoding loss.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
@@ -141,7 +152,7 @@ def make_report(
     FitReport
     """
     n_samples = len(class_index)
-    total, n_wrong = np.zeros(model.codebook.n_bits), 0
+    total, n_wrong, n_certified = np.zeros(model.n_bits), 0, 0
     for start in range(0, n_samples, SAMPLES_PER_BLOCK):
         block = slice(start, start + SAMPLES_PER_BLOCK)
         # Input without rows that could be cut, such as text, is small enough to be taken whole.
@@ -149,7 +160,13 @@ def make_report(
         if not hasattr(X, "dtype"):
             margins = margins[block]
         total += binary_losses(margins, class_index[block], model.coding_matrix, loss) * len(margins)
-        n_wrong += int((model.decoder.decode(margins) != class_index[block]).sum())
+        if isinstance(model, RankedModel):
+            best = model.candidates(X[block], 1)
+            n_wrong += int((best.classes[:, 0] != class_index[block]).sum())
+            n_certified += int(best.is_certified.sum())
+        else:
+            n_wrong += int((model.decoder.decode(margins) != class_index[block]).sum())
+    n_members = len(model.members) if isinstance(model, RankedModel) else 1
     bit_losses = total / n_samples
     epsilon = float(bit_losses.mean())
     score, z = float("nan"), float("nan")
@@ -158,7 +175,7 @@ def make_report(
         z = class_codeword_z(model.codebook, model.assignment, class_distances)
     return FitReport(
         n_classes=model.n_classes,
-        n_bits=model.codebook.n_bits,
+        n_bits=model.n_bits,
         codebook=model.codebook.name,
         assignment=model.assignment.method,
         loss=loss.name,
@@ -169,4 +186,6 @@ def make_report(
         training_error=n_wrong / n_samples,
         class_codeword_score=score,
         standard_deviations_below_random=z,
+        n_members=n_members,
+        certified_share=n_certified / n_samples if n_members > 1 else nan,
     )

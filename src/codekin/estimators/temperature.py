@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
 from math import nan
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from scipy.optimize import minimize_scalar
+from scipy.special import logsumexp
 
-from codekin.coding import FloatArray, IntArray
+from codekin.coding import IntArray
 from codekin.decoding import ShortestPathDecoder
+from codekin.estimators.probabilities import edge_scores, log_probabilities_of, members_of, top_k_probabilities
 from codekin.measures import confidence_error
+from codekin.model import CodedModel
+from codekin.ranked_model import Candidates, RankedModel
 
 MAX_TEMPERATURE = 100.0
 
@@ -42,15 +47,14 @@ class Temperature:
         return {name: value for name, value in asdict(self).items() if name != "value"}
 
 
-def fit_temperature(decoder: ShortestPathDecoder, edge_scores: FloatArray, class_index: IntArray) -> Temperature:
-    """The temperature under which these classes are most likely.
+def fit_temperature(model: CodedModel | RankedModel, X: Any, class_index: IntArray) -> Temperature:
+    """The temperature under which the classes of held-out samples are most likely, before any re-ranking.
 
     Parameters
     ----------
-    decoder : ShortestPathDecoder
-        Knows the paths of the classes.
-    edge_scores : array of shape (n_samples, n_bits)
-        What each edge adds to the score of a path.
+    model : CodedModel or RankedModel
+        On a trellis. The measures are those of its final probabilities.
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
     class_index : array of shape (n_samples,)
         The true classes; samples of an unknown one, -1, are left out.
 
@@ -61,23 +65,65 @@ def fit_temperature(decoder: ShortestPathDecoder, edge_scores: FloatArray, class
     known = np.flatnonzero(class_index >= 0)
     if len(known) == 0:
         return Temperature()
-    scores, classes = edge_scores[known], class_index[known]
-    of_class = decoder.path_scores(scores, classes[:, None])[:, 0]
+    X, classes = X[known], class_index[known]
+    members = members_of(model)
+    decoders = [cast("ShortestPathDecoder", member.decoder) for member in members]
+    parts = np.split(model.margins(X), len(members), axis=1)
+    scores = [edge_scores(decoder, part) for decoder, part in zip(decoders, parts, strict=True)]
+    of_class = [decoder.path_scores(s, classes[:, None])[:, 0] for decoder, s in zip(decoders, scores, strict=True)]
 
     def nll(temperature: float) -> float:
-        return float((decoder.log_partition(scores / temperature) - of_class / temperature).mean())
+        logs = [
+            own / temperature - decoder.log_partition(s / temperature)
+            for decoder, s, own in zip(decoders, scores, of_class, strict=True)
+        ]
+        return -float(logsumexp(logs, axis=0).mean())
 
+    value = _least(nll)
+    plain = model
+    if isinstance(model, RankedModel):
+        plain = RankedModel(model.members, replace(model.reranking, temperature=1.0))
+    nll_before, ece_before = _measures(plain, X, classes, 1.0)
+    nll_after, ece = _measures(model, X, classes, value)
+    return Temperature(value, nll_before, nll_after, ece_before, ece)
+
+
+def fit_candidate_temperature(candidates: Candidates, class_index: IntArray) -> float:
+    """The temperature under which the classes of held-out samples are most likely among their candidates.
+
+    Parameters
+    ----------
+    candidates : Candidates
+    class_index : array of shape (n_samples,)
+
+    Returns
+    -------
+    float
+        1 if no class is among its candidates.
+    """
+    is_true = candidates.classes == class_index[:, None]
+    rows = is_true.any(axis=1) & (class_index >= 0)
+    if not rows.any():
+        return 1.0
+    losses = candidates.losses[rows]
+    of_class = losses[is_true[rows]]
+
+    def nll(temperature: float) -> float:
+        return float((logsumexp(-losses / temperature, axis=1) + of_class / temperature).mean())
+
+    return _least(nll)
+
+
+def _measures(
+    model: CodedModel | RankedModel, X: Any, class_index: IntArray, temperature: float
+) -> tuple[float, float]:
+    """The mean negative log-likelihood and the expected calibration error."""
+    nll = -float(log_probabilities_of(model, X, class_index, temperature).mean())
+    best, confidence = top_k_probabilities(model, X, 1, temperature)
+    return nll, confidence_error(np.minimum(confidence[:, 0], 1.0), best[:, 0] == class_index)
+
+
+def _least(nll: Callable[[float], float]) -> float:
     limit = float(np.log(MAX_TEMPERATURE))
     best = minimize_scalar(lambda log: nll(np.exp(log)), bounds=(-limit, limit), method="bounded")
-    value = float(np.exp(best.x))
-
-    # The best path has the largest score: the decoder must go by the scores themselves.
-    by_score = ShortestPathDecoder(decoder.trellis, "linear", decoder.assignment)
-    predicted = by_score.decode(scores)
-    of_predicted = by_score.path_scores(scores, predicted[:, None])[:, 0]
-
-    def ece(temperature: float) -> float:
-        confidence = np.exp(of_predicted / temperature - decoder.log_partition(scores / temperature))
-        return confidence_error(confidence, predicted == classes)
-
-    return Temperature(value, nll(1.0), nll(value), ece(1.0), ece(value))
+    return float(np.exp(best.x))

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import count
 from numbers import Integral, Real
 from typing import Any, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from codekin.codebooks import trellis_codebook
-from codekin.coding import FloatArray, IntArray, Margins
-from codekin.decoding import Decoder, ShortestPathDecoder
+from codekin.coding import Assignment, FloatArray, IntArray
+from codekin.decoding import Decoder
+from codekin.decoding.minimum_loss import check_k
 from codekin.estimators.choices import Classes, choose_assignment
 from codekin.estimators.coded import CodedClassifier, checked_weights
 from codekin.estimators.learner_choice import candidate_learners, decoding_loss, learner_name
+from codekin.estimators.probabilities import all_probabilities, log_probabilities_of, top_k_probabilities
+from codekin.estimators.ranked import RERANK, LabelledSamples, fit_ranked, other_assignment
 from codekin.estimators.taxonomies import as_class_tree
 from codekin.estimators.temperature import Temperature, fit_temperature
 from codekin.learners import (
@@ -37,6 +42,12 @@ from codekin.model import CodedModel, learn_bits, learn_bits_further, make_decod
 
 MAX_CLUSTERED_CLASSES = 15_000
 """A class tree of more classes than this is learned by halving the set of classes instead of joining pairs."""
+
+
+def _learns_in_batches(classifier: TrellisClassifier) -> bool:
+    if classifier.rerank is not None or classifier.n_members > 1:
+        raise AttributeError("Only a single code without re-ranking can be learned batch by batch; use fit instead.")
+    return True
 
 
 class TrellisClassifier(CodedClassifier):
@@ -75,6 +86,12 @@ class TrellisClassifier(CodedClassifier):
     precision : {"float32", "float16", "int8"}, default="float32"
         How :meth:`fit` keeps the weights: four, two or one byte each; int8 with a scale for each feature. "float16"
         changes nothing that can be measured, "int8" next to nothing.
+    rerank : "centroid", "learned" or None, default=None
+        Rescore the best classes of the code with sparse class vectors: the class means, which take no training, or
+        vectors learned by telling each class from those that the code confuses it with. How many classes, and what the
+        vectors count, is chosen by the validation samples of :meth:`fit`.
+    n_members : int, default=1
+        How many codes of this width to train, each with an order of the classes of its own; their losses are added.
     random_state : int, RandomState instance or None, default=None
         Determines the order of the samples in each pass and the random assignment.
 
@@ -96,8 +113,8 @@ class TrellisClassifier(CodedClassifier):
         The decoding loss.
     temperature_ : float
         What the losses are divided by before they become probabilities; chosen by the validation samples, 1 without.
-    model_ : CodedModel
-        The fitted code.
+    model_ : CodedModel or RankedModel
+        The fitted code, or the fitted codes and their re-ranking.
     n_features_in_ : int
         Number of features seen in ``fit``.
 
@@ -129,6 +146,8 @@ class TrellisClassifier(CodedClassifier):
         "loss": [str, callable],
         "prune": [Interval(Real, 0, 1, closed="left"), None],
         "precision": [StrOptions(set(PRECISIONS))],
+        "rerank": [StrOptions(set(RERANK)), None],
+        "n_members": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
     }
 
@@ -144,6 +163,8 @@ class TrellisClassifier(CodedClassifier):
         loss: Any = "auto",
         prune: float | None = None,
         precision: Precision = "float32",
+        rerank: Literal["centroid", "learned"] | None = None,
+        n_members: int = 1,
         random_state: Any = None,
     ) -> None:
         self.width = width
@@ -155,6 +176,8 @@ class TrellisClassifier(CodedClassifier):
         self.loss = loss
         self.prune = prune
         self.precision = precision
+        self.rerank = rerank
+        self.n_members = n_members
         self.random_state = random_state
 
     def fit(
@@ -177,7 +200,9 @@ class TrellisClassifier(CodedClassifier):
             Labels of any type.
         sample_weight : array-like of shape (n_samples,), default=None
         validation : tuple (X, y), default=None
-            Samples to choose the best pass and the temperature by. Labels that are not in ``y`` count as errors.
+            Samples to choose the best pass, the re-ranking and the temperature by. Labels that are not in ``y`` count
+            as errors. Without them a re-ranking is chosen by a tenth of the training samples, and all is then learned
+            again from all of them.
         on_epoch : callable, default=None
             Called with an ``EpochReport`` after each pass over the samples.
         progress : callable, default=None
@@ -198,17 +223,32 @@ class TrellisClassifier(CodedClassifier):
         check_classification_targets(y)
         self.classes_, class_index = np.unique(y, return_inverse=True)
         weights = checked_weights(sample_weight, X)
-        self._choose_parts(X, class_index, weights)
-        held_out = None if validation is None else self._held_out(*validation)
-        options = {"on_epoch": on_epoch, "progress": progress, "checkpoints": checkpoints, "sample_weight": weights}
-        self._learn(X, class_index, held_out, options)
-        temperature = Temperature()
-        if held_out is not None:
-            scores = self._edge_scores(self.model_.margins(held_out[0]))
-            temperature = fit_temperature(self._decoder, scores, held_out[1])
+        samples = LabelledSamples(X, class_index, weights)
+        assignments = self._choose_parts(X, class_index, weights, self.n_members)
+        held_out = None if validation is None else LabelledSamples(*self._held_out(*validation))
+        is_ranked = self.rerank is not None or self.n_members > 1
+        n_fits = count()
+
+        def fit_member(number: int, samples: LabelledSamples, held_out: LabelledSamples | None) -> CodedModel:
+            own = checkpoints.part(f"fit-{next(n_fits)}") if checkpoints is not None and is_ranked else checkpoints
+            options = {"on_epoch": on_epoch, "progress": progress, "checkpoints": own}
+            # Only what is there: a learner of one's own need not know them all.
+            given = {name: value for name, value in options.items() if value is not None}
+            return self._learned(number, assignments[number], samples, held_out, **given)
+
+        if is_ranked:
+            self.model_, temperature = fit_ranked(
+                fit_member, self.n_members, self.rerank, samples, held_out=held_out, rng=self._rng
+            )
+        else:
+            self.model_ = fit_member(0, samples, held_out)
+            temperature = Temperature()
+            if held_out is not None:
+                temperature = fit_temperature(self.model_, held_out.X, held_out.class_index)
         self._set_temperature(temperature, X, class_index)
         return self
 
+    @available_if(_learns_in_batches)
     def partial_fit(
         self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
@@ -244,7 +284,7 @@ class TrellisClassifier(CodedClassifier):
             class_index,
             self.codebook_,
             self.assignment_,
-            bits=None if is_first else self.model_.bits,
+            bits=None if is_first else cast("CodedModel", self.model_).bits,
             sample_weight=weights,
             rng=self._rng,
         )
@@ -257,7 +297,9 @@ class TrellisClassifier(CodedClassifier):
         """The k most probable labels and their probabilities, exactly normalised over all classes.
 
         The probability of a class is proportional to ``exp(-loss / temperature_)``. The sum over all paths is made by
-        the forward recursion in time O(n_bits): nothing has the size of the number of classes.
+        the forward recursion in time O(n_bits): nothing has the size of the number of classes. A re-ranking leaves the
+        probability of its candidates as a whole what it is and shares it out anew; several codes give the mean of
+        their probabilities.
 
         Parameters
         ----------
@@ -270,9 +312,10 @@ class TrellisClassifier(CodedClassifier):
         labels : ndarray of shape (n_samples, k)
         probabilities : ndarray of shape (n_samples, k)
         """
-        margins = self.bit_margins(X)
-        classes, _ = self._decoder.top_k(margins, k)
-        return self.classes_[classes], np.exp(self._log_probabilities(margins, classes))
+        check_is_fitted(self, "model_")
+        check_k(k, len(self.classes_))
+        classes, probabilities = top_k_probabilities(self.model_, self._validated_samples(X), k, self.temperature_)
+        return self.classes_[classes], probabilities
 
     def log_proba(self, X: Any, labels: ArrayLike) -> FloatArray:
         """The logarithm of the probability of one label for each sample, exactly normalised over all classes.
@@ -288,9 +331,9 @@ class TrellisClassifier(CodedClassifier):
         ndarray of shape (n_samples,)
             Minus infinity for labels that were not there in ``fit``.
         """
+        check_is_fitted(self, "model_")
         class_index = self._class_index(labels)
-        of_class = self._log_probabilities(self.bit_margins(X), np.maximum(class_index, 0)[:, None])[:, 0]
-        return np.where(class_index >= 0, of_class, -np.inf)
+        return log_probabilities_of(self.model_, self._validated_samples(X), class_index, self.temperature_)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """The probabilities of all classes; see :meth:`top_k_proba` for a few of very many.
@@ -303,19 +346,14 @@ class TrellisClassifier(CodedClassifier):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        margins = self.bit_margins(X)
-        every = np.broadcast_to(np.arange(len(self.classes_)), (len(margins), len(self.classes_)))
-        return np.exp(self._log_probabilities(margins, every))
+        check_is_fitted(self, "model_")
+        return all_probabilities(self.model_, self._validated_samples(X), self.temperature_)
 
     def __sklearn_tags__(self) -> Any:
         """Sparse rows are what it is made for."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-    @property
-    def _decoder(self) -> ShortestPathDecoder:
-        return cast("ShortestPathDecoder", self.model_.decoder)
 
     def _validated_samples(self, X: Any) -> Any:
         return validate_data(self, X, accept_sparse="csr", dtype=[np.float32, np.float64], reset=False)
@@ -327,8 +365,10 @@ class TrellisClassifier(CodedClassifier):
             raise ValueError(f"The validation samples are {X.shape[0]}, their labels {len(class_index)}.")
         return X, class_index
 
-    def _choose_parts(self, X: Any, class_index: IntArray, weights: FloatArray | None) -> None:
-        """Set codebook, assignment, loss and the generator for the learner."""
+    def _choose_parts(
+        self, X: Any, class_index: IntArray, weights: FloatArray | None, n_members: int = 1
+    ) -> list[Assignment]:
+        """Set codebook, assignment and the generator for the learner; return the assignments of all members."""
         n_classes = self._check_n_classes()
         rng_assignment, rng_distances, self._rng = self._generators(3)
         width = self.width if self.width == "auto" else min(self.width, n_classes)
@@ -342,38 +382,54 @@ class TrellisClassifier(CodedClassifier):
         self.assignment_, self.assignment_result_ = choose_assignment(policy, self.codebook_, classes, rng_assignment)
         # A tree that no choice needed is not learned only to be measured against.
         self.class_distances_ = classes.distances if tree is not None or "distances" in classes.__dict__ else None
+        others = [other_assignment(policy, self.codebook_, classes, rng) for rng in rng_assignment.spawn(n_members - 1)]
+        return [self.assignment_, *others]
 
     def _set_learner_by_width(self) -> None:
         width = cast("Any", self.codebook_.trellis).width
         self.learner_ = candidate_learners(self.learner, width, has_validation=False)[0]
         self.loss_ = decoding_loss(self.loss, self.learner_)
 
-    def _learn(
-        self, X: Any, class_index: IntArray, held_out: tuple[Any, IntArray] | None, options: Mapping[str, Any]
-    ) -> None:
-        """Set learner, loss and model: those of the candidate with the best validation score."""
+    def _learned(
+        self,
+        number: int,
+        assignment: Assignment,
+        samples: LabelledSamples,
+        held_out: LabelledSamples | None,
+        **given: Any,
+    ) -> CodedModel:
+        """A code with its bits, learned by the candidate with the best validation score; the first code sets him."""
         width = cast("Any", self.codebook_.trellis).width
-        candidates = candidate_learners(self.learner, width, has_validation=held_out is not None)
-        # Only what is there: a learner of one's own need not know them all.
-        given = {name: value for name, value in options.items() if value is not None}
+        candidates: Sequence[BitLearner | JointLearner] = (
+            [self.learner_]
+            if number > 0
+            else candidate_learners(self.learner, width, has_validation=held_out is not None)
+        )
+        if samples.weights is not None:
+            given["sample_weight"] = samples.weights
+        checkpoints = given.get("checkpoints")
         validation: Validation | None = None
-        best = -np.inf
+        best, model = -np.inf, None
         # The first candidate learns as it would alone.
         for learner, rng in zip(candidates, [self._rng, *self._rng.spawn(len(candidates) - 1)], strict=True):
             loss = decoding_loss(self.loss, learner)
-            decoder = make_decoder(self.codebook_, self.assignment_, loss)
+            decoder = make_decoder(self.codebook_, assignment, loss)
             if held_out is not None:
-                validation = given["validation"] = _accuracy_on(*held_out, decoder)
-            if "checkpoints" in given and len(candidates) > 1:
-                given["checkpoints"] = options["checkpoints"].part(learner_name(learner))
-            bits: Any = learn_bits(learner, X, class_index, self.codebook_, self.assignment_, rng=rng, **given)
+                validation = given["validation"] = _accuracy_on(held_out, decoder)
+            if checkpoints is not None and len(candidates) > 1:
+                given["checkpoints"] = checkpoints.part(learner_name(learner))
+            bits: Any = learn_bits(
+                learner, samples.X, samples.class_index, self.codebook_, assignment, rng=rng, **given
+            )
             score = 0.0
             if validation is not None and len(candidates) > 1:
                 score = validation.score(bits.margins(validation.X))
             if score > best:
                 bits = self._compressed(bits, validation)
                 best, self.learner_, self.loss_ = score, learner, loss
-                self.model_ = CodedModel(self.codebook_, self.assignment_, bits, decoder)
+                model = CodedModel(self.codebook_, assignment, bits, decoder)
+        assert model is not None
+        return model
 
     def _compressed(self, bits: Any, validation: Validation | None) -> Any:
         """The bits without small weights and in the precision that are asked for."""
@@ -387,15 +443,7 @@ class TrellisClassifier(CodedClassifier):
         self._measure(X, class_index)
         self._report = replace(self._report, learner=learner_name(self.learner_), **temperature.measures)
 
-    def _edge_scores(self, margins: Margins) -> FloatArray:
-        """What an edge adds to minus the loss of a path, up to a constant: ``L(-f) - L(f)``."""
-        return np.asarray(2 * self.loss_.agreement(margins.astype(np.float64)))
 
-    def _log_probabilities(self, margins: Margins, classes: IntArray) -> FloatArray:
-        scores = self._edge_scores(margins) / self.temperature_
-        paths = self._decoder.path_scores(scores, classes)
-        return np.asarray(paths - self._decoder.log_partition(scores)[:, None], dtype=np.float64)
-
-
-def _accuracy_on(X: Any, class_index: IntArray, decoder: Decoder) -> Validation:
-    return Validation(X, lambda margins: float((decoder.decode(margins) == class_index).mean()))
+def _accuracy_on(held_out: LabelledSamples, decoder: Decoder) -> Validation:
+    y = held_out.class_index
+    return Validation(held_out.X, lambda margins: float((decoder.decode(margins) == y).mean()))

@@ -155,7 +155,7 @@ class Checkpoints:
 
     def _parts(self) -> list[Checkpoints]:
         folders = self.folder.iterdir() if self.folder.is_dir() else ()
-        return [Checkpoints(path) for path in folders if (path / DESCRIPTION).is_file()]
+        return [Checkpoints(path) for path in folders if path.is_dir() and Checkpoints(path).exists]
 
     def _array_files(self) -> list[Path]:
         return [path for path in self.folder.iterdir() if _generation(path)]

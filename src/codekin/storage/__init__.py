@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from codekin.arrays import Arrays
-from codekin.coding import Assignment
 from codekin.estimators import ECOCClassifier, TrellisClassifier
-from codekin.model import CodedModel, make_decoder
+from codekin.model import CodedModel
+from codekin.ranked_model import RankedModel
 from codekin.storage.assignments import SavedAssignment, codeword_text, load_assignment, save_assignment
 from codekin.storage.files import (
     ARRAYS,
@@ -33,16 +33,8 @@ from codekin.storage.files import (
     write_folder,
 )
 from codekin.storage.model_input import ModelInput, describe_input, restore_input
-from codekin.storage.parts import (
-    describe_assignment,
-    describe_bits,
-    describe_classifier,
-    describe_codebook,
-    describe_decoder,
-    restore_bits,
-    restore_classifier,
-    restore_codebook,
-)
+from codekin.storage.parts import describe_classifier, describe_code, restore_classifier, restore_code
+from codekin.storage.ranked_parts import describe_ranking, restore_ranking
 
 __all__ = [
     "ModelFolderError",
@@ -62,7 +54,7 @@ __all__ = [
 
 
 def save_model(
-    model: ECOCClassifier | TrellisClassifier | CodedModel,
+    model: ECOCClassifier | TrellisClassifier | CodedModel | RankedModel,
     folder: str | os.PathLike[str],
     *,
     model_input: ModelInput | None = None,
@@ -71,7 +63,7 @@ def save_model(
 
     Parameters
     ----------
-    model : ECOCClassifier, TrellisClassifier or CodedModel
+    model : ECOCClassifier, TrellisClassifier, CodedModel or RankedModel
         What to save.
     folder : path
         Where to; a model that is there already is replaced, anything else is left alone.
@@ -97,16 +89,16 @@ def save_model(
     target = check_target(folder)
     arrays: Arrays = {}
     learners: list[Any] = []
-    coded = model if isinstance(model, CodedModel) else model.model_
+    coded = model if isinstance(model, CodedModel | RankedModel) else model.model_
+    first = coded.members[0] if isinstance(coded, RankedModel) else coded
     description: Json = {
         "n_classes": coded.n_classes,
-        "n_bits": coded.codebook.n_bits,
-        "codebook": describe_codebook(coded.codebook, arrays),
-        "assignment": describe_assignment(coded.assignment, arrays),
-        "decoder": describe_decoder(coded.decoder),
-        "bits": describe_bits(coded.bits, arrays, learners),
+        "n_bits": coded.n_bits,
+        **describe_code(first, arrays, learners),
     }
-    if not isinstance(model, CodedModel):
+    if isinstance(coded, RankedModel):
+        description["ranking"] = describe_ranking(coded, arrays, learners)
+    if not isinstance(model, CodedModel | RankedModel):
         description["classifier"] = describe_classifier(model, arrays, learners)
     if model_input is not None:
         description["input"] = describe_input(model_input, arrays)
@@ -149,7 +141,7 @@ def load_model(folder: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -
 
     Returns
     -------
-    ECOCClassifier, TrellisClassifier or CodedModel
+    ECOCClassifier, TrellisClassifier, CodedModel or RankedModel
         Whichever was saved, ready to predict. Arrays stay on disk until they are used.
     """
     return load_saved(folder, trusted=trusted).model
@@ -177,7 +169,7 @@ class SavedModel:
 
     Parameters
     ----------
-    model : ECOCClassifier, TrellisClassifier or CodedModel
+    model : ECOCClassifier, TrellisClassifier, CodedModel or RankedModel
         What was saved, ready to predict.
     model_input : ModelInput
         How its samples came from a file.
@@ -209,11 +201,9 @@ def load_saved(folder: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -
     arrays = read_arrays(source / ARRAYS)
     learners = read_learners(source / LEARNERS, trusted) if LEARNERS in description["files"] else []
     with _explained(source):
-        codebook = restore_codebook(description["codebook"], arrays)
-        assignment = Assignment(arrays["codeword_of_class"], method=description["assignment"]["method"])
-        bits = restore_bits(description["bits"], arrays, learners)
-        decoder = make_decoder(codebook, assignment, **description["decoder"])
-        model: Any = CodedModel(codebook, assignment, bits, decoder)
+        model: Any = restore_code(description, arrays, learners)
+        if "ranking" in description:
+            model = restore_ranking(model, description["ranking"], arrays, learners)
         if "classifier" in description:
             model = restore_classifier(model, description["classifier"], arrays, learners)
         model_input = restore_input(description.get("input", {"encoding": {}}), arrays)

@@ -19,9 +19,26 @@ from codekin.estimators.learner_choice import LEARNERS, learner_name
 from codekin.learners import CalibratedBits, EstimatorBits
 from codekin.learners.independent import ConstantBit
 from codekin.learners.learning import LearningBits
-from codekin.model import CodedModel
+from codekin.model import CodedModel, make_decoder
+from codekin.ranked_model import RankedModel
 from codekin.storage.files import Json
 from codekin.storage.weights import LINEAR_KINDS, as_narrow, describe_linear_bits, restore_linear_bits
+
+
+def describe_code(model: CodedModel, arrays: Arrays, learners: list[Any]) -> Json:
+    return {
+        "codebook": describe_codebook(model.codebook, arrays),
+        "assignment": describe_assignment(model.assignment, arrays),
+        "decoder": describe_decoder(model.decoder),
+        "bits": describe_bits(model.bits, arrays, learners),
+    }
+
+
+def restore_code(description: Json, arrays: Arrays, learners: list[Any]) -> CodedModel:
+    codebook = restore_codebook(description["codebook"], arrays)
+    assignment = Assignment(arrays["codeword_of_class"], method=description["assignment"]["method"])
+    bits = restore_bits(description["bits"], arrays, learners)
+    return CodedModel(codebook, assignment, bits, make_decoder(codebook, assignment, **description["decoder"]))
 
 
 def describe_codebook(codebook: Codebook, arrays: Arrays) -> Json:
@@ -122,7 +139,7 @@ def describe_classifier(classifier: ECOCClassifier | TrellisClassifier, arrays: 
 
 
 def restore_classifier(
-    model: CodedModel, description: Json, arrays: Arrays, learners: list[Any]
+    model: CodedModel | RankedModel, description: Json, arrays: Arrays, learners: list[Any]
 ) -> ECOCClassifier | TrellisClassifier:
     """The estimator around a coded model, ready to predict."""
     report = FitReport.from_dict(description["report"])

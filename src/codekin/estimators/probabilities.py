@@ -1,0 +1,158 @@
+"""Probabilities of classes: exact for one code on a trellis, and shared out anew where its candidates are ranked again.
+
+A code gives class ``y`` a probability proportional to ``exp(-loss_y / temperature)``, exactly normalised by the sum
+over all paths; several codes give the mean of theirs. A re-ranking leaves the candidates' probability as a whole what
+it is and shares it out in proportion to ``exp(-final loss / its own temperature)``. All classes together have 1.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+from scipy.special import log_softmax, logsumexp
+
+from codekin.coding import FloatArray, IntArray, Margins
+from codekin.decoding import ShortestPathDecoder, get_loss
+from codekin.model import CodedModel
+from codekin.ranked_model import Candidates, RankedModel
+
+
+def top_k_probabilities(
+    model: CodedModel | RankedModel, X: Any, k: int, temperature: float
+) -> tuple[IntArray, FloatArray]:
+    """The k best classes of each sample and their probabilities.
+
+    Parameters
+    ----------
+    model : CodedModel or RankedModel
+        On a trellis.
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+    k : int
+    temperature : float
+        What the decoding losses are divided by.
+
+    Returns
+    -------
+    classes : ndarray of shape (n_samples, k)
+    probabilities : ndarray of shape (n_samples, k)
+    """
+    margins = model.margins(X)
+    if isinstance(model, CodedModel):
+        classes, _ = model.decoder.top_k(margins, k)
+        return classes, np.exp(code_log_probabilities(model, margins, classes, temperature))
+    classes, _ = model.top_k(X, k)
+    logs = code_log_probabilities(model, margins, classes, temperature)
+    candidates = model.candidates(X)
+    shared = _shared_out(model, margins, candidates, temperature)
+    # The candidates come first in both lists, in the same order.
+    n = min(k, shared.shape[1])
+    is_candidate = candidates.classes[:, :n] >= 0
+    logs[:, :n][is_candidate] = shared[:, :n][is_candidate]
+    return classes, np.exp(logs)
+
+
+def all_probabilities(model: CodedModel | RankedModel, X: Any, temperature: float) -> FloatArray:
+    """The probabilities of all classes: for few classes.
+
+    Parameters
+    ----------
+    model : CodedModel or RankedModel
+        On a trellis.
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+    temperature : float
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_classes)
+    """
+    margins = model.margins(X)
+    every = np.broadcast_to(np.arange(model.n_classes), (len(margins), model.n_classes))
+    logs = code_log_probabilities(model, margins, every, temperature)
+    if isinstance(model, RankedModel):
+        candidates = model.candidates(X)
+        rows, places = np.nonzero(candidates.classes >= 0)
+        shared = _shared_out(model, margins, candidates, temperature)
+        logs[rows, candidates.classes[rows, places]] = shared[rows, places]
+    return np.exp(logs)
+
+
+def code_log_probabilities(
+    model: CodedModel | RankedModel, margins: Margins, classes: IntArray, temperature: float
+) -> FloatArray:
+    """The logarithms of the probabilities of some classes before any re-ranking; minus infinity for class -1.
+
+    Parameters
+    ----------
+    model : CodedModel or RankedModel
+        On a trellis.
+    margins : array of shape (n_samples, n_bits)
+    classes : array of shape (n_samples, n)
+    temperature : float
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n)
+    """
+    members = members_of(model)
+    of_members = []
+    for member, part in zip(members, np.split(margins, len(members), axis=1), strict=True):
+        decoder = cast("ShortestPathDecoder", member.decoder)
+        scores = edge_scores(decoder, part) / temperature
+        paths = decoder.path_scores(scores, np.maximum(classes, 0))
+        of_members.append(paths - decoder.log_partition(scores)[:, None])
+    mean = of_members[0] if len(members) == 1 else logsumexp(of_members, axis=0) - np.log(len(members))
+    return np.where(classes >= 0, mean, -np.inf)
+
+
+def log_probabilities_of(
+    model: CodedModel | RankedModel, X: Any, class_index: IntArray, temperature: float
+) -> FloatArray:
+    """The logarithm of the probability of one class for each sample; minus infinity for class -1.
+
+    Parameters
+    ----------
+    model : CodedModel or RankedModel
+        On a trellis.
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+    class_index : array of shape (n_samples,)
+    temperature : float
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+    """
+    margins = model.margins(X)
+    logs = code_log_probabilities(model, margins, class_index[:, None], temperature)[:, 0]
+    if isinstance(model, RankedModel):
+        candidates = model.candidates(X)
+        rows, places = np.nonzero((candidates.classes == class_index[:, None]) & (class_index >= 0)[:, None])
+        logs[rows] = _shared_out(model, margins, candidates, temperature)[rows, places]
+    return logs
+
+
+def members_of(model: CodedModel | RankedModel) -> tuple[CodedModel, ...]:
+    """The codes of a model."""
+    return model.members if isinstance(model, RankedModel) else (model,)
+
+
+def _shared_out(model: RankedModel, margins: Margins, candidates: Candidates, temperature: float) -> FloatArray:
+    """The logarithms of the candidates' probabilities."""
+    whole = logsumexp(code_log_probabilities(model, margins, candidates.classes, temperature), axis=1, keepdims=True)
+    return np.asarray(whole + log_softmax(-candidates.losses / model.reranking.temperature, axis=1))
+
+
+def edge_scores(decoder: ShortestPathDecoder, margins: Margins) -> FloatArray:
+    """What an edge adds to minus the loss of a path, up to a constant: ``L(-f) - L(f)``.
+
+    Parameters
+    ----------
+    decoder : ShortestPathDecoder
+        Knows the loss.
+    margins : array of shape (n_samples, n_bits)
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_bits)
+    """
+    return np.asarray(2 * get_loss(decoder.loss).agreement(margins.astype(np.float64)))

@@ -1,0 +1,236 @@
+"""How a trellis classifier comes by several codes and a re-ranking: what is learned, and what is chosen by whom."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any, Literal
+
+import numpy as np
+
+from codekin.assignments import AssignmentResult
+from codekin.coding import Assignment, Codebook, FloatArray, IntArray
+from codekin.estimators.choices import Classes, choose_assignment
+from codekin.estimators.temperature import Temperature, fit_candidate_temperature, fit_temperature
+from codekin.model import CodedModel
+from codekin.ranked_model import RankedModel
+from codekin.ranking import (
+    CANDIDATE_NUMBERS,
+    TOLERANCE,
+    ClassVectors,
+    Reranking,
+    best_weight,
+    centroid_vectors,
+    learned_vectors,
+)
+
+RERANK = ("centroid", "learned")
+HELD_OUT_SHARE = 0.1
+MAX_PASSES = 4
+N_CONFUSED = 20
+"""How many candidates a sample's class is told from while vectors are learned."""
+SAMPLES_PER_BLOCK = 20_000
+
+RerankMethod = Literal["centroid", "learned"]
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledSamples:
+    """Samples with their classes.
+
+    Parameters
+    ----------
+    X : {array, sparse matrix} of shape (n_samples, n_features)
+    class_index : array of shape (n_samples,)
+        -1 for a class that is not known.
+    weights : array of shape (n_samples,), optional
+    """
+
+    X: Any
+    class_index: IntArray
+    weights: FloatArray | None = None
+
+    def at(self, rows: IntArray) -> LabelledSamples:
+        """Some of them."""
+        weights = None if self.weights is None else self.weights[rows]
+        return LabelledSamples(self.X[rows], self.class_index[rows], weights)
+
+
+FitMember = Callable[[int, LabelledSamples, LabelledSamples | None], CodedModel]
+"""Takes the number of a member, training samples and, if there are any, validation samples."""
+
+
+def fit_ranked(
+    fit_member: FitMember,
+    n_members: int,
+    method: RerankMethod | None,
+    samples: LabelledSamples,
+    *,
+    held_out: LabelledSamples | None,
+    rng: np.random.Generator,
+) -> tuple[RankedModel, Temperature]:
+    """Fit the members and choose how their candidates are ranked.
+
+    Without validation samples a tenth of the training samples chooses, every class keeping at least one; then all is
+    fitted again with all samples, under what was chosen.
+
+    Parameters
+    ----------
+    fit_member : callable
+    n_members : int
+    method : "centroid", "learned" or None
+        Which class vectors rescore the candidates.
+    samples : LabelledSamples
+        For training.
+    held_out : LabelledSamples, optional
+        For the choices.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    model : RankedModel
+    temperature : Temperature
+        Of the probabilities before the re-ranking, with measures if there are validation samples.
+    """
+    seed = int(rng.integers(2**63))
+    if held_out is not None:
+        members = tuple(fit_member(r, samples, held_out) for r in range(n_members))
+        reranking, _ = _chosen(members, method, samples, held_out, seed)
+        model = RankedModel(members, reranking)
+        return model, fit_temperature(model, held_out.X, held_out.class_index)
+    kept, held = holdout(samples.class_index, rng)
+    if len(held) == 0:
+        # Every class has a single sample: these must do.
+        kept = held = np.arange(len(samples.class_index))
+    judges = samples.at(held)
+    trial = tuple(fit_member(r, samples.at(kept), None) for r in range(n_members))
+    reranking, n_passes = _chosen(trial, method, samples.at(kept), judges, seed)
+    temperature = fit_temperature(RankedModel(trial, reranking), judges.X, judges.class_index)
+    members = tuple(fit_member(r, samples, None) for r in range(n_members))
+    vectors = _vectors(members, method, samples, n_passes, seed)
+    return RankedModel(members, replace(reranking, vectors=vectors)), Temperature(temperature.value)
+
+
+def holdout(class_index: IntArray, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+    """Rows to keep and rows to hold out, a tenth at most; every class keeps at least one.
+
+    Parameters
+    ----------
+    class_index : array of shape (n_samples,)
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    kept, held : ndarrays of int
+        In increasing order.
+    """
+    shuffled = rng.permutation(len(class_index))
+    _, first = np.unique(class_index[shuffled], return_index=True)
+    may_go = np.ones(len(class_index), dtype=bool)
+    may_go[first] = False
+    held = shuffled[may_go][: max(1, round(HELD_OUT_SHARE * len(class_index)))]
+    is_held = np.zeros(len(class_index), dtype=bool)
+    is_held[held] = True
+    return np.flatnonzero(~is_held), np.flatnonzero(is_held)
+
+
+def other_assignment(policy: Any, codebook: Codebook, classes: Classes, rng: np.random.Generator) -> Assignment:
+    """An assignment for a further member of an ensemble: found like the first one, and different from it.
+
+    The depth-first order is that of the same class tree with the children of every node shuffled.
+
+    Parameters
+    ----------
+    policy : str or callable
+        As for :func:`choose_assignment`.
+    codebook : Codebook
+    classes : Classes
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    Assignment
+    """
+    if not (isinstance(policy, str) or callable(policy)) or isinstance(policy, Assignment | AssignmentResult):
+        raise ValueError(
+            "With n_members greater than 1 the 'assignment' parameter must say how orders are found, by a name or a "
+            "function. Got one order, which all members would share."
+        )
+    if policy == "ordered":
+        codeword_of_class = np.empty(classes.n_classes, dtype=np.intp)
+        codeword_of_class[classes.tree.class_order(rng)] = np.arange(classes.n_classes)
+        return Assignment(codeword_of_class, method="ordered")
+    return choose_assignment(policy, codebook, classes, rng)[0]
+
+
+def _chosen(
+    members: tuple[CodedModel, ...],
+    method: RerankMethod | None,
+    samples: LabelledSamples,
+    judges: LabelledSamples,
+    seed: int,
+) -> tuple[Reranking, int]:
+    """The re-ranking under which the judges are most often right, and after how many passes of learning."""
+    best, highest, n_passes = None, -1.0, 0
+    for i, vectors in enumerate(_vectors_after_passes(members, method, samples, seed)):
+        reranking, accuracy = _best_reranking(members, vectors, judges)
+        if accuracy > highest:
+            best, highest, n_passes = reranking, accuracy, i + 1
+    assert best is not None
+    candidates = RankedModel(members, best).candidates(judges.X)
+    return replace(best, temperature=fit_candidate_temperature(candidates, judges.class_index)), n_passes
+
+
+def _best_reranking(
+    members: tuple[CodedModel, ...], vectors: ClassVectors | None, judges: LabelledSamples
+) -> tuple[Reranking, float]:
+    """The weight and the number of candidates that are right most often; few candidates are faster."""
+    tried: list[tuple[Reranking, float]] = []
+    n_classes = members[0].n_classes
+    for n in dict.fromkeys(min(n, n_classes) for n in CANDIDATE_NUMBERS):
+        bare = Reranking(n, vectors)
+        found = RankedModel(members, bare).candidates(judges.X)
+        # A class that is not known is never right.
+        is_true = (found.classes == judges.class_index[:, None]) & (found.classes >= 0)
+        weight, accuracy = best_weight(found.losses, found.scores, is_true)
+        tried.append((replace(bare, weight=weight), accuracy))
+    highest = max(accuracy for _, accuracy in tried)
+    return next((reranking, accuracy) for reranking, accuracy in tried if accuracy >= highest - TOLERANCE)
+
+
+def _vectors(
+    members: tuple[CodedModel, ...], method: RerankMethod | None, samples: LabelledSamples, n_passes: int, seed: int
+) -> ClassVectors | None:
+    return list(islice(_vectors_after_passes(members, method, samples, seed), n_passes))[-1]
+
+
+def _vectors_after_passes(
+    members: tuple[CodedModel, ...], method: RerankMethod | None, samples: LabelledSamples, seed: int
+) -> Iterator[ClassVectors | None]:
+    """The class vectors to try, one after the other."""
+    n_classes = members[0].n_classes
+    if method is None:
+        return iter([None])
+    if method == "centroid":
+        vectors = centroid_vectors(samples.X, samples.class_index, n_classes=n_classes, sample_weight=samples.weights)
+        return iter([vectors])
+    passes = learned_vectors(
+        samples.X,
+        samples.class_index,
+        _confused(members, samples.X),
+        n_classes=n_classes,
+        sample_weight=samples.weights,
+        rng=seed,
+    )
+    return islice(passes, MAX_PASSES)
+
+
+def _confused(members: tuple[CodedModel, ...], X: Any) -> IntArray:
+    """The best classes of each sample under the codes alone, some samples at a time."""
+    model = RankedModel(members, Reranking(N_CONFUSED))
+    n = model.n_candidates
+    blocks = range(0, X.shape[0], SAMPLES_PER_BLOCK)
+    return np.concatenate(
+        [model.candidates(X[start : start + SAMPLES_PER_BLOCK], n).classes.astype(np.int32) for start in blocks]
+    )

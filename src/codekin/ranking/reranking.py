@@ -1,0 +1,106 @@
+"""How a code's candidates are ranked in the end, and how that is chosen by samples that nothing was learned from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codekin.coding import FloatArray
+from codekin.ranking.vectors import ClassVectors
+
+CANDIDATE_NUMBERS = (10, 20, 50, 100)
+"""How many candidates of each code are tried."""
+TOLERANCE = 0.001
+"""Fewer candidates are preferred to this much accuracy: a tenth of a point."""
+N_WEIGHTS = 60
+
+
+@dataclass(frozen=True, eq=False)
+class Reranking:
+    """The last step of a prediction: the best classes of one or several codes, rescored.
+
+    The loss of a candidate is the sum of its decoding losses, minus ``weight`` times the dot product of the sample and
+    the class's vector.
+
+    Parameters
+    ----------
+    n_candidates : int
+        How many of its best classes each code contributes.
+    vectors : ClassVectors, optional
+        What rescores them; None where only the losses of several codes are added.
+    weight : float, default=0.0
+        What the dot products count beside the decoding losses.
+    temperature : float, default=1.0
+        What the losses are divided by before they share out the candidates' probability.
+    """
+
+    n_candidates: int
+    vectors: ClassVectors | None = None
+    weight: float = 0.0
+    temperature: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        if self.n_candidates < 1:
+            raise ValueError(f"The 'n_candidates' of a re-ranking must be at least 1. Got {self.n_candidates} instead.")
+        if not (np.isfinite(self.weight) and self.weight >= 0):
+            raise ValueError(f"The 'weight' of a re-ranking must not be negative. Got {self.weight} instead.")
+        if self.temperature <= 0:
+            raise ValueError(
+                f"The 'temperature' of a re-ranking must be greater than 0. Got {self.temperature} instead."
+            )
+
+
+def best_weight(losses: FloatArray, scores: FloatArray, is_true: NDArray[np.bool_]) -> tuple[float, float]:
+    """The weight of the scores under which the true class most often has the smallest ``loss - weight * score``.
+
+    For each sample the weights under which its class comes first are an interval, so that all weights are tried at
+    once. The best of 60, in equal ratios, is taken by the mean over its neighbours, which are as good as chance has it.
+
+    Parameters
+    ----------
+    losses, scores : arrays of shape (n_samples, n_candidates)
+        Infinite losses stand for missing candidates.
+    is_true : array of shape (n_samples, n_candidates), bool
+        Which candidate is the sample's class, if any.
+
+    Returns
+    -------
+    weight : float
+    accuracy : float
+        The share of all samples whose class comes first under it.
+
+    Examples
+    --------
+    >>> losses = np.array([[1.0, 1.5], [2.0, 2.1]])
+    >>> scores = np.array([[0.0, 1.0], [0.3, 0.1]])
+    >>> weight, accuracy = best_weight(losses, scores, np.array([[False, True], [True, False]]))
+    >>> weight > 0.5, accuracy
+    (True, 1.0)
+    """
+    n_samples = len(losses)
+    has_true = np.flatnonzero(is_true.any(axis=1))
+    if len(has_true) == 0:
+        return 0.0, 0.0
+    losses, scores, is_true = losses[has_true], scores[has_true], is_true[has_true]
+    behind = losses[is_true][:, None] - losses
+    gain = scores[is_true][:, None] - scores
+    with np.errstate(divide="ignore", invalid="ignore"):
+        crossing = behind / gain
+    low = np.where(gain > 0, crossing, -np.inf).max(axis=1)
+    high = np.where(gain < 0, crossing, np.inf).min(axis=1)
+    # Where the scores are equal no weight helps; the class itself and missing candidates are never in the way.
+    high[((gain == 0) & (behind > 0)).any(axis=1)] = -np.inf
+    is_winnable = low < high
+    low, high = np.sort(low[is_winnable]), np.sort(high[is_winnable])
+    without = float((losses.argmin(axis=1) == is_true.argmax(axis=1)).sum() / n_samples)
+    if not (low > 0).any():
+        return 0.0, without
+    smallest, largest = np.quantile(low[low > 0], [0.01, 0.99])
+    weights = np.geomspace(max(smallest, largest * 1e-6), 2 * largest, N_WEIGHTS)
+    shares = (np.searchsorted(low, weights, side="left") - np.searchsorted(high, weights, side="right")) / n_samples
+    around = np.convolve(np.pad(shares, 1, mode="edge"), np.ones(3) / 3, mode="valid")
+    best = int(around.argmax())
+    return (float(weights[best]), float(shares[best])) if shares[best] > without else (0.0, without)

@@ -1,0 +1,164 @@
+"""Class vectors: for each class a sparse vector on the features of its training samples, at three bytes an entry."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from codekin.coding import FloatArray, IntArray
+
+LARGEST_STEP = 127
+
+
+@dataclass(frozen=True, eq=False)
+class ClassVectors:
+    """A sparse vector for each class, its entries rounded to 255 steps between minus and plus the largest.
+
+    The entries of class ``c`` are ``scales[c] * steps[j]`` on ``features[j]``, for ``j`` from ``indptr[c]`` to
+    ``indptr[c + 1]``.
+
+    Parameters
+    ----------
+    indptr : array of shape (n_classes + 1,)
+        Where the entries of each class begin.
+    features : array of shape (n_entries,)
+        Feature numbers; two bytes each where that is enough.
+    steps : array of shape (n_entries,), int8
+        The entries in units of the class's scale.
+    scales : array of shape (n_classes,), float32
+        The units.
+    n_features : int
+        How many features a sample has.
+
+    Examples
+    --------
+    >>> vectors = ClassVectors.of([[0.0, 2.0, -1.0], [0.5, 0.0, 0.0]])
+    >>> vectors.to_csr().toarray().round(2)
+    array([[ 0.  ,  2.  , -1.01],
+           [ 0.5 ,  0.  ,  0.  ]], dtype=float32)
+    """
+
+    indptr: NDArray[np.int64] = field(repr=False)
+    features: NDArray[Any] = field(repr=False)
+    steps: NDArray[np.int8] = field(repr=False)
+    scales: NDArray[np.float32] = field(repr=False)
+    n_features: int
+
+    def __post_init__(self) -> None:
+        """Bring the arrays into their types."""
+        narrow = np.uint16 if self.n_features <= np.iinfo(np.uint16).max + 1 else np.int32
+        object.__setattr__(self, "indptr", np.asarray(self.indptr, dtype=np.int64))
+        object.__setattr__(self, "features", np.asarray(self.features, dtype=narrow))
+        object.__setattr__(self, "steps", np.asarray(self.steps, dtype=np.int8))
+        object.__setattr__(self, "scales", np.asarray(self.scales, dtype=np.float32))
+
+    @classmethod
+    def of(cls, vectors: Any) -> Self:
+        """The class vectors that are nearest to the rows of a matrix.
+
+        Parameters
+        ----------
+        vectors : {array-like, sparse matrix} of shape (n_classes, n_features)
+            Finite. Entries below half a step of their row become zero and take no room.
+
+        Returns
+        -------
+        ClassVectors
+        """
+        rows = sparse.csr_array(vectors).astype(np.float32)
+        lengths = np.diff(rows.indptr)
+        largest = np.zeros(rows.shape[0], dtype=np.float32)
+        has_entries = lengths > 0
+        largest[has_entries] = np.maximum.reduceat(np.abs(rows.data), rows.indptr[:-1][has_entries])
+        scales = (largest / LARGEST_STEP).astype(np.float32)
+        unit = np.repeat(np.where(scales > 0, scales, 1), lengths)
+        steps = np.rint(rows.data / unit).astype(np.int8)
+        n_kept_before = np.concatenate([[0], np.cumsum(steps != 0)])
+        kept = steps != 0
+        return cls(n_kept_before[rows.indptr], rows.indices[kept], steps[kept], scales, int(rows.shape[1]))
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes there are."""
+        return len(self.scales)
+
+    @property
+    def n_entries(self) -> int:
+        """How many entries are not zero."""
+        return len(self.steps)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the vectors."""
+        return self.indptr.nbytes + self.features.nbytes + self.steps.nbytes + self.scales.nbytes
+
+    def to_csr(self) -> sparse.csr_array:
+        """The vectors as a sparse matrix of shape (n_classes, n_features), float32."""
+        values = self.steps * np.repeat(self.scales, np.diff(self.indptr))
+        return sparse.csr_array(
+            (values, self.features.astype(np.int32), self.indptr), shape=(self.n_classes, self.n_features)
+        )
+
+
+def centroid_vectors(
+    X: Any, class_index: IntArray, *, n_classes: int | None = None, sample_weight: ArrayLike | None = None
+) -> ClassVectors:
+    """The mean of each class's samples, scaled to length 1: vectors that need no training.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+    class_index : array of shape (n_samples,)
+        The class of each sample, from 0.
+    n_classes : int, optional
+        By default, one more than the largest class index.
+    sample_weight : array-like of shape (n_samples,), optional
+
+    Returns
+    -------
+    ClassVectors
+        A class without samples has an empty vector.
+
+    Examples
+    --------
+    >>> centroid_vectors([[3.0, 4.0], [0.0, 2.0], [0.0, 5.0]], np.array([0, 1, 1])).to_csr().toarray().round(2)
+    array([[0.6, 0.8],
+           [0. , 1. ]], dtype=float32)
+    """
+    return ClassVectors.of(centroids(X, class_index, n_classes=n_classes, sample_weight=sample_weight))
+
+
+def centroids(
+    X: Any, class_index: IntArray, *, n_classes: int | None = None, sample_weight: ArrayLike | None = None
+) -> sparse.csr_array:
+    """The means of the classes, scaled to length 1, with an entry for each feature of a class's samples.
+
+    Parameters
+    ----------
+    X, class_index, n_classes, sample_weight
+        As in :func:`centroid_vectors`.
+
+    Returns
+    -------
+    csr_array of shape (n_classes, n_features), float32
+    """
+    rows = sparse.csr_array(X)
+    classes = np.asarray(class_index)
+    if classes.shape != (rows.shape[0],):
+        raise ValueError(f"class_index must have one entry for each of the {rows.shape[0]} samples in X.")
+    n = int(classes.max(initial=-1)) + 1 if n_classes is None else n_classes
+    if classes.size and not 0 <= classes.min() <= classes.max() < n:
+        raise ValueError(
+            f"class_index must be between 0 and {n - 1}. Got values from {classes.min()} to {classes.max()}."
+        )
+    weights: FloatArray = np.ones(len(classes)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    members = sparse.csr_array((weights, (classes, np.arange(len(classes)))), shape=(n, len(classes)))
+    sums = sparse.csr_array(members @ rows.astype(np.float64))
+    sums.sort_indices()
+    lengths = np.sqrt(sums.multiply(sums).sum(axis=1))
+    sums.data /= np.repeat(np.where(lengths > 0, lengths, 1.0), np.diff(sums.indptr))
+    return sums.astype(np.float32)

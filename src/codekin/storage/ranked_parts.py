@@ -1,0 +1,60 @@
+"""Several codes and their re-ranking as JSON and arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from codekin.arrays import Arrays
+from codekin.model import CodedModel
+from codekin.ranked_model import RankedModel
+from codekin.ranking import ClassVectors, Reranking
+from codekin.storage.files import Json
+from codekin.storage.parts import describe_code, restore_code
+
+
+def describe_ranking(model: RankedModel, arrays: Arrays, learners: list[Any]) -> Json:
+    """What a ranked model has beside its first code; the arrays of the others have their number before their names."""
+    members: list[Json] = []
+    for number, member in enumerate(model.members[1:], start=1):
+        own: Arrays = {}
+        members.append(describe_code(member, own, learners))
+        arrays.update({f"member_{number}_{name}": array for name, array in own.items()})
+    reranking = model.reranking
+    description: Json = {
+        "members": members,
+        "n_candidates": reranking.n_candidates,
+        "weight": reranking.weight,
+        "temperature": reranking.temperature,
+    }
+    vectors = reranking.vectors
+    if vectors is not None:
+        # The number of a class's entries takes half the room of the place where they begin.
+        arrays["vector_lengths"] = np.diff(vectors.indptr).astype(np.uint32)
+        arrays["vector_features"], arrays["vector_steps"] = vectors.features, vectors.steps
+        arrays["vector_scales"] = vectors.scales
+        description["vectors"] = {"n_features": vectors.n_features}
+    return description
+
+
+def restore_ranking(first: CodedModel, description: Json, arrays: Arrays, learners: list[Any]) -> RankedModel:
+    members = [first]
+    for number, member in enumerate(description["members"], start=1):
+        prefix = f"member_{number}_"
+        own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+        members.append(restore_code(member, own, learners))
+    vectors = None
+    if "vectors" in description:
+        # Copies: the kernels would be compiled a second time for arrays that cannot be written to.
+        vectors = ClassVectors(
+            np.concatenate([[0], np.cumsum(arrays["vector_lengths"], dtype=np.int64)]),
+            np.array(arrays["vector_features"]),
+            np.array(arrays["vector_steps"]),
+            np.array(arrays["vector_scales"]),
+            int(description["vectors"]["n_features"]),
+        )
+    reranking = Reranking(
+        int(description["n_candidates"]), vectors, float(description["weight"]), float(description["temperature"])
+    )
+    return RankedModel(tuple(members), reranking)

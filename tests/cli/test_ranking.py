@@ -1,0 +1,52 @@
+"""Several codes and re-ranking from the command line."""
+
+import json
+
+import pytest
+
+from codekin import load_model
+
+
+@pytest.fixture
+def ranked(topics, succeed, tmp_path):
+    def train(*options):
+        return succeed(
+            "train", topics / "train.svm", tmp_path / "model", "--taxonomy", topics / "taxonomy.txt", *options
+        )
+
+    return tmp_path / "model", train
+
+
+@pytest.mark.parametrize("rerank", ["none", "centroid", "learned"])
+@pytest.mark.parametrize("n_members", [1, 2])
+def test_every_command_knows_ranked_models(ranked, topics, succeed, rerank, n_members):
+    folder, train = ranked
+    summary = json.loads(train("--rerank", rerank, "--members", n_members, "--json"))
+    shown = json.loads(succeed("inspect", folder, "--json"))
+    evaluated = json.loads(succeed("evaluate", folder, topics / "test.svm", "--json"))
+    is_ranked = rerank != "none" or n_members > 1
+    assert summary["ranking"] == shown["ranking"]
+    assert (shown["ranking"] is not None) == is_ranked
+    assert shown["n_members"] == n_members
+    assert shown["n_bits"] == 21 * n_members
+    if is_ranked:
+        assert shown["ranking"]["n_members"] == n_members
+        assert (shown["ranking"]["vector_bytes"] is not None) == (rerank != "none")
+    assert (evaluated["certified_share"] is not None) == (n_members > 1)
+    assert len(succeed("predict", folder, topics / "test.svm", "--top-k", 3, "--probabilities").splitlines()) > 0
+    assert load_model(folder).rerank == (None if rerank == "none" else rerank)
+
+
+def test_text_for_people(ranked, topics, succeed):
+    folder, train = ranked
+    assert "class vectors" in train("--rerank", "centroid", "--members", 2)
+    shown = succeed("inspect", folder)
+    assert "42 bits of 2 codes" in shown
+    assert "candidates of each code" in shown
+    assert "certified predictions" in succeed("evaluate", folder, topics / "test.svm")
+
+
+def test_a_bad_name_is_refused(run, topics, tmp_path):
+    shown = run("train", topics / "train.svm", tmp_path / "model", "--rerank", "best")
+    assert shown.code == 2
+    assert "centroid" in shown.err

@@ -1,0 +1,122 @@
+"""The kernels of ranking against their definitions."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from tests.reference import paths, reranking
+
+from codekin.codebooks import TrellisGraph
+from codekin.kernels.reranking import LEAST_GRADIENT, learn_vectors, rank_candidates
+
+graphs = st.integers(2, 60).flatmap(lambda k: st.builds(TrellisGraph, st.just(k), st.integers(2, min(k, 6))))
+seeds = st.integers(0, 2**32 - 1)
+
+
+def ranked(graph, costs, orders, vectors, X, weight, n_candidates, n_listed, n_out):
+    n_members, n_samples, n_edges = costs.shape
+    rows, compressed = sparse.csr_array(X.astype(np.float32)), sparse.csr_array(vectors)
+    classes, bounds = np.empty((n_samples, n_out), np.intp), np.empty((n_samples, 2))
+    losses, scores = np.empty((n_samples, n_out)), np.empty((n_samples, n_out))
+    edges = graph.unrank(np.arange(graph.n_paths))
+    rank_candidates(
+        np.concatenate([costs, np.zeros((n_members, n_samples, 1))], axis=2),
+        (graph.width, graph.digits, graph.edge_offsets),
+        (
+            orders.astype(np.int32),
+            np.argsort(orders, axis=1).astype(np.int32),
+            np.where(edges < 0, n_edges, edges).astype(np.int32),
+        ),
+        (rows.indptr.astype(np.int64), rows.indices, rows.data),
+        (
+            compressed.indptr.astype(np.int64),
+            compressed.indices.astype(np.uint16),
+            compressed.data.astype(np.int8),
+            np.ones(graph.n_paths, np.float32),
+        ),
+        X.shape[1],
+        weight,
+        n_candidates,
+        n_listed,
+        classes,
+        losses,
+        scores,
+        bounds,
+    )
+    return classes, losses, bounds
+
+
+@given(graphs, seeds, st.integers(1, 3), st.sampled_from([0.0, 0.3]), st.booleans())
+@settings(max_examples=60, deadline=None)
+def test_candidates_are_ranked_by_their_sums_and_dot_products(graph, seed, n_members, weight, has_ties):
+    rng = np.random.default_rng(seed)
+    shape = (n_members, 4, graph.n_edges)
+    costs = rng.integers(-1, 2, size=shape).astype(float) if has_ties else rng.normal(size=shape)
+    orders = np.array([rng.permutation(graph.n_paths) for _ in range(n_members)])
+    vectors = rng.integers(-3, 4, size=(graph.n_paths, 7)) * (rng.random((graph.n_paths, 7)) < 0.6)
+    X = rng.normal(size=(4, 7)) * (rng.random((4, 7)) < 0.7)
+    n_candidates = int(rng.integers(1, graph.n_paths + 1))
+    n_out = min(n_members * n_candidates, graph.n_paths)
+    classes, losses, bounds = ranked(graph, costs, orders, vectors, X, weight, n_candidates, n_candidates, n_out)
+
+    of_paths = [paths.all_path_totals(member, graph.n_paths, graph.width) for member in costs]
+    totals = sum(np.take_along_axis(t, np.argsort(o)[None], axis=1) for t, o in zip(of_paths, orders, strict=True))
+    expected_classes, expected = reranking.ranked(of_paths, orders, vectors, X, weight, n_candidates, n_out)
+    np.testing.assert_allclose(losses, expected, rtol=1e-5, atol=1e-5)
+    np.testing.assert_array_equal(np.sort(classes), np.sort(expected_classes))
+    if weight == 0:
+        np.testing.assert_array_equal(classes, expected_classes)
+    # What the certificate says of the classes outside holds.
+    for s in range(4):
+        outside = np.setdiff1d(np.arange(graph.n_paths), classes[s])
+        np.testing.assert_allclose(bounds[s, 0], totals[s, classes[s][classes[s] >= 0]].min(), atol=1e-9)
+        assert (totals[s, outside] >= bounds[s, 1] - 1e-9).all()
+
+
+@given(graphs, seeds)
+@settings(max_examples=30, deadline=None)
+def test_classes_beyond_the_candidates_follow_in_the_codes_order(graph, seed):
+    rng = np.random.default_rng(seed)
+    costs = rng.normal(size=(1, 3, graph.n_edges))
+    orders = rng.permutation(graph.n_paths)[None]
+    vectors = rng.integers(-3, 4, size=(graph.n_paths, 5))
+    X = rng.normal(size=(3, 5))
+    n = int(rng.integers(1, graph.n_paths + 1))
+    classes, losses, _ = ranked(graph, costs, orders, vectors, X, 2.0, n, graph.n_paths, graph.n_paths)
+    first, of_first, _ = ranked(graph, costs, orders, vectors, X, 2.0, n, n, n)
+    by_code, _, _ = ranked(graph, costs, orders, vectors, X, 0.0, n, graph.n_paths, graph.n_paths)
+    np.testing.assert_array_equal(classes[:, :n], first)
+    np.testing.assert_array_equal(losses[:, :n], of_first)
+    np.testing.assert_array_equal(classes[:, n:], by_code[:, n:])
+    assert (np.diff(losses, axis=1) >= 0).all()
+
+
+@given(seeds)
+@settings(max_examples=30, deadline=None)
+def test_a_pass_of_learning_follows_its_formula(seed):
+    rng = np.random.default_rng(seed)
+    n_samples, n_classes, n_features = 12, 5, 8
+    X = rng.normal(size=(n_samples, n_features)) * (rng.random((n_samples, n_features)) < 0.5)
+    classes = rng.integers(0, n_classes, n_samples)
+    candidates = rng.integers(-1, n_classes, (n_samples, 3))
+    candidates[:, 1:][candidates[:, 1:] == candidates[:, :1]] = -1
+    candidates[candidates[:, 2] == candidates[:, 1], 2] = -1
+    weights = rng.choice([0.5, 1.0, 2.0], n_samples)
+    values = rng.normal(size=(n_classes, n_features)) * (rng.random((n_classes, n_features)) < 0.7)
+    compressed, rows = sparse.csr_array(values), sparse.csr_array(X.astype(np.float32))
+    learned, curvature = compressed.data.astype(np.float32), np.full(compressed.nnz, 0.3, np.float32)
+    order = rng.permutation(n_samples)
+    learn_vectors(
+        order,
+        (rows.indptr.astype(np.int64), rows.indices, rows.data),
+        classes,
+        weights,
+        candidates.astype(np.int32),
+        (compressed.indptr.astype(np.int64), compressed.indices, learned),
+        curvature,
+        n_features,
+        0.5,
+    )
+    support = values != 0
+    reranking.learned(order, X, classes, weights, candidates, values, support, 0.5, 0.3, LEAST_GRADIENT)
+    np.testing.assert_allclose(learned, values[support], rtol=2e-3, atol=2e-3)

@@ -1,0 +1,42 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from codekin.ranking import ClassVectors, centroid_vectors
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 8), st.integers(1, 12), st.sampled_from([1e-6, 1.0, 1e6]))
+@settings(max_examples=50, deadline=None)
+def test_rounding_is_off_by_half_a_step_of_the_largest_entry(seed, n_classes, n_features, scale):
+    rng = np.random.default_rng(seed)
+    matrix = scale * rng.normal(size=(n_classes, n_features)) * (rng.random((n_classes, n_features)) < 0.5)
+    vectors = ClassVectors.of(sparse.csr_array(matrix))
+    half_steps = np.abs(matrix).max(axis=1, keepdims=True) / 127 / 2
+    assert (np.abs(vectors.to_csr().toarray() - matrix) <= half_steps * (1 + 1e-4)).all()
+    assert vectors.n_classes == n_classes
+    assert vectors.n_entries <= (matrix != 0).sum()
+
+
+def test_an_entry_takes_three_bytes_as_long_as_two_bytes_number_the_features():
+    for n_features, n_bytes in ((2**16, 2), (2**16 + 1, 4)):
+        vectors = ClassVectors.of(sparse.csr_array(([1.0], ([0], [n_features - 1])), shape=(1, n_features)))
+        assert vectors.features.itemsize == n_bytes
+        assert vectors.to_csr().indices.tolist() == [n_features - 1]
+
+
+def test_centroids_are_weighted_means_of_length_one():
+    X = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 2.0]])
+    classes = np.array([0, 0, 1, 3])
+    vectors = centroid_vectors(X, classes, n_classes=5, sample_weight=[3.0, 4.0, 1.0, 1.0]).to_csr().toarray()
+    expected = np.zeros((5, 3))
+    expected[0, :2], expected[3, 2] = (0.6, 0.8), 1
+    np.testing.assert_allclose(vectors, expected, atol=0.004)
+
+
+def test_classes_that_do_not_fit_are_named():
+    with pytest.raises(ValueError, match="one entry for each of the 2 samples"):
+        centroid_vectors(np.eye(2), np.array([0]))
+    with pytest.raises(ValueError, match="between 0 and 0. Got values from 0 to 1"):
+        centroid_vectors(np.eye(2), np.array([0, 1]), n_classes=1)

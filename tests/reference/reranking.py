@@ -1,0 +1,44 @@
+"""Ranking and learning by the definitions, class by class."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def ranked(costs, class_of_path, vectors, X, weight, n_candidates, n_out):
+    """The classes of each sample, best first, and their losses: sums of path costs minus weighted dot products.
+
+    ``costs[r][s, path]`` is what a path costs member ``r`` for sample ``s``. Only classes that are among the first
+    ``n_candidates`` of some member are ranked; missing ones are -1.
+    """
+    n_samples, n_paths = costs[0].shape
+    classes, losses = np.full((n_samples, n_out), -1), np.full((n_samples, n_out), np.inf)
+    for s in range(n_samples):
+        union, totals = [], np.zeros(n_paths)
+        for member, order in zip(costs, class_of_path, strict=True):
+            for path in range(n_paths):
+                totals[order[path]] += member[s, path]
+            for path in np.argsort(member[s], kind="stable")[:n_candidates]:
+                if order[path] not in union:
+                    union.append(order[path])
+        final = np.array([totals[c] - weight * float(vectors[c] @ X[s]) for c in union])
+        best = np.argsort(final, kind="stable")[:n_out]
+        classes[s, : len(best)], losses[s, : len(best)] = np.array(union)[best], final[best]
+    return classes, losses
+
+
+def learned(order, X, class_index, sample_weight, candidates, values, support, rate, first_curvature, least_gradient):
+    """One pass of softmax regression over each sample's class and its candidates; dense values, changed in place."""
+    curvature = np.full(values.shape, first_curvature)
+    for i in order:
+        compared = [class_index[i], *(c for c in candidates[i] if c >= 0 and c != class_index[i])]
+        scores = np.array([values[c] @ X[i] for c in compared])
+        shares = np.exp(scores - scores.max())
+        shares /= shares.sum()
+        for p, (c, share) in enumerate(zip(compared, shares, strict=True)):
+            gradient = sample_weight[i] * (share - (p == 0))
+            if abs(gradient) < least_gradient:
+                continue
+            here = support[c] & (X[i] != 0)
+            curvature[c, here] += sample_weight[i] * share * (1 - share) * X[i, here] ** 2
+            values[c, here] -= rate * gradient * X[i, here] / curvature[c, here]
