@@ -265,3 +265,17 @@ def test_learnability_of_few_classes_is_searched_as_a_matrix(digits):
     classifier = TrellisClassifier(assignment="learnability", random_state=0).fit(X[:900], y[:900])
     assert classifier.assignment_result_.is_optimal
     assert classifier.score(X[900:], y[900:]) > 0.75
+
+
+def test_compressed_rows_are_checked_without_scikit_learn_and_still_checked():
+    data = make_sparse_topics(8, 100, n_features=60, rng=0)
+    classifier = TrellisClassifier(random_state=0).fit(data.train.X, data.train.y)
+    X = data.test.X.copy()
+    np.testing.assert_array_equal(classifier.predict(X), classifier.predict(X.tocoo()))
+    with pytest.raises(ValueError, match="59 features"):
+        classifier.predict(X[:, 1:])
+    with pytest.raises(ValueError, match="minimum of 1 is required"):
+        classifier.predict(X[:0])
+    X.data[3] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        classifier.predict(X)

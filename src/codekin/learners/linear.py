@@ -280,7 +280,7 @@ class SparseRows:
         """The rows of a sparse or dense matrix; copies only what has another type."""
         if n_features is not None and X.shape[1] != n_features:
             raise ValueError(f"X must have {n_features} features, as many as the weights. Got {X.shape[1]} instead.")
-        rows = sparse.csr_array(X)
+        rows = X if getattr(X, "format", None) == "csr" else sparse.csr_array(X)
         narrow = np.int32 if rows.shape[1] <= np.iinfo(np.int32).max else np.int64
         return cls(
             np.asarray(rows.indptr, dtype=np.int64),
