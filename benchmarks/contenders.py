@@ -359,6 +359,18 @@ def paper(width):
 
 
 PAPER = {f"paper, width {width}": paper(width) for width in (2, 5, 10)}
+RECIPE = {"assignment": "learnability", "rerank": "learned", "precision": "int8"}
+"""What codekin does beyond the paper; who learns is left to it."""
+OURS = {
+    "ours, width 2": partial(Trellis, width=2, **RECIPE),
+    "ours, width 2, pruned": partial(Trellis, width=2, prune=0.005, **RECIPE),
+    "ours, width 2, no taxonomy": partial(Trellis, width=2, has_tree=False, **RECIPE),
+    "ours, width 2, not re-ranked": partial(Trellis, width=2, **RECIPE | {"rerank": None}),
+    "ours, width 5": partial(Trellis, width=5, **RECIPE),
+    "ours, width 10": partial(Trellis, width=10, **RECIPE),
+    "ours, 2 x width 2": partial(Trellis, width=2, n_members=2, **RECIPE),
+    "ours, 2 x width 5": partial(Trellis, width=5, n_members=2, **RECIPE),
+}
 PEERS = {
     "nearest centroid": NearestCentroid,
     "one-vs-rest AROW": OneVsRest,
@@ -374,7 +386,7 @@ PEERS = {
     "Vowpal Wabbit oaa": partial(Vowpal, reduction="oaa", n_hash_bits=25),
     "LIBLINEAR": Liblinear,
 }
-CONTENDERS = PAPER | PEERS
+CONTENDERS = PAPER | OURS | PEERS
 
 
 def class_of(name):

@@ -1,0 +1,257 @@
+"""Accuracy per byte and per microsecond: codekin beside everything else that one would pick for very many classes.
+
+    pip install napkinxc omikuji liblinear-official
+    python benchmarks/frontier.py [--sets ...] [--contenders ...] [--seeds 3] [--pecos-python PATH] [--journal FILE]
+
+Every contender runs in a process of its own, bound to one processor (``contenders.py`` says how). What is measured goes
+into a journal at once, so that a run that was interrupted goes on where it stopped, and ``--only-report`` prints the
+tables and draws the pictures anew. Means over the seeds, of contenders that have any chance in them:
+
+    accuracy     of the test samples, in percent, and its standard error
+    p@5          precision of the best five classes: a fifth of the share of samples whose class is among them
+    MB           what the model takes on disk, in its own format
+    training     processor seconds from samples to saved model
+    batch        processor microseconds per test sample, all in one call; the best round of two seconds
+    single       the same when every sample comes alone; the median
+    peak         memory of the process in training, in MB, samples included
+
+The claims are checked at the end, and whether a peer dominates: as accurate, as small and as fast, and better in one.
+"""
+
+import argparse
+import json
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from contenders import ALL, OURS, PAPER, PEERS, Samples, class_of, result_of, three_digits
+
+PEER_NAMES = [name for name in PEERS if not name.startswith("Vowpal")]
+NAMES = [*PAPER, *OURS, *PEER_NAMES]
+COLUMNS = ("accuracy", "precision_at_5", "bytes", "training", "prediction", "latency", "peak_bytes", "predictors")
+# Data, least accuracy, most MB, most microseconds.
+CLAIMS = (
+    ("icd10cm_category", 83.5, 5.0, 10.0),
+    ("icd10cm_category", 82.0, 1.4, np.inf),
+    ("wordnet_hypernym", 45.0, 11.0, 40.0),
+    ("wordnet_hypernym", 46.5, 30.0, np.inf),
+)
+# Data, how many times the training time of napkinXC PLT the whole recipe at width 2 may take.
+TRAINING_CLAIMS = (("icd10cm_category", 1.5), ("wordnet_hypernym", 3.0))
+TRAINING_RECIPE = "ours, width 2"
+
+
+def read_journal(path):
+    if not path.exists():
+        return []
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.endswith("}")]
+
+
+def run(arguments, journal):
+    from codekin.datasets import load_dataset
+
+    done = {(entry["data"], entry["contender"], entry["seed"]) for entry in read_journal(journal)}
+    journal.parent.mkdir(parents=True, exist_ok=True)
+    for data_name in arguments.sets:
+        wanted = [
+            (name, seed)
+            for seed in range(arguments.seeds)
+            for name in arguments.contenders
+            if data_name in class_of(name).sets
+            and (seed == 0 or class_of(name).is_seeded)
+            and (data_name, name, seed) not in done
+        ]
+        if not wanted:
+            continue
+        try:
+            data = load_dataset(data_name, arguments.data_home)
+        except FileNotFoundError as error:
+            print(f"{data_name} left out: {error}")
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            Samples.write(data, Path(folder))
+            for name, seed in wanted:
+                options = {"pecos_python": arguments.pecos_python, "time_limit": arguments.time_limit}
+                result = result_of(name, Path(folder), seed=seed, **options)
+                if isinstance(result, str):
+                    print(f"{data_name}, {name}: {result}", flush=True)
+                    continue
+                entry = {"data": data_name, "contender": name, "seed": seed, **result}
+                with journal.open("a", encoding="utf-8") as stream:
+                    stream.write(json.dumps(entry) + "\n")
+                print(f"{data_name}, {name}, seed {seed}: {result['accuracy']:.2f} %", flush=True)
+
+
+def summaries(entries, data_name):
+    """Name -> means over the seeds, in the order of the contenders."""
+    found = {}
+    for name in NAMES:
+        own = [entry for entry in entries if entry["data"] == data_name and entry["contender"] == name]
+        if own:
+            means = {
+                key: None if own[0][key] is None else float(np.mean([entry[key] for entry in own])) for key in COLUMNS
+            }
+            accuracies = [entry["accuracy"] for entry in own]
+            means["error"] = float(np.std(accuracies, ddof=1) / np.sqrt(len(own))) if len(own) > 1 else None
+            found[name] = means | {"seeds": len(own)}
+    return found
+
+
+def is_on_frontier(name, points, cost):
+    """Whether no other is as accurate and as cheap, and better in one of the two."""
+    mine = points[name]
+    return not any(
+        other["accuracy"] >= mine["accuracy"]
+        and other[cost] <= mine[cost]
+        and (other["accuracy"] > mine["accuracy"] or other[cost] < mine[cost])
+        for other in points.values()
+    )
+
+
+def dominated(points):
+    """Pairs of one of ours and a peer that is as good in accuracy, bytes and microseconds, and better in one."""
+    pairs = []
+    for name in [*OURS]:
+        for peer in PEER_NAMES:
+            if name in points and peer in points:
+                a, b = points[name], points[peer]
+                is_as_good = (
+                    b["accuracy"] >= a["accuracy"] and b["bytes"] <= a["bytes"] and b["prediction"] <= a["prediction"]
+                )
+                pairs += [(name, peer)] if is_as_good else []
+    return pairs
+
+
+def print_table(data_name, points):
+    print(f"\n{data_name}\n")
+    print("| | accuracy | p@5 | MB | training, s | batch, µs | single, µs | peak, MB | on the frontier of |")
+    print("|---|---:|---:|---:|---:|---:|---:|---:|---|")
+    for name, of in points.items():
+        error = "" if of["error"] is None else f" ± {of['error']:.2f}"
+        cells = [
+            f"{of['accuracy']:.1f}{error}",
+            "" if of["precision_at_5"] is None else f"{of['precision_at_5']:.1f}",
+            three_digits(of["bytes"] / 1e6),
+            three_digits(of["training"]),
+            three_digits(of["prediction"]),
+            three_digits(of["latency"]),
+            f"{of['peak_bytes'] / 1e6:,.0f}",
+            ", ".join(
+                label
+                for label, cost in (("bytes", "bytes"), ("time", "prediction"))
+                if is_on_frontier(name, points, cost)
+            ),
+        ]
+        print(f"| {name} | " + " | ".join(cells) + " |")
+
+
+def check_claims(tables):
+    results = []
+    print()
+    for data_name, accuracy, megabytes, microseconds in CLAIMS:
+        points = tables.get(data_name, {})
+        fitting = {
+            name: of
+            for name, of in points.items()
+            if name in OURS and of["bytes"] <= 1e6 * megabytes and of["prediction"] <= microseconds
+        }
+        best = max(fitting, key=lambda name: fitting[name]["accuracy"], default=None)
+        is_met = best is not None and fitting[best]["accuracy"] >= accuracy
+        found = "nothing" if best is None else f"{fitting[best]['accuracy']:.2f} % by {best}"
+        limit = f"{megabytes:g} MB" + ("" if microseconds == np.inf else f" and {microseconds:g} µs")
+        print(f"{data_name}: {accuracy} % within {limit}: {found}: {'met' if is_met else 'NOT met'}")
+        results.append(is_met)
+    for data_name, factor in TRAINING_CLAIMS:
+        points = tables.get(data_name, {})
+        if TRAINING_RECIPE in points and "napkinXC PLT" in points:
+            ratio = points[TRAINING_RECIPE]["training"] / points["napkinXC PLT"]["training"]
+            is_met = ratio <= factor
+            verdict = "met" if is_met else "NOT met"
+            print(f"{data_name}: training takes {ratio:.2f} times as long as PLT's, at most {factor:g}: {verdict}")
+            results.append(is_met)
+    for data_name, points in tables.items():
+        pairs = dominated(points)
+        for name, peer in pairs:
+            print(f"{data_name}: {peer} dominates {name}")
+        if not pairs:
+            print(f"{data_name}: no peer dominates one of ours: met")
+        results.append(not pairs)
+    return all(results)
+
+
+def draw(tables, picture):
+    """Accuracy against bytes and against microseconds, a row for each data set, with the frontiers."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    groups = (
+        ("codekin", OURS, "#0072B2", "o"),
+        ("the paper", PAPER, "#E69F00", "s"),
+        ("others", PEERS, "#666666", "^"),
+    )
+    costs = (("bytes", 1e6, "megabytes on disk"), ("prediction", 1, "microseconds per prediction, one thread"))
+    figure, all_axes = plt.subplots(
+        len(tables), 2, figsize=(11, 4.2 * len(tables)), layout="constrained", squeeze=False, sharey="row"
+    )
+    for row, (data_name, points) in zip(all_axes, tables.items(), strict=True):
+        for axes, (cost, unit, label) in zip(row, costs, strict=True):
+            front = sorted((n for n in points if is_on_frontier(n, points, cost)), key=lambda n: points[n][cost])
+            xs = [points[name][cost] / unit for name in front]
+            ys = [points[name]["accuracy"] for name in front]
+            axes.step(xs, ys, where="post", color="#999999", linewidth=1, zorder=1)
+            for legend, names, colour, marker in groups:
+                own = [name for name in points if name in names]
+                if own:
+                    axes.scatter(
+                        [points[name][cost] / unit for name in own],
+                        [points[name]["accuracy"] for name in own],
+                        color=colour, marker=marker, s=28, label=legend, zorder=2,
+                    )  # fmt: skip
+                for name in own:
+                    x, y = points[name][cost] / unit, points[name]["accuracy"]
+                    text = name.removeprefix("ours, ").removeprefix("paper, ")
+                    axes.annotate(text, (x, y), (4, 3), textcoords="offset points", fontsize=7, color=colour)
+            axes.set(xscale="log", xlabel=label)
+            axes.xaxis.set_major_formatter("{x:g}")
+            axes.margins(x=0.15)
+            axes.grid(alpha=0.25)
+        row[0].set_ylabel(f"{data_name}: accuracy, %")
+        row[1].legend(loc="lower right", fontsize=8)
+    picture.parent.mkdir(parents=True, exist_ok=True)
+    for suffix in (".png", ".svg"):
+        figure.savefig(picture.with_suffix(suffix), dpi=130)
+    print(f"\npicture: {picture.with_suffix('.png')}")
+
+
+def parsed():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data-home", help="the folder with one folder per data set; otherwise CODEKIN_DATA")
+    parser.add_argument("--sets", nargs="+", choices=ALL, default=list(ALL))
+    parser.add_argument("--contenders", nargs="+", choices=NAMES, default=NAMES)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--pecos-python", help="the interpreter of an environment that has libpecos")
+    parser.add_argument("--time-limit", type=float, default=1200, help="seconds for each contender, data set and seed")
+    parser.add_argument("--journal", type=Path, default=Path("out/frontier.jsonl"))
+    parser.add_argument("--picture", type=Path, default=Path("out/frontier.png"))
+    parser.add_argument("--only-report", action="store_true")
+    return parser.parse_args()
+
+
+def main():
+    arguments = parsed()
+    if not arguments.only_report:
+        run(arguments, arguments.journal)
+    entries = read_journal(arguments.journal)
+    tables = {name: found for name in arguments.sets if (found := summaries(entries, name))}
+    for data_name, points in tables.items():
+        print_table(data_name, points)
+    print("\n" + ", ".join(sorted({entry["version"] for entry in entries})))
+    is_met = check_claims(tables)
+    draw(tables, arguments.picture)
+    return 0 if is_met else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
