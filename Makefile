@@ -3,18 +3,26 @@ PYTHON ?= python3
 VENV ?= .venv
 JOBS ?= 2
 OUT ?= out
+STUDIES ?= synthetic exhaustive
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format types contracts check coverage docs bench wheel smoke api clean
+.PHONY: help demo paper test lint format types contracts check coverage docs bench wheel smoke api clean
 
 help:  ## show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## */make \1\t/' | expand -t 18
 
-demo: $(VENV)/.installed  ## compare random and informed assignments on two data sets; leaves pictures and a page
+demo: $(VENV)/.installed  ## random against informed assignments, then every assignment; leaves pictures and pages
 	$(BIN)/codekin demo --output $(OUT)/demo
+	$(BIN)/codekin study run synthetic --output $(OUT)/studies
+	$(BIN)/codekin study run exhaustive --only yeast --output $(OUT)/studies
+	@echo "The pages: $(OUT)/demo/index.html and $(OUT)/studies/index.html"
+
+paper: $(VENV)/.installed  ## rerun the paper's experiments on all data that is there (CODEKIN_DATA names its folder)
+	for study in $(STUDIES); do $(BIN)/codekin study run $$study --output $(OUT)/studies || exit 1; done
+	@echo "$(OUT)/studies/index.html"
 
 test: $(VENV)/.installed-dev  ## run all tests, in random order
 	$(BIN)/python -m pytest -n $(JOBS)

@@ -90,6 +90,7 @@ def train_tasks(study: Study, data: Mapping[str, Any]) -> list[Task]:
             TRAIN,
             {**_samples(study, data), "first_split": first, "last_split": min(first + per_task - 1, last)},
             label=f"{data['name']}, splits {first} to {min(first + per_task - 1, last)}",
+            weight=data.get("seconds", 1.0),
         )
         for first in range(1, last + 1, per_task)
     ]
@@ -109,7 +110,7 @@ def sweep_task(study: Study, data: Mapping[str, Any], code: Mapping[str, Any]) -
         "splits_per_task": study.option("splits_per_task"),
         "codebook": dict(code),
     }
-    return Task(SWEEP, parameters, label=f"{data['name']}, {code['name']}", weight=8.0)
+    return Task(SWEEP, parameters, label=f"{data['name']}, {code['name']}", weight=10.0 + data.get("seconds", 1.0))
 
 
 def _samples(study: Study, data: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,10 +8,11 @@ from pathlib import Path
 
 from codekin.datasets import DATASETS
 from codekin.pages import Page
-from codekin.studies import exhaustive
+from codekin.studies import exhaustive, synthetic
 from codekin.studies.configuration import Study
 from codekin.studies.exhaustive_page import exhaustive_page
 from codekin.studies.runner import TaskFunction
+from codekin.studies.synthetic_page import synthetic_page
 from codekin.studies.tasks import Stage
 from codekin.studies.workspace import Workspace
 
@@ -43,6 +44,7 @@ def _listed(study: Study) -> list[str]:
 
 
 STUDY_KINDS: dict[str, StudyKind] = {
+    "synthetic": StudyKind(synthetic.stages, synthetic.FUNCTIONS, synthetic_page),
     "exhaustive": StudyKind(exhaustive.stages, exhaustive.FUNCTIONS, exhaustive_page, _listed),
 }
 """Name -> kind."""
