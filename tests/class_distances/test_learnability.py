@@ -133,7 +133,8 @@ def test_many_classes_are_given_in_factors(monkeypatch):
     assert isinstance(factored, ProductDistances)
     np.testing.assert_allclose(factored.matrix(), whole.matrix(), atol=1e-14)
     monkeypatch.setattr("codekin.class_distances.learnability.MAX_COVARIANCE_FEATURES", 10)
-    assert learnability_distances(X, Y, n_components=20, rng=0).factors.shape == (10, 21)
+    assert learnability_distances(X, Y, n_components=8, rng=0).factors.shape == (10, 9)
+    assert learnability_distances(X, Y, n_components=20, rng=0).factors.shape == (10, 10), "no more than classes"
     with pytest.raises(ValueError, match="All of 64 features are used in dense form, for at most 9 classes"):
         learnability_distances(X, Y, n_components=None)
     with pytest.raises(ValueError, match="at most 9 classes"):
@@ -141,21 +142,33 @@ def test_many_classes_are_given_in_factors(monkeypatch):
 
 
 def test_factors_can_be_asked_for_and_have_the_same_inner_products():
-    for options in ({}, {"n_components": 20}):
+    for options in ({}, {"n_components": 20, "projection": "svd"}, {"n_components": 20, "projection": "features"}):
         dense = learnability_distances(X, Y, rng=0, form="dense", **options)
         factored = learnability_distances(X, Y, rng=0, form="factored", **options)
         assert isinstance(factored, ProductDistances)
         np.testing.assert_allclose(factored.matrix(), dense.matrix(), atol=1e-12)
 
 
-def test_factors_have_some_components_for_each_class_within_limits(monkeypatch):
-    wide = sparse.random_array((300, 400), density=0.05, rng=np.random.default_rng(0)).tocsr()
-    classes = np.arange(300) % 60
-    assert learnability_distances(wide, classes, form="factored").factors.shape[1] == 257
-    monkeypatch.setattr("codekin.class_distances.learnability.MIN_COMPONENTS", 5)
-    assert learnability_distances(wide, classes, form="factored").factors.shape[1] == 21
-    monkeypatch.setattr("codekin.class_distances.learnability.MAX_FACTOR_ENTRIES", 600)
-    assert learnability_distances(wide, classes, form="factored").factors.shape[1] == 11
+def test_factors_come_from_the_features_that_vary_most(monkeypatch):
+    monkeypatch.setattr("codekin.class_distances.learnability.MAX_COVARIANCE_FEATURES", 30)
+    leading = np.argsort(-X.var(axis=0), kind="stable")[:30]
+    # The penalty is relative to the variance of all features.
+    ridge = 0.1 * X.var(axis=0).mean() / X[:, leading].var(axis=0).mean()
+    expected = learnability_distances(X[:, leading], Y, ridge=ridge).matrix()
+    for wrap in (np.asarray, sparse.csr_array):
+        np.testing.assert_allclose(learnability_distances(wrap(X), Y, form="factored").matrix(), expected, atol=1e-12)
+    monkeypatch.setattr("codekin.class_distances.learnability.MAX_FACTOR_ENTRIES", 50)
+    assert learnability_distances(X, Y, form="factored").factors.shape == (10, 6)
+
+
+def test_float32_samples_have_float32_factors():
+    narrow = learnability_distances(X.astype(np.float32), Y, form="factored", ridge=1.0)
+    assert narrow.factors.dtype == np.float32
+    exact = learnability_distances(X, Y, form="factored", ridge=1.0)
+    np.testing.assert_allclose(narrow.matrix(), exact.matrix(), atol=1e-6)
+    matrix = np.random.default_rng(1).choice([-1, 1], size=(10, 6))
+    assert narrow.inner_product(matrix) == pytest.approx(exact.inner_product(matrix), rel=1e-5)
+    assert narrow.moments().sum_of_squares == pytest.approx(exact.moments().sum_of_squares, rel=1e-5)
 
 
 def test_the_factored_score_of_a_trellis_is_the_error_of_its_bits():

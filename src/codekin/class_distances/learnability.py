@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from codekin.class_distances.least_squares import (
     Coordinates,
     OneHotRidge,
     Sums,
+    feature_variances,
     ridge_by_conjugate_gradients,
     ridge_from_sums,
     row_blocks,
@@ -23,7 +25,7 @@ from codekin.coding import FloatArray, IntArray
 from codekin.distances import MAX_DENSE_CLASSES, ClassDistances, DenseDistances, ProductDistances
 from codekin.distances.interface import refuse_too_many
 
-Projection = Literal["svd", "random"]
+Projection = Literal["auto", "features", "svd", "random"]
 Form = Literal["auto", "dense", "factored"]
 
 MAX_COVARIANCE_FEATURES = 3_000
@@ -33,13 +35,10 @@ MAX_ITERATED_PRODUCTS = 100_000_000
 """More features than that are used all, by conjugate gradients, if entries of X times classes are no more than this."""
 
 DEFAULT_COMPONENTS = 1_000
-"""How many components stand for all features otherwise; fewer if there are very many classes."""
+"""How many directions stand for all features otherwise; fewer if there are very many classes."""
 
-MIN_COMPONENTS = 256
-"""The fewest for factors, however few classes there are."""
-
-MAX_FACTOR_ENTRIES = 20_000_000
-"""Components times classes are no more than this unless somebody asks for it: 160 MB."""
+MAX_FACTOR_ENTRIES = 50_000_000
+"""Dimensions times classes are no more than this unless somebody asks for it: 200 MB."""
 
 
 def learnability_distances(
@@ -51,7 +50,7 @@ def learnability_distances(
     rng: np.random.Generator | int | None = None,
     ridge: float = 0.1,
     n_components: int | Literal["auto"] | None = "auto",
-    projection: Projection = "svd",
+    projection: Projection = "auto",
     held_out: bool = False,
     n_folds: int = 5,
     form: Form = "auto",
@@ -88,9 +87,9 @@ def learnability_distances(
     n_components : int, "auto" or None, default="auto"
         Project the samples to this many dimensions first; None uses all features, however long it takes. What "auto"
         does is told below.
-    projection : {"svd", "random"}, default="svd"
-        How to project: onto the leading singular directions of X, or onto random ones, which takes less time and
-        more components.
+    projection : {"auto", "features", "svd", "random"}, default="auto"
+        How to project: onto the features that vary most, the leading singular directions of X, or random ones.
+        "auto" takes features for vectors and singular directions for a matrix.
     held_out : bool, default=False
         Take the errors of samples that were not learned from, for at most 5,000 classes.
     n_folds : int, default=5
@@ -108,9 +107,9 @@ def learnability_distances(
     -----
     For a matrix, the covariance of up to 3,000 features is inverted. With more of them the equations are solved by
     conjugate gradients, to four digits; "auto" does this where the non-zero entries of X times the number of classes
-    are at most :math:`10^8` (some seconds), and projects to 1,000 components otherwise. For vectors it projects to a
-    third as many components as there are classes, at least 256, at most 1,000, and fewer beyond 20,000 classes. A
-    projection costs accuracy: rare words of a text, for instance, lie outside the leading directions.
+    are at most :math:`10^8` (some seconds), and projects to 1,000 directions otherwise. For vectors, "auto" takes the
+    3,000 features that vary most, fewer beyond 16,667 classes: on texts they make better assignments than as many
+    seconds spent on singular directions, of which there are fewer then. Whatever is left out costs accuracy.
 
     Examples
     --------
@@ -146,8 +145,7 @@ def learnability_distances(
     coordinates = _coordinates(samples, n_components, projection, generator, is_factored=is_factored)
     penalty = ridge * total_variance(samples) / samples.X.shape[1]
     if is_factored:
-        sums = Sums.over(coordinates)
-        return ProductDistances(np.column_stack([sums.frequency, sums.deviations @ sums.whitening(penalty)]))
+        return ProductDistances(_factors(coordinates, penalty))
     fitted = _regressions(coordinates, penalty)
     if held_out:
         folds = stratified_folds(samples.class_index, n_folds, generator)
@@ -175,6 +173,15 @@ def learnability_matrix(distances: ClassDistances) -> FloatArray:
     return distances.matrix() - np.diag(distances.row_sums())
 
 
+def _factors(coordinates: Coordinates, penalty: float) -> NDArray[np.floating]:
+    """One row per class, in the type of the samples; minus their inner products are the distances."""
+    sums = Sums.over(coordinates)
+    whitened = sums.whitened_deviations(penalty, coordinates.samples.X.dtype)
+    factors = np.column_stack([sums.frequency.astype(whitened.dtype), whitened])
+    # More dimensions than classes are more than it takes: F F' = R' R.
+    return factors if factors.shape[1] <= len(factors) else np.ascontiguousarray(np.linalg.qr(factors.T)[1].T)
+
+
 def _coordinates(
     samples: ClassSamples,
     n_components: int | str | None,
@@ -184,10 +191,12 @@ def _coordinates(
     is_factored: bool,
 ) -> Coordinates:
     n_features = samples.X.shape[1]
-    if projection not in ("svd", "random"):
-        raise ValueError(f"'projection' must be 'svd' or 'random'. Got {projection!r} instead.")
+    if projection not in ("auto", "features", "svd", "random"):
+        raise ValueError(f"'projection' must be 'auto', 'features', 'svd' or 'random'. Got {projection!r} instead.")
+    if projection == "auto":
+        projection = "features" if is_factored else "svd"
     if n_components == "auto":
-        n_components = _automatic_components(samples, is_factored=is_factored)
+        n_components = _automatic_components(samples, projection, is_factored=is_factored)
     if n_components is None:
         if is_factored and n_features > MAX_COVARIANCE_FEATURES:
             raise ValueError(
@@ -199,21 +208,23 @@ def _coordinates(
         raise ValueError(f"'n_components' must be at least 1, None or 'auto'. Got {n_components!r} instead.")
     if n_components >= n_features:
         return Coordinates(samples)
+    if projection == "features":
+        most_varying = np.argsort(-feature_variances(samples), kind="stable")[:n_components]
+        return Coordinates(replace(samples, X=samples.X[:, np.sort(most_varying)]))
     if projection == "random":
         return Coordinates(samples, random_directions(n_features, n_components, rng))
     return Coordinates(samples, leading_directions(samples.X, n_components, rng))
 
 
-def _automatic_components(samples: ClassSamples, *, is_factored: bool) -> int | None:
-    """How many components to project to; None for no projection."""
+def _automatic_components(samples: ClassSamples, projection: str, *, is_factored: bool) -> int | None:
+    """How many dimensions to project to; None for no projection."""
     n_features, n_classes = samples.X.shape[1], samples.n_classes
-    if is_factored:
-        most = min(DEFAULT_COMPONENTS, max(MIN_COMPONENTS, n_classes // 3))
-        return None if n_features <= most else max(1, min(most, MAX_FACTOR_ENTRIES // n_classes))
     n_entries = samples.X.nnz if samples.is_sparse else samples.X.size
-    if n_features <= MAX_COVARIANCE_FEATURES or n_entries * n_classes <= MAX_ITERATED_PRODUCTS:
+    can_iterate = not is_factored and n_entries * n_classes <= MAX_ITERATED_PRODUCTS
+    if n_features <= MAX_COVARIANCE_FEATURES or can_iterate:
         return None
-    return min(DEFAULT_COMPONENTS, max(1, MAX_FACTOR_ENTRIES // n_classes))
+    most = MAX_COVARIANCE_FEATURES if projection == "features" else DEFAULT_COMPONENTS
+    return min(most, max(1, MAX_FACTOR_ENTRIES // n_classes))
 
 
 def _regressions(coordinates: Coordinates, penalty: float) -> Callable[[IntArray | None], OneHotRidge]:

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import linalg
 
 from codekin.class_distances.samples import ClassSamples
@@ -20,6 +21,10 @@ from codekin.coding import FloatArray, IntArray
 
 _BLOCK_ENTRIES = 8_000_000
 """How many numbers are made at once from samples that are sparse, projected, or of a narrow type."""
+
+
+_LEAST_PIVOT = 1e-3
+"""A smallest pivot below this share of the largest leaves too few digits to a triangular factor."""
 
 
 class OneHotRidge(NamedTuple):
@@ -121,10 +126,39 @@ class Sums:
         """Row ``k`` is the frequency of class ``k`` times how far its mean is from the mean of all."""
         return np.asarray(self.class_sums / self.class_weight.sum() - np.outer(self.frequency, self.mean))
 
+    @property
+    def covariance(self) -> FloatArray:
+        """The covariance ``Sigma`` of all samples."""
+        return np.asarray(self.second_moment / self.class_weight.sum() - np.outer(self.mean, self.mean))
+
+    def whitened_deviations(self, penalty: float, dtype: Any) -> NDArray[np.floating]:
+        """``deviations @ W`` for some ``W`` with ``W W' = (Sigma + penalty)^-1``: triangular, if it is safe, and fast.
+
+        Parameters
+        ----------
+        penalty : float
+        dtype : numpy.dtype
+            The type to compute in, if it is float32 and will do.
+
+        Returns
+        -------
+        ndarray of shape (n_classes, at most n_dimensions)
+        """
+        try:
+            root = linalg.cholesky(self.covariance + penalty * np.eye(len(self.second_moment)), lower=True)
+        except linalg.LinAlgError:
+            root = np.zeros((1, 1))
+        pivots = np.diag(root)
+        if pivots.min() <= _LEAST_PIVOT * pivots.max():
+            return self.deviations @ self.whitening(penalty)
+        if dtype == np.float32:
+            root = root.astype(np.float32)
+        solved = linalg.solve_triangular(root, self.deviations.T.astype(root.dtype), lower=True)
+        return np.ascontiguousarray(solved.T)
+
     def whitening(self, penalty: float) -> FloatArray:
         """A matrix ``W`` with ``W W' = (Sigma + penalty)^-1`` on the directions in which samples vary."""
-        covariance = self.second_moment / self.class_weight.sum() - np.outer(self.mean, self.mean)
-        variances, directions = linalg.eigh(covariance)
+        variances, directions = linalg.eigh(self.covariance)
         # Samples do not vary along the rest, so neither do class means; what is there is rounding.
         varies = variances > 1e-12 * max(float(variances[-1]), np.finfo(np.float64).tiny)
         return np.asarray(directions[:, varies] / np.sqrt(variances[varies] + penalty))
@@ -237,18 +271,20 @@ def overall_mean(samples: ClassSamples) -> FloatArray:
     return np.asarray(samples.class_weight @ samples.class_means / samples.class_weight.sum()).ravel()
 
 
-def total_variance(samples: ClassSamples) -> float:
-    """The sum of the variances of all features."""
+def feature_variances(samples: ClassSamples) -> FloatArray:
+    """The variance of each feature, (n_features,)."""
     weight = samples.sample_weight / samples.sample_weight.sum()
     if samples.is_sparse:
-        squares = np.asarray(samples.X.multiply(samples.X).sum(axis=1)).ravel()
-        mean = overall_mean(samples)
-        return float(weight @ squares - mean @ mean)
-    rows = np.arange(len(weight))
-    return sum(
-        float(weight[index] @ np.einsum("ij,ij->i", block, block))
-        for index, block in Coordinates(samples).blocks(rows, samples.X.shape[1])
-    )
+        return np.asarray(weight @ samples.X.multiply(samples.X)).ravel() - overall_mean(samples) ** 2
+    variances = np.zeros(samples.X.shape[1])
+    for index, block in Coordinates(samples).blocks(np.arange(len(weight)), samples.X.shape[1]):
+        variances += weight[index] @ block**2
+    return variances
+
+
+def total_variance(samples: ClassSamples) -> float:
+    """The sum of the variances of all features."""
+    return float(feature_variances(samples).sum())
 
 
 def row_blocks(rows: IntArray, n_columns: int) -> Iterator[IntArray]:

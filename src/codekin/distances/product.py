@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from codekin.class_trees import ClassTree
 from codekin.coding import CodingMatrix, FloatArray
@@ -21,7 +21,7 @@ class ProductDistances:
     Parameters
     ----------
     factors : array-like of shape (n_classes, n_factors)
-        The vectors ``f``.
+        The vectors ``f``; kept in float32 if they are, and in float64 otherwise.
 
     Examples
     --------
@@ -34,13 +34,15 @@ class ProductDistances:
     tree: ClassTree | None = None
 
     def __init__(self, factors: ArrayLike) -> None:
-        given = np.array(factors, dtype=np.float64)
+        given = np.array(factors)
+        if given.dtype != np.float32:
+            given = given.astype(np.float64)
         if given.ndim != 2 or not len(given):
             raise ValueError(f"Factors must be a matrix with one row per class. Got shape {given.shape}.")
         if not np.isfinite(given).all():
             raise ValueError("Factors must be finite. Got a value that is not.")
         given.flags.writeable = False
-        self.factors: FloatArray = given
+        self.factors: NDArray[np.floating] = given
 
     @property
     def n_classes(self) -> int:
@@ -55,7 +57,7 @@ class ProductDistances:
     def between(self, u: ArrayLike, v: ArrayLike) -> FloatArray:
         """The distances between classes ``u`` and ``v``, arrays that broadcast against each other."""
         first, second = np.broadcast_arrays(np.asarray(u, dtype=np.intp), np.asarray(v, dtype=np.intp))
-        products = np.einsum("...f,...f->...", self.factors[first], self.factors[second])
+        products = np.einsum("...f,...f->...", self.factors[first], self.factors[second], dtype=np.float64)
         return np.where(first == second, 0.0, 0.0 - products)
 
     def row_sums(self) -> FloatArray:
@@ -71,25 +73,29 @@ class ProductDistances:
         return inner_product(coding_matrix, self._row_sums, self._quadratic_form)
 
     def _quadratic_form(self, matrix: CodingMatrix) -> float:
-        M = matrix.astype(np.float64)
-        return float(self._squares @ np.einsum("ub,ub->u", M, M) - np.sum((self.factors.T @ M) ** 2))
+        M = matrix.astype(self.factors.dtype)
+        lengths = np.einsum("ub,ub->u", M, M, dtype=np.float64)
+        return float(self._squares @ lengths - np.sum((self.factors.T @ M).astype(np.float64) ** 2))
 
     @cached_property
     def _squares(self) -> FloatArray:
-        return np.asarray(np.einsum("uf,uf->u", self.factors, self.factors))
+        return np.asarray(np.einsum("uf,uf->u", self.factors, self.factors, dtype=np.float64))
 
     @cached_property
     def _row_sums(self) -> FloatArray:
-        return np.asarray(self._squares - self.factors @ self.factors.sum(axis=0))
+        return np.asarray(
+            self._squares - self.factors @ self.factors.sum(axis=0, dtype=np.float64).astype(self.factors.dtype)
+        )
 
     @cached_property
     def _moments(self) -> DistanceMoments:
-        gram = self.factors.T @ self.factors
+        gram = (self.factors.T @ self.factors).astype(np.float64)
         return moments_of(self._row_sums, float(np.sum(gram * gram) - self._squares @ self._squares))
 
     @cached_property
     def _matrix(self) -> FloatArray:
-        matrix = 0.0 - self.factors @ self.factors.T
+        factors = self.factors.astype(np.float64)
+        matrix = 0.0 - factors @ factors.T
         np.fill_diagonal(matrix, 0.0)
         matrix.flags.writeable = False
         return matrix

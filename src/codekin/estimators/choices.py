@@ -22,6 +22,9 @@ ASSIGNMENT_POLICIES = ("preserving", "breaking", "random", "learnability")
 MAX_CLASSES_AS_MATRIX = 200
 """Up to so many classes learnability is searched as a matrix, which has no start."""
 
+LEARNABILITY_RIDGE = 0.6
+"""About one unit of weight on rows of length one, where the penalty is not divided by the number of samples."""
+
 
 @dataclass(frozen=True, eq=False)
 class Classes:
@@ -86,7 +89,7 @@ class Classes:
     def learnability(self) -> ClassDistances:
         """Learnability, whatever the user's choice: a matrix for few classes, factors for many."""
         form = "dense" if self.n_classes <= MAX_CLASSES_AS_MATRIX else "factored"
-        return self._from_data("learnability", form=form)
+        return self._from_data("learnability", form=form, ridge=LEARNABILITY_RIDGE)
 
     def learned_tree(self) -> ClassTree:
         """A tree made by halving the set of classes again and again, for any number of them."""
