@@ -1,0 +1,93 @@
+"""The bound on the training error (Eq. 4) against that error, and equidistance against variation (Sec. 2, 4.1.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from codekin.assignments import all_scores, class_codeword_score
+from codekin.assignments import random as random_assignment
+from codekin.class_distances import mean_distances
+from codekin.codebooks import CODEBOOKS
+from codekin.coding import Codebook
+from codekin.decoding import MinimumLossDecoder, get_loss
+from codekin.measures import average_binary_loss, multiclass_error_bound
+from codekin.studies.configuration import Study
+from codekin.studies.dichotomies import LEARNERS, load_problem
+from codekin.studies.runner import Outcome
+from codekin.studies.tasks import Stage, Task
+from codekin.studies.workspace import Workspace
+
+MEASURE = "bound.measure"
+
+
+def stages(study: Study, data_names: list[str]) -> list[Stage]:
+    """One task per data set and codebook."""
+    return [
+        Stage(
+            "bounds and errors",
+            [
+                measure_task(study, data, code)
+                for data in study.option("data")
+                if data["name"] in data_names
+                for code in study.option("codebooks")
+            ],
+        )
+    ]
+
+
+def measure_task(study: Study, data: Mapping[str, Any], code: Mapping[str, Any]) -> Task:
+    """Learn a codebook under some random assignments; measure losses, bounds and errors."""
+    parameters = {
+        "data": data["name"],
+        "n_test": data.get("n_test"),
+        "learner": dict(data["learner"]),
+        "codebook": dict(code),
+        **{name: study.option(name) for name in ("seed", "n_assignments", "losses")},
+    }
+    return Task(MEASURE, parameters, label=f"{data['name']}, {code['name']}")
+
+
+def run_measure(task: Task, workspace: Workspace) -> Outcome:
+    """The measures of one codebook on one data set."""
+    given = task.parameters
+    problem = load_problem(given["data"], given["n_test"], given["seed"], workspace.data_home)
+    code = given["codebook"]
+    extra = {"rng": code["seed"]} if "seed" in code else {}
+    codebook: Codebook = CODEBOOKS[code["codebook"]](problem.n_classes, **code.get("options", {}), **extra)
+    distances = mean_distances(problem.X_train, problem.y_train)
+    options = dict(given["learner"])
+    learn = LEARNERS[options.pop("name")]
+    draws = []
+    for draw in range(given["n_assignments"]):
+        assignment = random_assignment(codebook, distances, rng=np.random.default_rng([given["seed"], draw])).assignment
+        coding_matrix = codebook.coding_matrix(assignment)
+        train, test = (m.astype(np.float64) for m in learn(problem, coding_matrix, given["seed"], **options))
+        measures = {}
+        for name in given["losses"]:
+            decoder, loss = MinimumLossDecoder(coding_matrix, name), get_loss(name)
+            epsilon = average_binary_loss(train, problem.y_train, coding_matrix, loss)
+            measures[name] = {
+                "epsilon": epsilon,
+                "bound": multiclass_error_bound(epsilon, codebook, loss),
+                "train_error": float((decoder.decode(train) != problem.y_train).mean()),
+                "test_error": float((decoder.decode(test) != problem.y_test).mean()),
+            }
+        draws.append({"score": class_codeword_score(codebook, assignment, distances), "losses": measures})
+    apart = codebook.row_distances()[np.triu_indices(codebook.n_codewords, k=1)]
+    scores = all_scores(codebook, distances)
+    result = {
+        "n_bits": codebook.n_bits,
+        "min_distance": float(codebook.min_distance),
+        "is_equidistant": bool(codebook.is_equidistant),
+        # How unequal the distances are: their standard deviation in units of their mean.
+        "spread_of_distances": float(apart.std() / apart.mean()),
+        "spread_of_scores": float(scores.std()),
+        "draws": draws,
+    }
+    return Outcome(result)
+
+
+FUNCTIONS = {MEASURE: run_measure}

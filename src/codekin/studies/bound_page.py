@@ -1,0 +1,146 @@
+"""The page about the error bound: whether it holds, how loose it is, and what equidistance means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from codekin.coding import FloatArray
+from codekin.pages import Beside, Block, Cell, Column, Command, Page, Paragraph, Picture, Section, Table
+from codekin.plots import save_figure
+from codekin.plots.bounds import draw_bounds, draw_named_points
+from codekin.studies.bound import measure_task
+from codekin.studies.configuration import Study
+from codekin.studies.workspace import Workspace
+
+Results = Mapping[str, Mapping[str, Any]]
+
+
+def bound_page(study: Study, workspace: Workspace, _missing: list[str]) -> Page:
+    """The page of a study of the bound, of as much of it as is finished.
+
+    Parameters
+    ----------
+    study : Study
+        The study.
+    workspace : Workspace
+        Its results; figures are written beside them.
+
+    Returns
+    -------
+    Page
+    """
+    journal = workspace.journal
+    results: dict[str, dict[str, Mapping[str, Any]]] = {}
+    for data in study.option("data"):
+        for code in study.option("codebooks"):
+            task = measure_task(study, data, code)
+            if workspace.is_finished(journal.records.get(task.key)):
+                results.setdefault(data["name"], {})[code["name"]] = journal.result(task)
+    losses = list(study.option("losses"))
+    pairs = [error_and_bound(found, loss) for codes in results.values() for found in codes.values() for loss in losses]
+    n_held = sum(int((values[:, 1] >= values[:, 0]).sum()) for values in pairs)
+    n_all = sum(len(values) for values in pairs)
+    is_useful = np.concatenate([values[:, 1] < 100 for values in pairs]) if pairs else np.zeros(0, dtype=bool)
+    return Page(
+        study.title,
+        f"The training error is at most ℓε / (ρ L(0)). That held in {n_held:,} of {n_all:,} measurements, and said "
+        f"something, that is, was below 100 %, in {int(is_useful.sum()):,} of them.",
+        [
+            Section("What was done", [Paragraph(text) for text in METHOD]),
+            *(_data_section(study, name, codes, losses, workspace) for name, codes in results.items()),
+        ],
+    )
+
+
+METHOD = (
+    "Every codebook was given to the classes by chance, several times; its bits were learned by linear SVMs, and "
+    "training samples decoded under three losses. ε is the average binary loss on the training samples, ρ the smallest "
+    "distance between codewords, ℓ the number of bits.",
+    "Equidistant codebooks have codewords that are all equally far apart. Every class-codeword score is then the same "
+    "for all assignments: there is nothing to choose by. The spread of distances is their standard deviation divided "
+    "by their mean; it is zero for these codebooks.",
+)
+
+
+def error_and_bound(found: Mapping[str, Any], loss: str) -> FloatArray:
+    """Training errors and bounds of all draws, in percent, (n_draws, 2)."""
+    measures = [draw["losses"][loss] for draw in found["draws"]]
+    return np.array([[100 * one["train_error"], 100 * one["bound"]] for one in measures])
+
+
+def _data_section(study: Study, name: str, codes: Results, losses: list[str], workspace: Workspace) -> Section:
+    figures = workspace.folder / "figures"
+    pairs = {loss: np.concatenate([error_and_bound(found, loss) for found in codes.values()]) for loss in losses}
+    bounds = save_figure(draw_bounds(pairs, title=f"{name}: bound and error"), figures / f"{name}-bound")
+    points = [
+        (code, found["spread_of_distances"], float(np.std(_test_accuracies(found, losses[0]))))
+        for code, found in codes.items()
+    ]
+    spread = draw_named_points(
+        points,
+        title=f"{name}: what a choice is worth",
+        x_label="spread of the distances between codewords",
+        y_label="spread of test accuracy, points",
+    )
+    blocks: list[Block] = [
+        Beside(
+            [
+                Picture(
+                    bounds[1],
+                    f"Bounds against training errors on {name}, by loss.",
+                    "A dot is a random assignment of one of the codebooks. Above the line the bound holds; above the "
+                    "dotted one it says nothing.",
+                ),
+                Picture(
+                    save_figure(spread, figures / f"{name}-equidistance")[1],
+                    f"Standard deviation of test accuracy on {name} against the spread of codeword distances.",
+                    "Standard deviations over random assignments. Equidistant codebooks stand at the left edge.",
+                ),
+            ]
+        ),
+        _table(codes, losses),
+        Command(f"codekin study run {study.source} --only {name}"),
+    ]
+    return Section(name, blocks)
+
+
+def _test_accuracies(found: Mapping[str, Any], loss: str) -> FloatArray:
+    return np.array([100 * (1 - draw["losses"][loss]["test_error"]) for draw in found["draws"]])
+
+
+def _table(codes: Results, losses: list[str]) -> Table:
+    columns = [Column("codebook"), Column("loss"), Column("ℓ"), Column("ρ", "g")]
+    columns += [
+        Column("ε", ".3f"),
+        Column("error, %", ".2f"),
+        Column("bound, %", ".0f"),
+        Column("bound / error", ".1f"),
+    ]
+    columns += [Column("test accuracy, %"), Column("sd of scores", ".4f")]
+    rows: list[list[Cell | str | float | None]] = []
+    for code, found in codes.items():
+        for loss in losses:
+            error, bound = error_and_bound(found, loss).mean(axis=0)
+            accuracies = _test_accuracies(found, loss)
+            rows.append(
+                [
+                    f"{code} (equidistant)" if found["is_equidistant"] else code,
+                    loss,
+                    found["n_bits"],
+                    found["min_distance"],
+                    float(np.mean([draw["losses"][loss]["epsilon"] for draw in found["draws"]])),
+                    float(error),
+                    float(bound),
+                    float(bound / error) if error > 0 else None,
+                    Cell(f"{accuracies.mean():.1f} ± {accuracies.std():.1f}", float(accuracies.mean())),
+                    found["spread_of_scores"],
+                ]
+            )
+    return Table(
+        columns,
+        rows,
+        caption="Means over random assignments; behind ± stands the standard deviation over assignments.",
+    )
