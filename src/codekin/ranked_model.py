@@ -20,7 +20,7 @@ from codekin.decoding import ShortestPathDecoder, get_loss
 from codekin.decoding.minimum_loss import check_k
 from codekin.learners.linear import SparseRows
 from codekin.model import CodedModel
-from codekin.ranking import Reranking
+from codekin.ranking import ClassVectors, Reranking
 from codekin.threads import run_blocks
 
 SAMPLES_PER_BLOCK = 512
@@ -246,21 +246,23 @@ class RankedModel:
         vectors, n_features = _kernel_vectors(reranking)
         # Rows that no vector meets need not be made sparse.
         rows = SparseRows.of(X, n_features) if reranking.vectors is not None else _no_rows(n_samples)
+        ceilings = np.zeros(n_samples) if reranking.vectors is None else _ceilings(rows, reranking.vectors)
         classes = np.empty((n_samples, n_out), dtype=np.intp)
         losses, scores, bounds = np.empty((n_samples, n_out)), np.empty((n_samples, n_out)), np.empty((n_samples, 2))
         graph = trellis.width, trellis.digits, trellis.edge_offsets
 
         def fill(start: int, stop: int) -> None:
-            costs = np.zeros((len(self.members), stop - start, n_edges + 1))
-            for r in range(len(self.members)):
-                f = margins[start:stop, r * n_edges : (r + 1) * n_edges].astype(np.float64)
-                np.multiply(loss.agreement(f), -2, out=costs[r, :, :-1])
+            n_members = len(self.members)
+            f = margins[start:stop].astype(np.float64).reshape(stop - start, n_members, n_edges)
+            costs = np.zeros((stop - start, n_members, n_edges + 1))
+            np.multiply(loss.agreement(f), -2, out=costs[:, :, :-1])
             rank_candidates(
                 costs,
                 graph,
                 self._of_paths,
                 (rows.indptr[start : stop + 1], rows.indices, rows.values),
                 vectors,
+                ceilings[start:stop],
                 n_features,
                 float(reranking.weight),
                 min(reranking.n_candidates, n_listed),
@@ -283,6 +285,24 @@ def _kernel_vectors(reranking: Reranking) -> tuple[tuple[NDArray[Any], ...], int
         empty = np.zeros(0, dtype=np.int64)
         return (empty, empty.astype(np.uint16), empty.astype(np.int8), empty.astype(np.float32)), 0
     return (vectors.indptr, vectors.features, vectors.steps, vectors.scales), vectors.n_features
+
+
+def _ceilings(rows: SparseRows, vectors: ClassVectors) -> FloatArray:
+    """What no dot product with a class vector exceeds: the smaller one of two bounds.
+
+    By Cauchy and Schwarz, the length of the sample times that of the longest vector; and the sum over the sample's
+    features of the largest product that any class has there.
+    """
+    highest, lowest, longest = vectors.reach
+    values, indices = rows.values, rows.indices
+    largest = np.where(values > 0, values * highest[indices], values * lowest[indices])
+    starts = rows.indptr[:-1]
+    has_entries = np.diff(rows.indptr) > 0
+    by_feature, squares = np.zeros(rows.n_rows), np.zeros(rows.n_rows)
+    by_feature[has_entries] = np.add.reduceat(largest.astype(np.float64), starts[has_entries])
+    squares[has_entries] = np.add.reduceat(np.square(values, dtype=np.float64), starts[has_entries])
+    # The kernel adds in single precision.
+    return (1 + 1e-4) * np.minimum(by_feature, longest * np.sqrt(squares)) + 1e-30
 
 
 def _no_rows(n_samples: int) -> SparseRows:

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from tests.reference import paths as reference
 
 from codekin.codebooks import TrellisGraph
-from codekin.kernels.path_lists import k_cheapest_paths
 from codekin.kernels.paths import cheapest_paths, largest_sizes, log_sum_over_paths
 
 graphs = st.integers(2, 120).flatmap(lambda k: st.builds(TrellisGraph, st.just(k), st.integers(2, min(k, 12))))
@@ -19,12 +18,6 @@ def cheapest(costs, graph, dtype=np.float64):
     columns, offsets = np.ascontiguousarray(costs.T.astype(dtype)), graph.edge_offsets.astype(dtype)
     cheapest_paths(columns, graph.width, graph.digits, offsets, ranks, totals, leads)
     return ranks, totals, leads
-
-
-def k_cheapest(costs, graph, k):
-    ranks, totals = np.empty((len(costs), k), np.int64), np.empty((len(costs), k))
-    k_cheapest_paths(costs, graph.width, graph.digits, graph.edge_offsets, ranks, totals)
-    return ranks, totals
 
 
 @given(graphs, seeds)
@@ -49,25 +42,6 @@ def test_among_equal_paths_the_lowest_rank_wins(dtype, graph, seed):
     np.testing.assert_array_equal(ranks, expected_ranks[:, 0])
     np.testing.assert_array_equal(totals, expected_totals[:, 0])
     np.testing.assert_array_equal(leads, np.diff(expected_totals)[:, 0])
-
-
-@given(graphs, seeds, st.integers(1, 12), st.booleans())
-@settings(max_examples=40, deadline=None)
-def test_the_k_cheapest_paths_are_the_k_best_of_all_in_order(graph, seed, k, has_ties):
-    rng = np.random.default_rng(seed)
-    shape = (4, graph.n_edges)
-    costs = rng.integers(-1, 2, size=shape).astype(float) if has_ties else rng.normal(size=shape)
-    k = min(k, graph.n_paths)
-    ranks, totals = k_cheapest(costs, graph, k)
-    expected_ranks, expected_totals = reference.k_cheapest(costs, graph.n_paths, graph.width, k)
-    np.testing.assert_array_equal(ranks, expected_ranks)
-    np.testing.assert_array_equal(totals, expected_totals)
-
-
-def test_all_paths_are_found_when_all_are_asked_for():
-    graph = TrellisGraph(77, 3)
-    ranks, _ = k_cheapest(np.zeros((2, graph.n_edges)), graph, 77)
-    np.testing.assert_array_equal(ranks, [np.arange(77)] * 2)
 
 
 @given(graphs, seeds, st.sampled_from([0.1, 3.0, 500.0]))

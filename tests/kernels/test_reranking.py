@@ -13,14 +13,14 @@ graphs = st.integers(2, 60).flatmap(lambda k: st.builds(TrellisGraph, st.just(k)
 seeds = st.integers(0, 2**32 - 1)
 
 
-def ranked(graph, costs, orders, vectors, X, weight, n_candidates, n_listed, n_out):
+def ranked(graph, costs, orders, vectors, X, weight, n_candidates, n_listed, n_out, ceilings=None):
     n_members, n_samples, n_edges = costs.shape
     rows, compressed = sparse.csr_array(X.astype(np.float32)), sparse.csr_array(vectors)
     classes, bounds = np.empty((n_samples, n_out), np.intp), np.empty((n_samples, 2))
     losses, scores = np.empty((n_samples, n_out)), np.empty((n_samples, n_out))
     edges = graph.unrank(np.arange(graph.n_paths))
     rank_candidates(
-        np.concatenate([costs, np.zeros((n_members, n_samples, 1))], axis=2),
+        np.ascontiguousarray(np.concatenate([costs, np.zeros((n_members, n_samples, 1))], axis=2).swapaxes(0, 1)),
         (graph.width, graph.digits, graph.edge_offsets),
         (
             orders.astype(np.int32),
@@ -34,6 +34,7 @@ def ranked(graph, costs, orders, vectors, X, weight, n_candidates, n_listed, n_o
             compressed.data.astype(np.int8),
             np.ones(graph.n_paths, np.float32),
         ),
+        np.full(n_samples, np.inf) if ceilings is None else ceilings,
         X.shape[1],
         weight,
         n_candidates,
@@ -89,6 +90,28 @@ def test_classes_beyond_the_candidates_follow_in_the_codes_order(graph, seed):
     np.testing.assert_array_equal(losses[:, :n], of_first)
     np.testing.assert_array_equal(classes[:, n:], by_code[:, n:])
     assert (np.diff(losses, axis=1) >= 0).all()
+
+
+@given(graphs, seeds, st.integers(1, 3), st.integers(1, 4))
+@settings(max_examples=60, deadline=None)
+def test_lists_that_end_early_lose_nothing(graph, seed, n_members, n_out):
+    rng = np.random.default_rng(seed)
+    costs = 3 * rng.normal(size=(n_members, 6, graph.n_edges))
+    orders = np.array([rng.permutation(graph.n_paths) for _ in range(n_members)])
+    vectors = rng.integers(-3, 4, size=(graph.n_paths, 5)) * (rng.random((graph.n_paths, 5)) < 0.6)
+    X = rng.normal(size=(6, 5))
+    n = int(rng.integers(1, graph.n_paths + 1))
+    n_out = min(n_out, n)
+    options = (graph, costs, orders, vectors, X, 0.2, n, n, n_out)
+    whole, of_whole, _ = ranked(*options)
+    ceilings = (X @ vectors.T).max(axis=1) + 1e-5
+    early, of_early, bounds = ranked(*options, ceilings=ceilings)
+    np.testing.assert_array_equal(early, whole)
+    np.testing.assert_array_equal(of_early, of_whole)
+    of_paths = [paths.all_path_totals(member, graph.n_paths, graph.width) for member in costs]
+    totals = sum(np.take_along_axis(t, np.argsort(o)[None], axis=1) for t, o in zip(of_paths, orders, strict=True))
+    certified = bounds[:, 0] <= bounds[:, 1]
+    np.testing.assert_allclose(bounds[certified, 0], totals.min(axis=1)[certified])
 
 
 @given(seeds)

@@ -18,9 +18,9 @@ def ranked(costs, class_of_path, vectors, X, weight, n_candidates, n_out):
         for member, order in zip(costs, class_of_path, strict=True):
             for path in range(n_paths):
                 totals[order[path]] += member[s, path]
-            for path in np.argsort(member[s], kind="stable")[:n_candidates]:
-                if order[path] not in union:
-                    union.append(order[path])
+        lists = [order[np.argsort(m[s], kind="stable")] for m, order in zip(costs, class_of_path, strict=True)]
+        for n in range(n_candidates):
+            union += [c for c in dict.fromkeys(classes_of[n] for classes_of in lists) if c not in union]
         final = np.array([totals[c] - weight * float(vectors[c] @ X[s]) for c in union])
         best = np.argsort(final, kind="stable")[:n_out]
         classes[s, : len(best)], losses[s, : len(best)] = np.array(union)[best], final[best]

@@ -27,10 +27,16 @@ def k_cheapest_paths(costs, width, digits, offsets, ranks, totals):
     ranks, totals : arrays of shape (n_samples, k)
         Receive the ranks and the costs; k is at most the number of paths.
     """
-    ways = ways_onward(width, digits)
-    lists = path_lists(ways, ranks.shape[1])
+    n_ways, edges, enters = ways_onward(width, digits)
+    best, rank, length, last, price, place, walk = path_lists(edges, 1, ranks.shape[1])
     for s in range(len(costs)):
-        list_cheapest_paths(costs[s], offsets, ways, lists, ranks[s], totals[s])
+        row = costs[s]
+        first_paths(row, 0, offsets, n_ways, edges, enters, 0, best, rank, length, last, price, place)
+        source = len(n_ways) - 1
+        for n in range(ranks.shape[1]):
+            if n > 0:
+                next_path(row, 0, offsets, n_ways, edges, enters, 0, best, rank, length, last, price, place, walk)
+            ranks[s, n], totals[s, n] = rank[source, n], best[source, n]
 
 
 @njit(cache=True, nogil=True)
@@ -88,102 +94,117 @@ def ways_onward(width, digits):
 
 
 @njit(cache=True, nogil=True)
-def path_lists(ways, k):
-    """Make room for the lists of one sample.
+def path_lists(edges, n_codes, k):
+    """Make room for the lists of one sample in several codes on the same trellis.
 
     Parameters
     ----------
-    ways : tuple
+    edges : int array of shape (n_vertices, width + 1)
         From :func:`ways_onward`.
+    n_codes : int
+        Vertex ``u`` of code ``r`` has row ``r * n_vertices + u`` of all arrays.
     k : int
         The most paths that will be asked for.
 
     Returns
     -------
-    best, rank : arrays of shape (n_vertices, k)
+    best, rank : arrays of shape (n_codes * n_vertices, k)
         The lists: costs, and ranks from the vertex on.
-    length, last : int arrays of shape (n_vertices,)
+    length, last : int arrays of shape (n_codes * n_vertices,)
         How long a list is, and which way its last path goes; -1 when there are no more paths.
-    price : array of shape (n_vertices, width + 1)
+    price : array of shape (n_codes * n_vertices, width + 1)
         What the next path costs by each way.
-    place : int array of shape (n_vertices, width + 1)
+    place : int array of shape (n_codes * n_vertices, width + 1)
         Where that path is in the list of the vertex that is entered; -1 when there is none.
     walk : int array of shape (n_vertices,)
         Room for a way from the source.
     """
-    _, edges, _ = ways
     n_vertices, n_slots = edges.shape
+    n_rows = n_codes * n_vertices
     return (
-        np.empty((n_vertices, k)),
-        np.empty((n_vertices, k), np.int64),
-        np.empty(n_vertices, np.int64),
-        np.empty(n_vertices, np.int64),
-        np.empty((n_vertices, n_slots)),
-        np.empty((n_vertices, n_slots), np.int64),
+        np.empty((n_rows, k)),
+        np.empty((n_rows, k), np.int64),
+        np.empty(n_rows, np.int64),
+        np.empty(n_rows, np.int64),
+        np.empty((n_rows, n_slots)),
+        np.empty((n_rows, n_slots), np.int64),
         np.empty(n_vertices, np.int64),
     )
 
 
+# The two below take their arrays one by one: unpacking a tuple of them for every path would take longer than the path.
+
+
 @njit(cache=True, nogil=True)
-def list_cheapest_paths(row, offsets, ways, lists, ranks, totals):
-    """Find the cheapest paths of one sample, as many as there is room for; the lower rank first among equals.
+def first_paths(row, first_edge, offsets, n_ways, edges, enters, first_row, best, rank, length, last, price, place):
+    """Find the cheapest path of every vertex; that of the source, which is the last one, is the cheapest of all.
 
     Parameters
     ----------
-    row : array of shape (n_edges,)
-        The costs of the edges.
+    row : array
+        The costs of the edges, those of this code from ``first_edge`` on.
+    first_edge : int
     offsets : array of shape (n_edges,)
         What an edge adds to the rank of a path.
-    ways : tuple
+    n_ways, edges, enters : arrays
         From :func:`ways_onward`.
-    lists : tuple
-        From :func:`path_lists`, with room for as many paths; overwritten.
-    ranks, totals : arrays of shape (k,)
-        Receive the ranks and the costs; k is at most the number of paths.
+    first_row : int
+        Where this code's vertices begin in the lists.
+    best, rank, length, last, price, place : arrays, changed in place
+        From :func:`path_lists`.
     """
-    n_ways, edges, enters = ways
-    best, rank, length, last, price, place, walk = lists
-    source = len(n_ways) - 1
-    best[0, 0], rank[0, 0], length[0], last[0] = 0.0, 0, 1, -1
-    for u in range(1, source + 1):
-        for slot in range(n_ways[u]):
-            price[u, slot] = best[enters[u, slot], 0] + row[edges[u, slot]]
-            place[u, slot] = 0
-        length[u] = 0
-        way = _cheapest_way(price, place, u, n_ways[u])
+    best[first_row, 0], rank[first_row, 0], length[first_row], last[first_row] = 0.0, 0, 1, -1
+    for vertex in range(1, len(n_ways)):
+        u = first_row + vertex
+        for way in range(n_ways[vertex]):
+            price[u, way] = best[first_row + enters[vertex, way], 0] + row[first_edge + edges[vertex, way]]
+            place[u, way] = 0
+        way = _cheapest_way(price, place, u, n_ways[vertex])
         last[u] = way
         best[u, 0] = price[u, way]
-        rank[u, 0] = rank[enters[u, way], 0] + offsets[edges[u, way]]
+        rank[u, 0] = rank[first_row + enters[vertex, way], 0] + offsets[edges[vertex, way]]
         length[u] = 1
 
-    for _ in range(1, len(totals)):
-        # Down to the first vertex that can renew its price without asking further, and up again.
-        depth, u = 0, source
-        while True:
-            walk[depth] = u
-            onward = enters[u, last[u]]
-            if place[u, last[u]] + 1 < length[onward] or last[onward] < 0:
-                break
-            depth, u = depth + 1, onward
-        for d in range(depth, -1, -1):
-            u = walk[d]
-            way = last[u]
-            onward = enters[u, way]
-            place[u, way] += 1
-            if place[u, way] < length[onward]:
-                price[u, way] = best[onward, place[u, way]] + row[edges[u, way]]
-            else:
-                price[u, way], place[u, way] = np.inf, -1
-            way = _cheapest_way(price, place, u, n_ways[u])
-            last[u] = way
-            if way >= 0:
-                n = length[u]
-                best[u, n] = price[u, way]
-                rank[u, n] = rank[enters[u, way], place[u, way]] + offsets[edges[u, way]]
-                length[u] = n + 1
-    for n in range(len(totals)):
-        totals[n] = best[source, n]
-        ranks[n] = rank[source, n]
+
+@njit(cache=True, nogil=True)
+def next_path(row, first_edge, offsets, n_ways, edges, enters, first_row, best, rank, length, last, price, place, walk):
+    """Find the source's next path; there must be one. Of equal paths the lower rank comes first.
+
+    Parameters
+    ----------
+    row, first_edge, offsets, n_ways, edges, enters, first_row
+        As for :func:`first_paths`, which comes first.
+    best, rank, length, last, price, place : arrays, changed in place
+    walk : int array, overwritten
+        From :func:`path_lists`.
+    """
+    # Down to the first vertex that can renew its price without asking further, and up again.
+    depth, vertex = 0, len(n_ways) - 1
+    while True:
+        walk[depth] = vertex
+        way = last[first_row + vertex]
+        onward = enters[vertex, way]
+        if place[first_row + vertex, way] + 1 < length[first_row + onward] or last[first_row + onward] < 0:
+            break
+        depth, vertex = depth + 1, onward
+    for d in range(depth, -1, -1):
+        vertex = walk[d]
+        u = first_row + vertex
+        way = last[u]
+        onward = first_row + enters[vertex, way]
+        following = place[u, way] + 1
+        if following < length[onward]:
+            price[u, way] = best[onward, following] + row[first_edge + edges[vertex, way]]
+            place[u, way] = following
+        else:
+            price[u, way], place[u, way] = np.inf, -1
+        way = _cheapest_way(price, place, u, n_ways[vertex])
+        last[u] = way
+        if way >= 0:
+            n = length[u]
+            best[u, n] = price[u, way]
+            rank[u, n] = rank[first_row + enters[vertex, way], place[u, way]] + offsets[edges[vertex, way]]
+            length[u] = n + 1
 
 
 @njit(cache=True, nogil=True)

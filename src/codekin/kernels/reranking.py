@@ -12,7 +12,7 @@ import math
 import numpy as np
 from numba import njit
 
-from codekin.kernels.path_lists import list_cheapest_paths, path_lists, ways_onward
+from codekin.kernels.path_lists import first_paths, next_path, path_lists, ways_onward
 
 LEAST_GRADIENT = 1e-3
 """Candidates less probable than this teach nothing worth the time."""
@@ -20,17 +20,31 @@ LEAST_GRADIENT = 1e-3
 
 @njit(cache=True, nogil=True)
 def rank_candidates(
-    costs, trellis, of_paths, rows, vectors, n_features, weight, n_candidates, n_listed, classes, losses, scores, bounds
+    costs,
+    trellis,
+    of_paths,
+    rows,
+    vectors,
+    ceilings,
+    n_features,
+    weight,
+    n_candidates,
+    n_listed,
+    classes,
+    losses,
+    scores,
+    bounds,
 ):
     """Rank the candidates of each sample: the union of the members' cheapest paths, rescored with class vectors.
 
     The loss of a candidate is the sum of its path costs over the members; for those among the first ``n_candidates`` of
     a member, minus ``weight`` times the dot product of the sample and the class vector. Further listed classes follow
-    behind them in their own order, their losses raised as far as that takes.
+    behind them in their own order, their losses raised as far as that takes. The lists end early when no class that is
+    not on them can still be among the ``n_out`` best (Fagin's threshold).
 
     Parameters
     ----------
-    costs : float array of shape (n_members, n_samples, n_edges + 1)
+    costs : float array of shape (n_samples, n_members, n_edges + 1)
         The last column is zero.
     trellis : tuple (width, digits, offsets)
         The graph of all members.
@@ -41,6 +55,8 @@ def rank_candidates(
         The samples, compressed.
     vectors : tuple (indptr, features, steps, scales)
         The class vectors, compressed; empty if there are none.
+    ceilings : float array of shape (n_samples,)
+        What no dot product with the sample exceeds.
     n_features : int
     weight : float
     n_candidates, n_listed : int
@@ -54,76 +70,104 @@ def rank_candidates(
     class_of_path, path_of_class, edges_of_path = of_paths
     row_indptr, row_indices, row_values = rows
     vector_indptr, features, steps, scales = vectors
-    n_members, n_samples, _ = costs.shape
+    n_samples, n_members, n_columns = costs.shape
     n_out = classes.shape[1]
     has_vectors = len(vector_indptr) > 0
 
-    ways = ways_onward(width, digits)
-    lists = path_lists(ways, n_listed)
-    ranks, totals = np.empty(n_listed, np.int64), np.empty(n_listed)
+    n_ways, edges, enters = ways_onward(width, digits)
+    n_vertices = len(n_ways)
+    best, rank, length, last, price, place, walk = path_lists(edges, n_members, n_listed)
     spread = np.zeros(n_features, np.float32)
-    # Where a class is in the sample's union; valid if the stamp is the sample's. One list has no class twice.
-    n_stamped = class_of_path.shape[1] if n_members > 1 else 0
-    stamp, slot_of_class = np.zeros(n_stamped, np.int32), np.zeros(n_stamped, np.int32)
-    union, union_cost = np.empty(n_members * n_listed, np.int64), np.empty(n_members * n_listed)
-    is_rescored = np.empty(n_members * n_listed, np.bool_)
+    # The sample that a class was last listed for. One member lists no class twice.
+    listed_for = np.full(class_of_path.shape[1] if n_members > 1 else 0, -1, np.int32)
+    others, other_costs = np.empty(n_members * n_listed, np.int64), np.empty(n_members * n_listed)
 
     for s in range(n_samples):
-        n_union, outside = 0, 0.0
-        for r in range(n_members):
-            list_cheapest_paths(costs[r, s], offsets, ways, lists, ranks, totals)
-            outside += totals[n_listed - 1]
-            for p in range(n_listed):
-                c = class_of_path[r, ranks[p]]
-                if n_members > 1:
-                    if stamp[c] == s + 1:
-                        is_rescored[slot_of_class[c]] |= p < n_candidates
-                        continue
-                    stamp[c], slot_of_class[c] = s + 1, n_union
-                union[n_union], union_cost[n_union], is_rescored[n_union] = c, totals[p], p < n_candidates
-                n_union += 1
-        least = np.inf
-        for slot in range(n_union):
-            if n_members > 1:
-                total = 0.0
-                for r in range(n_members):
-                    path = path_of_class[r, union[slot]]
-                    # From the last edge to the first, as the lists add: the same numbers to the last bit.
-                    along = 0.0
-                    for step in range(edges_of_path.shape[1] - 1, -1, -1):
-                        along += costs[r, s, edges_of_path[path, step]]
-                    total += along
-                union_cost[slot] = total
-            least = min(least, union_cost[slot])
-        bounds[s, 0], bounds[s, 1] = least, outside
-
-        n_kept, worst = 0, -np.inf
+        row = costs[s].reshape(-1)
         if has_vectors:
             for q in range(row_indptr[s], row_indptr[s + 1]):
                 spread[row_indices[q]] += row_values[q]
-        for slot in range(n_union):
-            if is_rescored[slot]:
+        n_kept, n_others = 0, 0
+        least, worst, outside = np.inf, -np.inf, 0.0
+        for n in range(n_listed):
+            outside = 0.0
+            for r in range(n_members):
+                first_edge, first_row = r * n_columns, r * n_vertices
+                if n == 0:
+                    first_paths(
+                        row,
+                        first_edge,
+                        offsets,
+                        n_ways,
+                        edges,
+                        enters,
+                        first_row,
+                        best,
+                        rank,
+                        length,
+                        last,
+                        price,
+                        place,
+                    )
+                else:
+                    next_path(
+                        row,
+                        first_edge,
+                        offsets,
+                        n_ways,
+                        edges,
+                        enters,
+                        first_row,
+                        best,
+                        rank,
+                        length,
+                        last,
+                        price,
+                        place,
+                        walk,
+                    )
+                source = first_row + n_vertices - 1
+                cost = best[source, n]
+                outside += cost
+                c = class_of_path[r, rank[source, n]]
+                if n_members > 1:
+                    if listed_for[c] == s:
+                        continue
+                    listed_for[c] = s
+                    cost = 0.0
+                    for member in range(n_members):
+                        path = path_of_class[member, c]
+                        # From the last edge to the first, as the lists add: the same numbers to the last bit.
+                        along = 0.0
+                        for step in range(edges_of_path.shape[1] - 1, -1, -1):
+                            along += row[member * n_columns + edges_of_path[path, step]]
+                        cost += along
+                least = min(least, cost)
+                if n >= n_candidates:
+                    others[n_others], other_costs[n_others] = c, cost
+                    n_others += 1
+                    continue
                 score = 0.0
                 if has_vectors:
-                    score = _dot(spread, features, steps, vector_indptr[union[slot]], vector_indptr[union[slot] + 1])
-                    score *= scales[union[slot]]
-                loss = union_cost[slot] - weight * score
+                    score = scales[c] * _dot(spread, features, steps, vector_indptr[c], vector_indptr[c + 1])
+                loss = cost - weight * score
                 worst = max(worst, loss)
-                n_kept = _keep(classes, losses, scores, s, n_kept, union[slot], loss, score)
+                n_kept = _keep(classes, losses, scores, s, n_kept, c, loss, score)
+            if n_kept == n_out and outside - weight * ceilings[s] >= losses[s, n_out - 1]:
+                break
+        bounds[s, 0], bounds[s, 1] = least, outside
         if has_vectors:
             for q in range(row_indptr[s], row_indptr[s + 1]):
                 spread[row_indices[q]] = 0
-        if n_kept < n_out and n_listed > n_candidates:
+        if n_kept < n_out:
             following = np.inf
-            for slot in range(n_union):
-                if not is_rescored[slot]:
-                    following = min(following, union_cost[slot])
+            for p in range(n_others):
+                following = min(following, other_costs[p])
             raised = max(0.0, worst - following)
-            for slot in range(n_union):
-                if not is_rescored[slot]:
-                    # Rounding must not bring it back among the candidates.
-                    loss = max(union_cost[slot] + raised, worst)
-                    n_kept = _keep(classes, losses, scores, s, n_kept, union[slot], loss, 0.0)
+            for p in range(n_others):
+                # Rounding must not bring it back among the candidates.
+                loss = max(other_costs[p] + raised, worst)
+                n_kept = _keep(classes, losses, scores, s, n_kept, others[p], loss, 0.0)
         for p in range(n_kept, n_out):
             classes[s, p], losses[s, p], scores[s, p] = -1, np.inf, 0.0
 

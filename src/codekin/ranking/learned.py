@@ -12,10 +12,10 @@ from scipy import sparse
 from codekin.coding import IntArray
 from codekin.ranking.vectors import ClassVectors, centroids
 
-START = 3.0
+START = 8.0
 """How long the vectors are before the first pass."""
 RATE = 0.5
-FIRST_CURVATURE = 0.3
+FIRST_CURVATURE = 0.2
 
 
 def learned_vectors(
@@ -29,7 +29,7 @@ def learned_vectors(
 ) -> Iterator[ClassVectors]:
     """The class vectors after each further pass over the samples; ask for as many as are wanted.
 
-    Softmax regression over a sample's class and its candidates, from three times the centroids, by Newton's steps with
+    Softmax regression over a sample's class and its candidates, from eight times the centroids, by Newton's steps with
     a curvature for each entry. A vector has entries only on the features of its class's samples.
 
     Parameters

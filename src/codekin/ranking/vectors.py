@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -95,6 +96,15 @@ class ClassVectors:
     def nbytes(self) -> int:
         """The memory of the vectors."""
         return self.indptr.nbytes + self.features.nbytes + self.steps.nbytes + self.scales.nbytes
+
+    @cached_property
+    def reach(self) -> tuple[NDArray[np.float32], NDArray[np.float32], float]:
+        """What no vector exceeds: the largest and the smallest entry on each feature, and the length of the longest."""
+        rows = self.to_csr()
+        highest, lowest = np.zeros((2, self.n_features), dtype=np.float32)
+        np.maximum.at(highest, rows.indices, rows.data)
+        np.minimum.at(lowest, rows.indices, rows.data)
+        return highest, lowest, float(np.sqrt(rows.multiply(rows).sum(axis=1).max(initial=0.0)))
 
     def to_csr(self) -> sparse.csr_array:
         """The vectors as a sparse matrix of shape (n_classes, n_features), float32."""
