@@ -17,7 +17,7 @@ from codekin.coding import Codebook, FloatArray, IntArray
 from codekin.distances import ClassDistances, EmbeddingDistances, ProductDistances
 
 _PATH_SCHEDULE = Schedule(0.2, 0.01, proposals_per_class=2_000, min_proposals=1_000_000, max_proposals=50_000_000)
-_CLASSES_PER_SWAP = 4
+_CLASSES_PER_SWAP = 2
 """After a swap for so many classes, the products by which proposals are judged are made anew."""
 
 

@@ -178,8 +178,11 @@ def _factors(coordinates: Coordinates, penalty: float) -> NDArray[np.floating]:
     sums = Sums.over(coordinates)
     whitened = sums.whitened_deviations(penalty, coordinates.samples.X.dtype)
     factors = np.column_stack([sums.frequency.astype(whitened.dtype), whitened])
-    # More dimensions than classes are more than it takes: F F' = R' R.
-    return factors if factors.shape[1] <= len(factors) else np.ascontiguousarray(np.linalg.qr(factors.T)[1].T)
+    # More dimensions than classes are more than it takes: F' = Q R, and F F' = R' R.
+    if factors.shape[1] <= len(factors):
+        return factors
+    root: Any = np.linalg.qr(factors.T, mode="r")
+    return np.ascontiguousarray(root.T)
 
 
 def _coordinates(
