@@ -18,6 +18,7 @@ from codekin.class_distances.least_squares import (
     ridge_from_sums,
     row_blocks,
     total_variance,
+    whitened_deviations,
 )
 from codekin.class_distances.projections import leading_directions, random_directions
 from codekin.class_distances.samples import ClassSamples, class_samples, stratified_folds
@@ -175,9 +176,10 @@ def learnability_matrix(distances: ClassDistances) -> FloatArray:
 
 def _factors(coordinates: Coordinates, penalty: float) -> NDArray[np.floating]:
     """One row per class, in the type of the samples; minus their inner products are the distances."""
-    sums = Sums.over(coordinates)
-    whitened = sums.whitened_deviations(penalty, coordinates.samples.X.dtype)
-    factors = np.column_stack([sums.frequency.astype(whitened.dtype), whitened])
+    whitened = whitened_deviations(coordinates, penalty)
+    frequency = coordinates.samples.class_weight / coordinates.samples.class_weight.sum()
+    factors = np.column_stack([frequency.astype(whitened.dtype), whitened])
+    del whitened
     # More dimensions than classes are more than it takes: F' = Q R, and F F' = R' R.
     if factors.shape[1] <= len(factors):
         return factors

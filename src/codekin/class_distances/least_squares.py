@@ -93,15 +93,8 @@ class Sums:
         samples = coordinates.samples
         part = samples if rows is None else samples.of(rows)
         rows = np.arange(len(samples.class_index)) if rows is None else rows
-        if coordinates.stay_sparse:
-            second_moment = (part.X.multiply(part.sample_weight[:, None]).T @ part.X).toarray()
-        else:
-            second_moment = np.zeros((coordinates.n_dimensions, coordinates.n_dimensions))
-            for index, block in coordinates.blocks(rows, coordinates.n_dimensions):
-                weight = samples.sample_weight[index][:, None].astype(block.dtype)
-                second_moment += (block * weight).T @ block
         class_sums = coordinates.of(part.class_means) * part.class_weight[:, None]
-        return cls(part.class_weight, class_sums, second_moment)
+        return cls(part.class_weight, class_sums, _second_moment(coordinates, rows))
 
     def without(self, part: Sums) -> Sums:
         """The sums over the rest of the samples."""
@@ -126,42 +119,77 @@ class Sums:
         """Row ``k`` is the frequency of class ``k`` times how far its mean is from the mean of all."""
         return np.asarray(self.class_sums / self.class_weight.sum() - np.outer(self.frequency, self.mean))
 
-    @property
-    def covariance(self) -> FloatArray:
-        """The covariance ``Sigma`` of all samples."""
-        return np.asarray(self.second_moment / self.class_weight.sum() - np.outer(self.mean, self.mean))
-
-    def whitened_deviations(self, penalty: float, dtype: Any) -> NDArray[np.floating]:
-        """``deviations @ W`` for some ``W`` with ``W W' = (Sigma + penalty)^-1``: triangular, if it is safe, and fast.
-
-        Parameters
-        ----------
-        penalty : float
-        dtype : numpy.dtype
-            The type to compute in, if it is float32 and will do.
-
-        Returns
-        -------
-        ndarray of shape (n_classes, at most n_dimensions)
-        """
-        try:
-            root = linalg.cholesky(self.covariance + penalty * np.eye(len(self.second_moment)), lower=True)
-        except linalg.LinAlgError:
-            root = np.zeros((1, 1))
-        pivots = np.diag(root)
-        if pivots.min() <= _LEAST_PIVOT * pivots.max():
-            return self.deviations @ self.whitening(penalty)
-        if dtype == np.float32:
-            root = root.astype(np.float32)
-        solved = linalg.solve_triangular(root, self.deviations.T.astype(root.dtype), lower=True)
-        return np.ascontiguousarray(solved.T)
-
     def whitening(self, penalty: float) -> FloatArray:
         """A matrix ``W`` with ``W W' = (Sigma + penalty)^-1`` on the directions in which samples vary."""
-        variances, directions = linalg.eigh(self.covariance)
-        # Samples do not vary along the rest, so neither do class means; what is there is rounding.
-        varies = variances > 1e-12 * max(float(variances[-1]), np.finfo(np.float64).tiny)
-        return np.asarray(directions[:, varies] / np.sqrt(variances[varies] + penalty))
+        return _whitening(self.second_moment / self.class_weight.sum() - np.outer(self.mean, self.mean), penalty)
+
+
+def _second_moment(coordinates: Coordinates, rows: IntArray) -> FloatArray:
+    """The weighted sum over samples of their outer products with themselves."""
+    samples = coordinates.samples
+    if coordinates.stay_sparse:
+        part = samples.of(rows)
+        return np.asarray((part.X.multiply(part.sample_weight[:, None]).T @ part.X).toarray())
+    second_moment = np.zeros((coordinates.n_dimensions, coordinates.n_dimensions))
+    for index, block in coordinates.blocks(rows, coordinates.n_dimensions):
+        weight = samples.sample_weight[index][:, None].astype(block.dtype)
+        second_moment += (block * weight).T @ block
+    return second_moment
+
+
+def _whitening(covariance: FloatArray, penalty: float) -> FloatArray:
+    variances, directions = linalg.eigh(covariance)
+    # Samples do not vary along the rest, so neither do class means; what is there is rounding.
+    varies = variances > 1e-12 * max(float(variances[-1]), np.finfo(np.float64).tiny)
+    return np.asarray(directions[:, varies] / np.sqrt(variances[varies] + penalty))
+
+
+def whitened_deviations(coordinates: Coordinates, penalty: float) -> NDArray[np.floating]:
+    """Row ``k`` is ``pi_k (mu_k - mu) W`` for some ``W`` with ``W W' = (Sigma + penalty)^-1``.
+
+    A triangular ``W`` is the fastest, where no digits are lost to it. Some classes are made at a time, so that little
+    memory is needed beside the result, which is of the samples' type.
+
+    Parameters
+    ----------
+    coordinates : Coordinates
+        The samples.
+    penalty : float
+        On squared coefficients, against the mean squared error.
+
+    Returns
+    -------
+    ndarray of shape (n_classes, at most n_dimensions)
+    """
+    samples = coordinates.samples
+    total = samples.sample_weight.sum()
+    frequency = samples.class_weight / total
+    mean = overall_mean(samples) if coordinates.stay_sparse else np.zeros(coordinates.n_dimensions)
+    covariance = _second_moment(coordinates, np.arange(len(samples.class_index)))
+    covariance /= total
+    covariance -= np.outer(mean, mean)
+    turn = _triangular_whitening(covariance, penalty)
+    if turn is None:
+        turn = _whitening(covariance, penalty)
+    del covariance
+    turn = turn.astype(np.float32 if samples.X.dtype == np.float32 else np.float64)
+    whitened = np.empty((samples.n_classes, turn.shape[1]), dtype=turn.dtype)
+    for classes in row_blocks(np.arange(samples.n_classes), coordinates.n_dimensions):
+        deviations = frequency[classes, None] * (coordinates.of(samples.class_means[classes]) - mean)
+        whitened[classes] = deviations.astype(turn.dtype) @ turn
+    return whitened
+
+
+def _triangular_whitening(covariance: FloatArray, penalty: float) -> FloatArray | None:
+    """The inverse of the Cholesky factor of ``covariance + penalty``, transposed, unless that is ill-conditioned."""
+    try:
+        root = linalg.cholesky(covariance + penalty * np.eye(len(covariance)), lower=True)
+    except linalg.LinAlgError:
+        return None
+    pivots = np.diag(root)
+    if pivots.min() <= _LEAST_PIVOT * pivots.max():
+        return None
+    return np.asarray(linalg.lapack.dtrtri(root, lower=1)[0].T)
 
 
 def ridge_from_sums(sums: Sums, penalty: float) -> OneHotRidge:
