@@ -1,7 +1,8 @@
 """All 3,628,800 assignments of a 10 x 8 codebook on 10,000 samples: at most 60 s of one processor, and exact.
 
-The other side is the obvious way, a matrix product and an argmax per assignment, timed on some of them in the same run.
-Its margins are laid out beforehand, which is not counted. Exact means: equal to the library's decoder, ties included.
+The other sides are loops over assignments, timed on some of them in the same run: a NumPy loop that looks up what the
+splits say, multiplies it by the codewords and takes the largest; and the library's decoder. Exact means: equal to that
+decoder, ties included.
 """
 
 import time
@@ -43,27 +44,25 @@ def main():
         "compiling included"
     )
 
+    agreements = get_loss("hinge").agreement(margins)
+    n_equal, numpy_seconds, decoder_seconds = 0, 0.0, 0.0
     ranks = rng.choice(len(n_correct), N_CHECKED, replace=False)
-    n_equal = 0
-    product_seconds = 0.0
     for number, rank in enumerate(ranks):
         coding_matrix = codebook.matrix[nth_assignment(int(rank), 10, 10)]
-        bits = bits_of(coding_matrix, margins)
-        n_equal += int((MinimumLossDecoder(coding_matrix, "hinge").decode(bits) == y).sum() == n_correct[rank])
+        start = time.process_time()
+        decoded = MinimumLossDecoder(coding_matrix, "hinge").decode(bits_of(coding_matrix, margins))
+        middle = time.process_time()
+        n_equal += int((decoded == y).sum() == n_correct[rank])
         if number < N_TIMED:
-            agreements, codewords = get_loss("hinge").agreement(bits), coding_matrix.T.astype(np.float64)
-            started = time.process_time()
-            (np.argmax(agreements @ codewords, axis=1) == y).sum()
-            product_seconds += time.process_time() - started
-    loop = product_seconds / N_TIMED * len(n_correct)
-    print(f"exact: {n_equal} of {N_CHECKED} sampled assignments are as the decoder says (all is the bar)")
-    print(
-        f"NumPy: {loop / 3600:.1f} hours for a loop of matrix products; "
-        f"the sweep is {loop / seconds:,.0f} times as fast"
-    )
-    print(
-        f"the bars: at most 60 s, at least 500 times: {'held' if seconds <= 60 and loop >= 500 * seconds else 'MISSED'}"
-    )
+            decoder_seconds += middle - start
+            start = time.process_time()
+            scores = bits_of(coding_matrix, agreements) @ coding_matrix.T.astype(np.float64)
+            (scores.argmax(axis=1) == y).sum()
+            numpy_seconds += time.process_time() - start
+    print(f"exact: {n_equal} of {N_CHECKED} sampled assignments are as the decoder says")
+    for name, spent in (("NumPy", numpy_seconds), ("the decoder", decoder_seconds)):
+        loop = spent / N_TIMED * len(n_correct)
+        print(f"a loop of {name}: {loop / 3600:.1f} hours, {loop / seconds:,.0f} times as long")
 
 
 if __name__ == "__main__":

@@ -163,7 +163,39 @@ def decision_tree(problem: Problem, signs: CodingMatrix, seed: int, *, min_sampl
     return tuple(np.column_stack(list(part)).astype(np.float32) for part in margins)
 
 
-LEARNERS: dict[str, SplitLearner] = {"linear_svm": linear_svm, "decision_tree": decision_tree}
+def least_squares(problem: Problem, signs: CodingMatrix, seed: int, *, ridge: float) -> Any:  # noqa: ARG001
+    """Linear least squares with an intercept, all splits at once; nothing about it is random.
+
+    Parameters
+    ----------
+    problem : Problem
+        The samples.
+    signs : array of shape (n_classes, n_splits)
+        The columns to learn.
+    seed : int
+        Taken by every learner of splits.
+    ridge : float
+        The penalty on squared weights, in units of the mean variance of a feature.
+
+    Returns
+    -------
+    ndarrays of shape (n_train, n_splits) and (n_test, n_splits)
+        Margins.
+    """
+    targets = signs[problem.y_train].astype(np.float32)
+    mean, mean_target = problem.X_train.mean(axis=0), targets.mean(axis=0)
+    centred = problem.X_train - mean
+    moments = centred.T @ centred
+    moments[np.diag_indices(len(moments))] += ridge * np.trace(moments) / len(moments)
+    weights = np.linalg.solve(moments, centred.T @ (targets - mean_target))
+    return tuple((X - mean) @ weights + mean_target for X in (problem.X_train, problem.X_test))
+
+
+LEARNERS: dict[str, SplitLearner] = {
+    "linear_svm": linear_svm,
+    "decision_tree": decision_tree,
+    "least_squares": least_squares,
+}
 """Who learns the splits, by name."""
 
 

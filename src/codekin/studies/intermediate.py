@@ -1,0 +1,138 @@
+"""A hundred classes (App. E): searched assignments against random ones, under several class distances."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from codekin.assignments import AssignmentResult, portfolio, steepest_descent
+from codekin.assignments import random as random_assignment
+from codekin.class_distances import (
+    confusion_distances,
+    embedding_distances,
+    learnability_distances,
+    mean_distances,
+    taxonomy_distances,
+)
+from codekin.codebooks import CODEBOOKS
+from codekin.coding import Codebook, FloatArray
+from codekin.datasets import Dataset, load_dataset
+from codekin.decoding import MinimumLossDecoder
+from codekin.distances import ClassDistances
+from codekin.studies.configuration import Study
+from codekin.studies.dichotomies import LEARNERS, Problem, load_problem
+from codekin.studies.runner import Outcome
+from codekin.studies.tasks import Stage, Task
+from codekin.studies.workspace import Workspace
+
+COMPARE = "intermediate.compare"
+POLICIES = ("random", "preserving", "breaking", "portfolio")
+
+METRICS: dict[str, Callable[[Dataset, Problem], ClassDistances]] = {
+    "names": lambda dataset, _: embedding_distances(dataset.extras["glove_100d"]),
+    "taxonomy": lambda dataset, _: taxonomy_distances(dataset.class_tree),
+    "means": lambda _, problem: mean_distances(problem.X_train, problem.y_train),
+    "human": lambda dataset, _: confusion_distances(dataset.extras["human_confusion"]),
+    "learnability": lambda _, problem: learnability_distances(problem.X_train, problem.y_train),
+}
+"""Class distances by name."""
+
+
+def stages(study: Study, data_names: list[str]) -> list[Stage]:
+    """One task per data set and class distance."""
+    return [
+        Stage(
+            "searching and learning",
+            [
+                compare_task(study, data, metric)
+                for data in study.option("data")
+                if data["name"] in data_names
+                for metric in study.option("metrics")
+            ],
+        )
+    ]
+
+
+def compare_task(study: Study, data: Mapping[str, Any], metric: str) -> Task:
+    """Search assignments by one class distance, and learn them all."""
+    if metric not in METRICS:
+        raise ValueError(f"{study.source}: 'metrics' must be among {', '.join(METRICS)}. Got {metric!r} instead.")
+    options = ("seed", "n_assignments", "n_random_scores", "search_seconds")
+    parameters = {
+        "data": data["name"],
+        "learner": dict(data["learner"]),
+        "codebook": dict(study.option("codebook")),
+        "metric": metric,
+        **{name: study.option(name) for name in options},
+    }
+    return Task(COMPARE, parameters, label=f"{data['name']}, {metric}")
+
+
+def run_compare(task: Task, workspace: Workspace) -> Outcome:
+    """Scores and test accuracies of random, preserving and breaking assignments."""
+    given = task.parameters
+    dataset = load_dataset(given["data"], workspace.data_home)
+    problem = load_problem(given["data"], None, given["seed"], workspace.data_home)
+    code = given["codebook"]
+    codebook: Codebook = CODEBOOKS[code["codebook"]](problem.n_classes, **code["options"], rng=code["seed"])
+    distances = METRICS[given["metric"]](dataset, problem)
+    learner = dict(given["learner"])
+    learn = LEARNERS[learner.pop("name")]
+    policies = {}
+    for policy in POLICIES:
+        rows = []
+        for result in _assignments(policy, codebook, distances, given):
+            coding_matrix = codebook.coding_matrix(result.assignment)
+            margins = learn(problem, coding_matrix, given["seed"], **learner)[1]
+            predicted = MinimumLossDecoder(coding_matrix, "hinge").decode(margins)
+            accuracy = 100 * float((predicted == problem.y_test).mean())
+            rows.append({"score": float(result.score), "z": float(result.z), "accuracy": accuracy})
+        policies[policy] = rows
+    scores = random_scores(codebook, distances, given["n_random_scores"], given["seed"])
+    return Outcome(
+        {"min_distance": float(codebook.min_distance), "n_test": len(problem.y_test), "policies": policies},
+        {"random_scores": scores},
+    )
+
+
+FUNCTIONS = {COMPARE: run_compare}
+
+
+def _assignments(
+    policy: str, codebook: Codebook, distances: ClassDistances, given: Mapping[str, Any]
+) -> list[AssignmentResult]:
+    """The assignments of a policy; random ones are the same for all class distances."""
+    seeds = [np.random.default_rng([given["seed"], draw]) for draw in range(given["n_assignments"])]
+    if policy == "random":
+        return [random_assignment(codebook, distances, rng=rng) for rng in seeds]
+    if policy == "portfolio":
+        return [portfolio(codebook, distances, rng=given["seed"], time_limit=given["search_seconds"])]
+    sense: Any = policy
+    return [steepest_descent(codebook, distances, sense=sense, rng=rng, n_restarts=1) for rng in seeds]
+
+
+def random_scores(codebook: Codebook, distances: ClassDistances, n_scores: int, seed: int) -> FloatArray:
+    """The class-codeword scores of random assignments.
+
+    Parameters
+    ----------
+    codebook : Codebook
+        As many codewords as classes.
+    distances : ClassDistances
+        Of the classes.
+    n_scores : int
+        How many.
+    seed : int
+        The source of randomness.
+
+    Returns
+    -------
+    ndarray of shape (n_scores,)
+    """
+    rng = np.random.default_rng([seed, n_scores])
+    a, d = distances.matrix(), codebook.row_distances()
+    a, d = a / np.linalg.norm(a), d / np.linalg.norm(d)
+    orders = (rng.permutation(len(d)) for _ in range(n_scores))
+    return np.array([float(np.linalg.norm(a - d[np.ix_(order, order)])) for order in orders])

@@ -1,0 +1,131 @@
+"""The page about a hundred classes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from codekin.coding import FloatArray
+from codekin.pages import Beside, Block, Cell, Column, Command, Page, Paragraph, Picture, Section, Table
+from codekin.plots import Mean, save_figure
+from codekin.plots.scores import draw_scores
+from codekin.studies.configuration import Study
+from codekin.studies.intermediate import POLICIES, compare_task
+from codekin.studies.workspace import Workspace
+
+METRIC_NAMES = {
+    "names": "vectors of the class names",
+    "taxonomy": "superclasses",
+    "means": "class means",
+    "human": "human confusion",
+    "learnability": "learnability",
+}
+
+
+def intermediate_page(study: Study, workspace: Workspace, missing: list[str]) -> Page:
+    """The page of a study of a hundred classes, of as much of it as is finished.
+
+    Parameters
+    ----------
+    study : Study
+        The study.
+    workspace : Workspace
+        Its results; figures are written beside them.
+    missing : list of str
+        Data sets that are not there.
+
+    Returns
+    -------
+    Page
+    """
+    journal = workspace.journal
+    sections, leads = [], []
+    for data in study.option("data"):
+        tasks = {metric: compare_task(study, data, metric) for metric in study.option("metrics")}
+        found = {
+            metric: journal.result(task)
+            for metric, task in tasks.items()
+            if workspace.is_finished(journal.records.get(task.key))
+        }
+        if not found:
+            continue
+        pictures = []
+        for metric, result in found.items():
+            scores = np.array(workspace.load(tasks[metric], "random_scores"))
+            points = {policy: _points(result, policy) for policy in POLICIES}
+            figure = draw_scores(points, scores, title=f"{data['name']}, {METRIC_NAMES[metric]}")
+            pictures.append(
+                Picture(
+                    save_figure(figure, workspace.folder / "figures" / f"{data['name']}-{metric}")[1],
+                    f"Test accuracy against class-codeword score, {METRIC_NAMES[metric]}.",
+                    f"Class distance: {METRIC_NAMES[metric]}. On top the scores of random assignments, which no "
+                    "sampling would lead out of.",
+                )
+            )
+        blocks: list[Block] = [Beside(pictures[at : at + 2]) for at in range(0, len(pictures), 2)]
+        blocks += [_table(found), Command(f"codekin study run {study.source} --only {data['name']}")]
+        sections.append(Section(str(data["name"]), blocks))
+        by_chance = {metric: _accuracy(one, "random").value for metric, one in found.items()}
+        gains = {metric: _accuracy(one, "preserving").value - by_chance[metric] for metric, one in found.items()}
+        best = max(gains, key=lambda metric: gains[metric])
+        n_better = sum(gain > 0 for gain in gains.values())
+        leads.append(
+            f"On {data['name']}, preserving assignments were on average more accurate than random ones under "
+            f"{n_better} of {len(gains)} class distances, by {gains[best]:+.1f} points under {METRIC_NAMES[best]}."
+        )
+    if missing:
+        names = ", ".join(f"`{name}`" for name in missing)
+        sections.append(Section("What is not here", [Paragraph(f"Skipped, because the data is not there: {names}.")]))
+    return Page(
+        study.title,
+        " ".join(leads) or "Nothing is finished yet.",
+        [Section("What was done", [Paragraph(text) for text in METHOD]), *sections],
+    )
+
+
+METHOD = (
+    "A random codebook of 20 bits, the best of 10,000, was given to a hundred classes by chance, by steepest descent "
+    "on the class-codeword score (preserving) and by steepest ascent (breaking), as in the paper, and by codekin's "
+    "portfolio of searches. The features are those of a pretrained network; the bits are learned by linear least "
+    "squares, and decoded by the hinge loss.",
+    "The paper extracts features by another network, on the official split, and prints no numbers for this experiment: "
+    "what compares is the order of the policies, not the accuracies. Learnability is made for least squares, which "
+    "learns the bits here: that is its home ground.",
+)
+
+
+def _points(result: Mapping[str, Any], policy: str) -> FloatArray:
+    return np.array([[one["score"], one["accuracy"]] for one in result["policies"][policy]])
+
+
+def _accuracy(result: Mapping[str, Any], policy: str) -> Mean:
+    return Mean.of([one["accuracy"] for one in result["policies"][policy]])
+
+
+def _table(found: Mapping[str, Mapping[str, Any]]) -> Table:
+    columns = [Column("class distance"), Column("policy"), Column("score", ".4f"), Column("z", ".1f")]
+    columns += [Column("accuracy, %"), Column("gain, points")]
+    rows: list[list[Cell | str | float | None]] = []
+    for metric, result in found.items():
+        by_chance = _accuracy(result, "random").value
+        for policy in POLICIES:
+            accuracy = _accuracy(result, policy)
+            gain = accuracy.value - by_chance
+            rows.append(
+                [
+                    METRIC_NAMES[metric],
+                    policy,
+                    float(np.mean([one["score"] for one in result["policies"][policy]])),
+                    float(np.mean([one["z"] for one in result["policies"][policy]])),
+                    Cell(str(accuracy), accuracy.value),
+                    None if policy == "random" else Cell(f"{gain:+.1f}".replace("-", "−"), gain, is_strong=gain > 0),
+                ]
+            )
+    return Table(
+        columns,
+        rows,
+        caption="Means over the assignments of a policy; behind ± the standard error. z: standard deviations below "
+        "the mean score of random assignments, exact.",
+    )
