@@ -1,9 +1,11 @@
 """What rescoring the best classes is worth: accuracy, bytes and microseconds, with and without, one code and two.
 
-    python benchmarks/reranking.py [--data-home FOLDER] [--sets ...] [--widths 2 5] [--seeds 1] [--precision int8]
+    python benchmarks/reranking.py [--data-home FOLDER] [--sets ...] [--widths 2 5] [--members 1 2] [--seeds 1]
+    python benchmarks/reranking.py --widths 10 20 --members 1 --prune 0.001 --assignment preserving --learner softmax
 
 Trellises in learnability order, learned as the estimator does by default, each of them bare, with class means and with
-learned class vectors behind it, once alone and once as two codes whose losses are added. Bytes are those of the model
+learned class vectors behind it, once alone and once as two codes whose losses are added. The second line is about wide
+ones without most of their weights. Bytes are those of the model
 folder without the labels' names, microseconds are processor time from features to class on one thread, in one batch.
 With ``--journal FILE`` every fit is noted in that file as it ends, and fits that it has are not made again.
 
@@ -49,16 +51,10 @@ class Journal:
                 file.write(json.dumps([fit, measured]) + "\n")
 
 
-def measured(data, width, n_members, rerank, precision, seed):
+def measured(data, width, rerank, n_members, options, seed):
     """One fit: its accuracy in percent, size, time of a prediction and of training."""
     classifier = TrellisClassifier(
-        width,
-        taxonomy=data.class_tree,
-        assignment="learnability",
-        rerank=rerank,
-        n_members=n_members,
-        precision=precision,
-        random_state=seed,
+        width, taxonomy=data.class_tree, rerank=rerank, n_members=n_members, random_state=seed, **options
     )
     begin = time.perf_counter()
     classifier.fit(data.X, data.y, validation=(data.validation.X, data.validation.y))
@@ -131,6 +127,9 @@ def parsed():
     parser.add_argument("--members", nargs="+", type=int, default=[1, 2])
     parser.add_argument("--seeds", type=int, default=1, help="how many")
     parser.add_argument("--precision", choices=["float32", "float16", "int8"], default="int8")
+    parser.add_argument("--prune", type=float, help="the validation accuracy that dropped weights may cost")
+    parser.add_argument("--assignment", default="learnability")
+    parser.add_argument("--learner", default="auto")
     parser.add_argument("--journal", type=Path, help="where to note every fit, and to look for those made before")
     return parser.parse_args()
 
@@ -138,7 +137,8 @@ def parsed():
 def main():
     arguments = parsed()
     journal = Journal(arguments.journal)
-    print(f"{arguments.seeds} seeds; weights in {arguments.precision}")
+    options = {name: getattr(arguments, name) for name in ("assignment", "learner", "precision", "prune")}
+    print(f"{arguments.seeds} seeds;", ", ".join(f"{name}: {value}" for name, value in options.items()))
     print(as_line(["data", "width", "codes", "re-rank", "accuracy", "MB", "us", "train s", "best of", "certified"]))
     print("|---" + "|---:" * 9 + "|")
     outcomes = []
@@ -154,9 +154,9 @@ def main():
                 for rerank in RERANKS:
                     rows = []
                     for seed in range(arguments.seeds):
-                        fit = (name, width, n_members, rerank, arguments.precision, seed)
+                        fit = (name, width, n_members, rerank, *options.values(), seed)
                         if fit not in journal.found:
-                            journal.add(fit, measured(data, width, n_members, rerank, arguments.precision, seed))
+                            journal.add(fit, measured(data, width, rerank, n_members, options, seed))
                             print(*fit, journal.found[fit], file=sys.stderr, flush=True)
                         rows.append(journal.found[fit])
                     line, results[n_members, rerank] = table_row(name, width, n_members, rerank, rows)

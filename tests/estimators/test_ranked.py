@@ -94,6 +94,14 @@ def test_the_same_seed_gives_the_same_model(topics):
     np.testing.assert_array_equal(first.decision_function(topics.test.X), second.decision_function(topics.test.X))
 
 
+def test_the_first_code_is_the_one_that_would_be_learned_alone(topics):
+    held_out = topics.test.X[:200], topics.test.y[:200]
+    alone = TrellisClassifier(random_state=0).fit(topics.X, topics.y, validation=held_out)
+    ranked = TrellisClassifier(rerank="learned", n_members=2, random_state=0)
+    ranked.fit(topics.X, topics.y, validation=held_out)
+    np.testing.assert_array_equal(ranked.model_.members[0].margins(topics.test.X), alone.bit_margins(topics.test.X))
+
+
 def test_members_have_different_orders_of_the_same_tree(topics):
     classifier = TrellisClassifier(taxonomy=topics.class_tree, n_members=3, random_state=0).fit(topics.X, topics.y)
     orders = [member.assignment.codeword_of_class for member in classifier.model_.members]

@@ -93,7 +93,8 @@ def fit_ranked(
     temperature : Temperature
         Of the probabilities before the re-ranking, with measures if there are validation samples.
     """
-    seed = int(rng.integers(2**63))
+    # Not from the generator itself: the codes are to be those that would be learned without a re-ranking.
+    seed = int(rng.spawn(1)[0].integers(2**63))
     if held_out is not None:
         members = tuple(fit_member(r, samples, held_out) for r in range(n_members))
         reranking, _ = _chosen(members, method, samples, held_out, seed)
