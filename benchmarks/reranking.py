@@ -10,7 +10,7 @@ folder without the labels' names, microseconds are processor time from features 
 With ``--journal FILE`` every fit is noted in that file as it ends, and fits that it has are not made again.
 
 Claims: learned vectors are worth at least 3 points at width 2 on icd10cm_category and 12 on wordnet_hypernym, class
-means at least half of that; a prediction takes at most 10 and 40 microseconds.
+means at least half of that; at width 10 a prediction takes at most 10 and 40 microseconds.
 """
 
 import argparse
@@ -114,7 +114,7 @@ def claims(name, width, results):
     if width == 2 and name in CLAIMED_GAINS:
         yield learned - bare >= CLAIMED_GAINS[name], f"{name}: learned vectors gain {learned - bare:.2f}"
         yield means - bare >= CLAIMED_GAINS[name] / 2, f"{name}: class means gain {means - bare:.2f}"
-    if name in CLAIMED_MICROSECONDS:
+    if width >= 10 and name in CLAIMED_MICROSECONDS:
         slowest = results[1, "learned"]["microseconds"]
         yield slowest <= CLAIMED_MICROSECONDS[name], f"{name}, width {width}: {slowest:.1f} microseconds"
 
