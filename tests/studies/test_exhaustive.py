@@ -10,7 +10,15 @@ from codekin.coding import Assignment
 from codekin.decoding import MinimumLossDecoder
 from codekin.studies import load_study, paper_studies, run_study, study_status, write_report
 from codekin.studies.dichotomies import load_problem, n_splits, one_vs_rest_confusion, split_signs, train_splits
-from codekin.studies.exhaustive import PREDICTORS, finished_sweeps, load_splits, load_sweep, sweep_task
+from codekin.studies.exhaustive import (
+    CANDIDATES,
+    PREDICTORS,
+    choose_task,
+    finished_sweeps,
+    load_splits,
+    load_sweep,
+    sweep_task,
+)
 from codekin.studies.workspace import Workspace
 
 TREE = {"name": "decision_tree", "min_samples_split": 3}
@@ -153,3 +161,14 @@ def test_a_study_that_cannot_be_understood_is_one_sentence(tmp_path, text, messa
 def test_a_study_that_is_not_there_names_those_that_are():
     with pytest.raises(FileNotFoundError, match="There is no study 'nothing'. The paper's are .*exhaustive"):
         load_study("nothing")
+
+
+def test_a_penalty_can_be_chosen_by_cross_validation(study_file, tmp_path):
+    study_file.write_text(study_file.read_text().replace("C = 1.0", 'C = "cross-validated"'))
+    study = load_study(str(study_file))
+    status = run_study(study, tmp_path / "out", only=["tiny"], n_jobs=1)
+    assert status.stages[0] == ("choosing C", 1, 1)
+    workspace = Workspace(tmp_path / "out" / study.name)
+    found = workspace.journal.result(choose_task(study, study.option("data")[0]))
+    assert found["C"] == CANDIDATES[int(np.argmax(found["accuracies"]))]
+    assert "by 3-fold cross-validation" in write_report(study, tmp_path / "out").read_text(encoding="utf-8")

@@ -244,11 +244,34 @@ def one_vs_rest_confusion(problem: Problem, learner: Mapping[str, Any], seed: in
     ndarray of shape (n_classes, n_classes)
         Rows are true classes.
     """
+    margins = one_vs_rest_margins(problem, learner, seed)[0]
+    counts = np.zeros((problem.n_classes, problem.n_classes))
+    np.add.at(counts, (problem.y_train, margins.argmax(axis=1)), 1)
+    return counts
+
+
+def one_vs_rest_margins(
+    problem: Problem, learner: Mapping[str, Any], seed: int
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """How strongly each class is favoured by a predictor of it against the rest.
+
+    Parameters
+    ----------
+    problem : Problem
+        The samples.
+    learner : mapping
+        As for :func:`train_splits`.
+    seed : int
+        As for :func:`train_splits`.
+
+    Returns
+    -------
+    train, test : ndarrays of shape (n_samples, n_classes)
+    """
     n = problem.n_classes
     # The last class is never on the positive side of a split: it is the negative side of all others together.
     splits = np.append(1 << np.arange(n - 1), n_splits(n))
-    margins = train_splits(problem, splits, learner, seed)[0]
-    margins[:, -1] *= -1
-    counts = np.zeros((n, n))
-    np.add.at(counts, (problem.y_train, margins.argmax(axis=1)), 1)
-    return counts
+    train, test = train_splits(problem, splits, learner, seed)
+    for margins in (train, test):
+        margins[:, -1] *= -1
+    return train, test

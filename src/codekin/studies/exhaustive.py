@@ -35,6 +35,7 @@ from codekin.studies.dichotomies import (
     load_problem,
     n_splits,
     one_vs_rest_confusion,
+    one_vs_rest_margins,
     split_signs,
     train_splits,
 )
@@ -49,10 +50,16 @@ from codekin.studies.sweeps import (
 from codekin.studies.tasks import Stage, Task
 from codekin.studies.workspace import Workspace
 
-TRAIN, DISTANCES, SWEEP = "exhaustive.train", "exhaustive.distances", "exhaustive.sweep"
+CHOOSE, TRAIN, DISTANCES, SWEEP = "exhaustive.choose", "exhaustive.train", "exhaustive.distances", "exhaustive.sweep"
 METRICS = ("confusion", "means")
 PREDICTORS = ("loss", *METRICS, "learnability")
 """What may foresee accuracy, in the order of tables and figures."""
+
+BY_VALIDATION = "cross-validated"
+"""What a configuration says instead of a C, to have it chosen as the paper did."""
+
+CANDIDATES = (1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0, 1000.0)
+N_FOLDS = 3
 
 MAX_BITS = 15
 """Margins are rounded so that codebooks of up to this many bits are exact."""
@@ -74,11 +81,18 @@ def stages(study: Study, data_names: list[str]) -> list[Stage]:
     """
     chosen = [data for data in study.option("data") if data["name"] in data_names]
     codebooks = study.option("codebooks")
+    to_choose = [data for data in chosen if data["learner"].get("C") == BY_VALIDATION]
     return [
+        Stage("choosing C", [choose_task(study, data) for data in to_choose]),
         Stage("training all splits", [task for data in chosen for task in train_tasks(study, data)]),
         Stage("measuring class distances", [distances_task(study, data) for data in chosen]),
         Stage("sweeping all assignments", [sweep_task(study, data, code) for data in chosen for code in codebooks]),
     ]
+
+
+def choose_task(study: Study, data: Mapping[str, Any]) -> Task:
+    """The task that chooses C for a data set."""
+    return Task(CHOOSE, _samples(study, data), label=f"{data['name']}, C")
 
 
 def train_tasks(study: Study, data: Mapping[str, Any]) -> list[Task]:
@@ -128,12 +142,39 @@ def _problem(task: Task, workspace: Workspace) -> Problem:
     return load_problem(given["data"], given["n_test"], given["seed"], workspace.data_home)
 
 
+def _learner(task: Task, workspace: Workspace) -> dict[str, Any]:
+    """The learner of a task, with the C that was chosen for it."""
+    learner = dict(task.parameters["learner"])
+    if learner.get("C") == BY_VALIDATION:
+        names = ("data", "n_test", "learner", "seed")
+        chosen = Task(CHOOSE, {name: task.parameters[name] for name in names}, label=f"{task.parameters['data']}, C")
+        learner["C"] = workspace.journal.result(chosen)["C"]
+    return learner
+
+
+def run_choose(task: Task, workspace: Workspace) -> Outcome:
+    """Choose C by cross-validated accuracy of one-vs-rest on the training samples; the smallest of equals."""
+    from sklearn.model_selection import StratifiedKFold
+
+    problem, seed = _problem(task, workspace), task.parameters["seed"]
+    folds = StratifiedKFold(N_FOLDS, shuffle=True, random_state=seed).split(problem.X_train, problem.y_train)
+    n_correct = np.zeros(len(CANDIDATES), dtype=np.intp)
+    for learned, judged in folds:
+        X, y = problem.X_train, problem.y_train
+        fold = Problem(X[learned], y[learned], X[judged], y[judged], problem.class_names)
+        for place, C in enumerate(CANDIDATES):
+            learner = {**task.parameters["learner"], "C": C}
+            n_correct[place] += (one_vs_rest_margins(fold, learner, seed)[1].argmax(axis=1) == fold.y_test).sum()
+    accuracies = 100 * n_correct / len(problem.y_train)
+    return Outcome({"C": CANDIDATES[int(accuracies.argmax())], "accuracies": accuracies.tolist()})
+
+
 def run_train(task: Task, workspace: Workspace) -> Outcome:
     """Train some splits; keep their margins on the test samples and their mean losses on the training samples."""
     given = task.parameters
     problem = _problem(task, workspace)
     splits = np.arange(given["first_split"], given["last_split"] + 1)
-    train, test = train_splits(problem, splits, given["learner"], given["seed"])
+    train, test = train_splits(problem, splits, _learner(task, workspace), given["seed"])
     signs = split_signs(splits, problem.n_classes)[problem.y_train]
     z = np.asarray(signs * train.astype(np.float64), dtype=np.float64)
     hinge = get_loss("hinge")(z).mean(axis=0)
@@ -150,7 +191,7 @@ def run_distances(task: Task, workspace: Workspace) -> Outcome:
     problem = _problem(task, workspace)
     X, y = problem.X_train, problem.y_train
     if given["confusion"] == "train":
-        confusion: Any = confusion_distances(one_vs_rest_confusion(problem, given["learner"], given["seed"]))
+        confusion: Any = confusion_distances(one_vs_rest_confusion(problem, _learner(task, workspace), given["seed"]))
     else:
         from sklearn.multiclass import OneVsRestClassifier
         from sklearn.tree import DecisionTreeClassifier
@@ -182,7 +223,7 @@ def run_sweep(task: Task, workspace: Workspace) -> Outcome:
     return Outcome(result, {"n_correct": n_correct.astype(np.uint16 if len(problem.y_test) < 2**16 else np.int32)})
 
 
-FUNCTIONS = {TRAIN: run_train, DISTANCES: run_distances, SWEEP: run_sweep}
+FUNCTIONS = {CHOOSE: run_choose, TRAIN: run_train, DISTANCES: run_distances, SWEEP: run_sweep}
 
 
 def make_codebook(code: Mapping[str, Any], n_classes: int, distances: Mapping[str, FloatArray]) -> Codebook:

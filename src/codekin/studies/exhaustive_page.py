@@ -17,7 +17,15 @@ from codekin.plots.distributions import (
     variation,
 )
 from codekin.studies.configuration import Study
-from codekin.studies.exhaustive import PREDICTORS, Sweep, finished_sweeps, load_sweep, sweep_task
+from codekin.studies.exhaustive import (
+    BY_VALIDATION,
+    PREDICTORS,
+    Sweep,
+    choose_task,
+    finished_sweeps,
+    load_sweep,
+    sweep_task,
+)
 from codekin.studies.paper_numbers import paper_number
 from codekin.studies.workspace import Workspace
 
@@ -102,8 +110,10 @@ def _data_section(
     learner = LEARNER_NAMES[data["learner"]["name"]]
     picture = _saved(draw_variations(violins, title=f"{name}, {learner}"), figures / f"{name}-variation")
     first = next(iter(sweeps.values()))
+    is_chosen = data["learner"].get("C") == BY_VALIDATION
+    chosen = workspace.journal.result(choose_task(study, data))["C"] if is_chosen else None
     blocks: list[Block] = [
-        Paragraph(f"{_learner_sentence(data)} {first.n_test:,} test samples."),
+        Paragraph(f"{_learner_sentence(data, chosen)} {first.n_test:,} test samples."),
         Beside(
             [
                 Picture(
@@ -246,8 +256,11 @@ def _code_title(code: str, codebook: Codebook) -> str:
     return f"{code}\nρ = {codebook.min_distance:g}"
 
 
-def _learner_sentence(data: Mapping[str, Any]) -> str:
+def _learner_sentence(data: Mapping[str, Any], chosen_C: float | None) -> str:
     learner = dict(data["learner"])
     name = LEARNER_NAMES[learner.pop("name")]
+    if chosen_C is not None:
+        learner["C"] = chosen_C
     options = ", ".join(f"{key} = {value:g}" for key, value in learner.items())
+    options += "" if chosen_C is None else " by 3-fold cross-validation over 0.001 ... 1000"
     return f"{name[0].upper()}{name[1:]}, {options}."
