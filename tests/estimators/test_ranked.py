@@ -125,6 +125,11 @@ def test_one_order_for_all_members_is_refused(digits):
         TrellisClassifier(n_members=2, assignment=order).fit(*digits)
 
 
+def test_a_search_that_always_ends_the_same_is_refused(topics):
+    with pytest.raises(ValueError, match="'spectral' finds the same order every time"):
+        TrellisClassifier(n_members=2, assignment="spectral").fit(topics.X, topics.y)
+
+
 def test_only_a_single_code_without_reranking_learns_in_batches():
     assert hasattr(TrellisClassifier(), "partial_fit")
     assert not hasattr(TrellisClassifier(rerank="centroid"), "partial_fit")

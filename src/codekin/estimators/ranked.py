@@ -136,13 +136,16 @@ def holdout(class_index: IntArray, rng: np.random.Generator) -> tuple[IntArray, 
     return np.flatnonzero(~is_held), np.flatnonzero(is_held)
 
 
-def other_assignment(policy: Any, codebook: Codebook, classes: Classes, rng: np.random.Generator) -> Assignment:
+def other_assignment(
+    first: Assignment, policy: Any, codebook: Codebook, classes: Classes, *, rng: np.random.Generator
+) -> Assignment:
     """An assignment for a further member of an ensemble: found like the first one, and different from it.
 
     The depth-first order is that of the same class tree with the children of every node shuffled.
 
     Parameters
     ----------
+    first : Assignment
     policy : str or callable
         As for :func:`choose_assignment`.
     codebook : Codebook
@@ -162,7 +165,14 @@ def other_assignment(policy: Any, codebook: Codebook, classes: Classes, rng: np.
         codeword_of_class = np.empty(classes.n_classes, dtype=np.intp)
         codeword_of_class[classes.tree.class_order(rng)] = np.arange(classes.n_classes)
         return Assignment(codeword_of_class, method="ordered")
-    return choose_assignment(policy, codebook, classes, rng)[0]
+    other, _ = choose_assignment(policy, codebook, classes, rng)
+    # Of a few classes there are few orders, which chance may find twice.
+    if classes.n_classes >= 8 and np.array_equal(other.codeword_of_class, first.codeword_of_class):
+        raise ValueError(
+            f"assignment={policy!r} finds the same order every time: further members would only repeat the first. "
+            "Use 'learnability', 'preserving' or 'random' with n_members greater than 1."
+        )
+    return other
 
 
 def _chosen(

@@ -397,8 +397,9 @@ class TrellisClassifier(CodedClassifier):
         self.assignment_, self.assignment_result_ = choose_assignment(policy, self.codebook_, classes, rng_assignment)
         # A tree that no choice needed is not learned only to be measured against.
         self.class_distances_ = classes.distances if tree is not None or "distances" in classes.__dict__ else None
-        others = [other_assignment(policy, self.codebook_, classes, rng) for rng in rng_assignment.spawn(n_members - 1)]
-        return [self.assignment_, *others]
+        first = self.assignment_
+        generators = rng_assignment.spawn(n_members - 1)
+        return [first, *(other_assignment(first, policy, self.codebook_, classes, rng=rng) for rng in generators)]
 
     def _set_learner_by_width(self) -> None:
         width = cast("Any", self.codebook_.trellis).width
