@@ -66,7 +66,9 @@ def results(data, width, seeds):
     """For each form the mean over the seeds of what was measured."""
     rows = {}
     for seed in range(seeds):
-        classifier = TrellisClassifier(width, taxonomy=data.class_tree, random_state=seed)
+        classifier = TrellisClassifier(
+            width, taxonomy=data.class_tree, assignment="preserving", rerank=None, random_state=seed
+        )
         classifier.fit(data.X, data.y, validation=(data.validation.X, data.validation.y))
         with tempfile.TemporaryDirectory() as home:
             for pruning, precision, bits in forms(classifier, data):

@@ -355,7 +355,7 @@ class Pecos(Contender):
 
 def paper(width):
     """The paper's recipe: AROW, exponential decoding, paths in the depth-first order of the given taxonomy."""
-    return partial(Trellis, width=width, learner="arow", assignment="ordered", loss="exponential")
+    return partial(Trellis, width=width, learner="arow", assignment="preserving", rerank=None)
 
 
 PAPER = {f"paper, width {width}": paper(width) for width in (2, 5, 10)}
@@ -363,12 +363,13 @@ RECIPE = {"assignment": "learnability", "rerank": "learned", "precision": "int8"
 """What codekin does beyond the paper; who learns is left to it."""
 OURS = {
     "ours, width 2": partial(Trellis, width=2, **RECIPE),
-    "ours, width 2, pruned": partial(Trellis, width=2, prune=0.005, **RECIPE),
-    "ours, width 2, no taxonomy": partial(Trellis, width=2, has_tree=False, **RECIPE),
     "ours, width 2, not re-ranked": partial(Trellis, width=2, **RECIPE | {"rerank": None}),
+    "ours, width 2, no taxonomy": partial(Trellis, width=2, has_tree=False, **RECIPE),
     "ours, width 5": partial(Trellis, width=5, **RECIPE),
+    "ours, width 5, pruned": partial(Trellis, width=5, prune=0.001, **RECIPE),
     "ours, width 10": partial(Trellis, width=10, **RECIPE),
-    "ours, 2 x width 2": partial(Trellis, width=2, n_members=2, **RECIPE),
+    "ours, width 10, pruned": partial(Trellis, width=10, prune=0.001, **RECIPE),
+    "ours, width 10, pruned, not re-ranked": partial(Trellis, width=10, prune=0.001, **RECIPE | {"rerank": None}),
     "ours, 2 x width 5": partial(Trellis, width=5, n_members=2, **RECIPE),
 }
 PEERS = {

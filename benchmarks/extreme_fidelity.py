@@ -77,6 +77,7 @@ def accuracy(data, width, assignment, *, is_learned, seed):
         assignment=assignment,
         learner=AROW(n_epochs=N_EPOCHS),
         loss="exponential",
+        rerank=None,
         random_state=seed,
     )
     classifier.fit(data.X, data.y, validation=(data.validation.X, data.validation.y))

@@ -73,6 +73,7 @@ def fitted(data, width, order, seed):
         assignment="preserving" if order == "depth-first" else "learnability",
         learner=AROW(n_epochs=N_EPOCHS),
         loss="exponential",
+        rerank=None,
         random_state=seed,
     )
     trellis_module.choose_assignment = timed

@@ -63,14 +63,24 @@ def test_the_learner_is_chosen_by_width_by_name_or_by_validation(topics, succeed
     assert summary["learner"] == load_model(tmp_path / "model").report().learner
 
 
-@pytest.mark.parametrize(
-    ("budget", "most"),
-    [(("--n-bits", 60), 60), (("--max-model-bytes", "80kB"), 50), (("--width", "auto", "--n-bits", 30), 30)],
-)
-def test_a_budget_chooses_the_width(budget, most, topics, succeed, tmp_path):
+@pytest.mark.parametrize(("budget", "most"), [(("--n-bits", 60), 60), (("--width", "auto", "--n-bits", 30), 30)])
+def test_a_number_of_bits_chooses_the_width(budget, most, topics, succeed, tmp_path):
     summary = json.loads(succeed("train", topics / "train.svm", tmp_path / "model", "--json", *budget))
     assert summary["n_bits"] <= most
     assert summary["width"] > 2 or most == 30
+
+
+@pytest.mark.parametrize("option", ["--budget", "--max-model-bytes"])
+def test_a_budget_chooses_the_recipe_and_inspect_shows_what_was_tried(option, topics, succeed, tmp_path):
+    model = tmp_path / "model"
+    held_out = ("--validation", topics / "test.svm", "--time-limit", 0.01)
+    shown = succeed("train", topics / "train.svm", model, option, "40kB", "--max-microseconds", 1e6, *held_out)
+    assert sum(path.stat().st_size for path in model.iterdir()) <= 40_000
+    for text in (shown, succeed("inspect", model)):
+        assert "chosen within 39.1 KiB and 1e+06 microseconds" in text
+    trials = json.loads(succeed("inspect", model, "--json"))["trials"]
+    assert trials[-1]["fits"]
+    assert trials[-1]["recipe"]["precision"] == "int8"
 
 
 def test_the_number_of_threads_and_the_memory_change_nothing(topics, topics_model, succeed, tmp_path):
@@ -119,16 +129,18 @@ def test_data_come_from_a_pipe_too(topics, topics_model, succeed, tmp_path):
     [
         (("--width", 1), "'--width': must be 'auto' or a whole number of at least 2. Got '1' instead"),
         (("--loss", "hinges"), "'--loss': must be one of auto, hinge, squared_hinge"),
-        (("--max-model-bytes", "5XB"), "'--max-model-bytes'"),
-        (("--max-model-bytes", "1"), "but the budget is 0"),
+        (("--budget", "5XB"), "'--budget'"),
+        (("--budget", "1"), "There is no model within 1 B: the smallest model that was tried takes"),
+        (("--max-microseconds", "-1"), "max_microseconds"),
+        (("--members", "0"), "'--members': must be 'auto' or a whole number of at least 1. Got '0' instead"),
+        (("--prune", "2"), "'--prune': must be 'auto', 'none' or a number from 0 to 1. Got '2' instead"),
         (("--r", "-1"), "The 'r' parameter of AROW must be greater than 0. Got -1.0 instead"),
         (("--learner", "softmax", "--r", "2"), "--r is an option of --learner arow. Got --learner softmax."),
-        (("--assignment", "best"), "--assignment must be one of preserving, breaking, random"),
+        (("--assignment", "best"), "--assignment must be one of auto, preserving, breaking, random"),
         (("--assignment", "none.json"), "none.json: there is no such file"),
         (("--taxonomy", "none.txt"), "none.txt: there is no such file"),
         (("--validation", "none.svm"), "none.svm: there is no such file"),
         (("--prune", "0.1"), "--prune 0.1 needs --validation FILE"),
-        (("--width", "auto"), "width='auto' needs a budget"),
         (("--ngram-range", "2-1"), "ngram_range"),
         (("--n-epochs", "0"), "--n-epochs"),
         (("--format", "csv"), "'--format': must be one of auto, svmlight"),

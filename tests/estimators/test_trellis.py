@@ -162,16 +162,17 @@ def topics():
 def test_preserving_beats_random_where_similar_classes_share_words(topics, is_given):
     scores = {}
     for assignment in ("random", "preserving"):
-        classifier = TrellisClassifier(assignment=assignment, taxonomy=topics.class_tree if is_given else None)
+        tree = topics.class_tree if is_given else None
+        classifier = TrellisClassifier(assignment=assignment, rerank=None, taxonomy=tree)
         models = [clone(classifier).set_params(random_state=seed).fit(topics.X, topics.y) for seed in range(4)]
         scores[assignment] = np.mean([model.score(topics.test.X, topics.test.y) for model in models])
     assert scores["preserving"] > scores["random"] + 0.02
 
 
-def test_a_budget_chooses_the_width(topics):
-    narrow = TrellisClassifier("auto", n_bits=40, random_state=0).fit(topics.X, topics.y)
-    wide = TrellisClassifier("auto", max_model_bytes=5000 * 4 * 100, random_state=0).fit(topics.X, topics.y)
-    assert narrow.codebook_.n_bits <= 40 < wide.codebook_.n_bits <= 100
+def test_the_automatic_width_is_two_or_the_widest_within_the_bits(topics):
+    narrow, wide = (TrellisClassifier(n_bits=n_bits, random_state=0).fit(topics.X, topics.y) for n_bits in (None, 100))
+    assert narrow.codebook_.trellis.width == 2
+    assert narrow.codebook_.n_bits < 60 < wide.codebook_.n_bits <= 100
 
 
 def test_validation_stops_early_and_epochs_are_reported(digits):
@@ -242,7 +243,7 @@ def many_topics():
 def test_learnability_finds_paths_whose_bits_are_learned_better(many_topics, has_taxonomy):
     options = {"taxonomy": many_topics.class_tree if has_taxonomy else None, "random_state": 0}
     found = TrellisClassifier(assignment="learnability", **options).fit(many_topics.X, many_topics.y)
-    ordered = TrellisClassifier(**options).fit(many_topics.X, many_topics.y)
+    ordered = TrellisClassifier(assignment="preserving", **options).fit(many_topics.X, many_topics.y)
     assert found.assignment_result_.method == "vector_swaps"
     assert np.mean(found.report().bit_losses) < np.mean(ordered.report().bit_losses)
     again = TrellisClassifier(assignment="learnability", **options).fit(many_topics.X, many_topics.y)

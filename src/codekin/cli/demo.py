@@ -57,6 +57,10 @@ def demo(
         for dataset in result.comparisons:
             console.print(_table(result, dataset))
         console.print(_trellis_table(diagnoses))
+        beyond = (
+            f"width 2, learnability order, re-ranked: {diagnoses.default_accuracy:.1f}. What it makes of typed texts:"
+        )
+        console.print(beyond, highlight=False)
         for text, candidates in diagnoses.answers.items():
             console.print(f"[bold]{text}[/bold]", highlight=False)
             for candidate in candidates:

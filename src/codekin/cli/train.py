@@ -33,7 +33,7 @@ from codekin.cli.options import (
     Taxonomy,
     TaxonomyLayout,
 )
-from codekin.cli.values import one_of, size, trellis_width, two_numbers
+from codekin.cli.values import count_or_auto, one_of, share_or_none, size, trellis_width, two_numbers
 from codekin.datasets import (
     Data,
     ReadOptions,
@@ -63,7 +63,7 @@ from codekin.threads import limited_threads
 
 app = typer.Typer()
 
-ASSIGNMENT_NAMES = tuple(dict.fromkeys([*ASSIGNMENT_POLICIES, *ASSIGNMENTS]))
+ASSIGNMENT_NAMES = tuple(dict.fromkeys(["auto", *ASSIGNMENT_POLICIES, *ASSIGNMENTS]))
 
 CODE, LEARNING, TEXT = "The code", "Learning", "Texts"
 
@@ -71,14 +71,28 @@ Width = Annotated[
     Any,
     typer.Option(
         parser=trellis_width,
-        show_default="2, or auto with a budget",
         rich_help_panel=CODE,
-        help="The width of the trellis; auto is the widest one within --n-bits or --max-model-bytes.",
+        help="The width of the trellis; auto is the widest within --n-bits, the best within a budget, and otherwise 2.",
     ),
 ]
 NBits = Annotated[int | None, typer.Option(min=1, rich_help_panel=CODE, help="The most bits to use.")]
 MaxModelBytes = Annotated[
-    int | None, typer.Option(parser=size, rich_help_panel=CODE, help="The most bytes of weights, like 5MB or 1GiB.")
+    int | None,
+    typer.Option(
+        "--budget",
+        "--max-model-bytes",
+        parser=size,
+        rich_help_panel=CODE,
+        help="The most bytes of the model, like 5MB. Whatever is auto is then chosen by the validation samples.",
+    ),
+]
+MaxMicroseconds = Annotated[
+    float | None,
+    typer.Option(rich_help_panel=CODE, help="The longest that a prediction may take, on one thread: also a budget."),
+]
+TimeLimit = Annotated[
+    float | None,
+    typer.Option(rich_help_panel=CODE, help="Seconds after which no further recipe is tried within a budget."),
 ]
 AssignmentChoice = Annotated[
     str,
@@ -146,8 +160,9 @@ Patience = Annotated[
     int, typer.Option(min=1, rich_help_panel=LEARNING, help="Stop after so many epochs in a row below the best.")
 ]
 Prune = Annotated[
-    float | None,
+    Any,
     typer.Option(
+        parser=share_or_none,
         metavar="MAX_LOSS",
         rich_help_panel=LEARNING,
         help="Drop as many small weights as cost at most this much validation accuracy; 0.001 is a tenth of a point.",
@@ -156,24 +171,26 @@ Prune = Annotated[
 PrecisionName = Annotated[
     str,
     typer.Option(
-        parser=one_of(PRECISIONS),
+        parser=one_of(("auto", *PRECISIONS)),
         metavar="NAME",
         rich_help_panel=LEARNING,
-        help="How weights are kept: float32, float16 (half the bytes) or int8 (a quarter, with a scale per feature).",
+        help="How weights are kept: float32, float16 (half the bytes), int8 (a quarter); auto is int8 within a budget.",
     ),
 ]
 Rerank = Annotated[
     str,
     typer.Option(
-        parser=one_of(("none", *RERANK)),
+        parser=one_of(("auto", "none", *RERANK)),
         metavar="NAME",
         rich_help_panel=CODE,
-        help=f"Rescore the code's best classes with class vectors: none, {', '.join(RERANK)}.",
+        help=f"Rescore the best classes with class vectors: none, {', '.join(RERANK)}; auto is learned from 100 on.",
     ),
 ]
 Members = Annotated[
-    int,
-    typer.Option("--members", min=1, rich_help_panel=CODE, help="How many codes to train, whose losses are added."),
+    Any,
+    typer.Option(
+        "--members", parser=count_or_auto, rich_help_panel=CODE, help="How many codes to train, whose losses are added."
+    ),
 ]
 MaxMemory = Annotated[
     int | None,
@@ -238,10 +255,12 @@ def train(
     model: Annotated[Path, typer.Argument(help="The folder to save the model in.")],
     taxonomy: Taxonomy = None,
     taxonomy_layout: TaxonomyLayout = "edges",
-    width: Width = None,
+    width: Width = "auto",
     n_bits: NBits = None,
     max_model_bytes: MaxModelBytes = None,
-    assignment: AssignmentChoice = "preserving",
+    max_microseconds: MaxMicroseconds = None,
+    time_limit: TimeLimit = None,
+    assignment: AssignmentChoice = "auto",
     loss: LossName = "auto",
     learner: LearnerName = "auto",
     n_epochs: NEpochs = 5,
@@ -251,10 +270,10 @@ def train(
     class_weight: ClassWeight = None,
     validation: ValidationFile = None,
     patience: Patience = 2,
-    prune: Prune = None,
-    precision: PrecisionName = "float32",
-    rerank: Rerank = "none",
-    n_members: Members = 1,
+    prune: Prune = "auto",
+    precision: PrecisionName = "auto",
+    rerank: Rerank = "auto",
+    n_members: Members = "auto",
     max_memory: MaxMemory = None,
     text: TextMethod = "tfidf",
     analyzer: Analyzer = "word",
@@ -279,14 +298,15 @@ def train(
     """
     started, display = time.perf_counter(), Display(quiet)
     check_target(model)
-    if prune is not None and validation is None:
+    if prune not in (None, "auto") and validation is None:
         raise ValueError(f"--prune {prune:g} needs --validation FILE: samples that say what a weight is worth.")
     chosen = _chosen_assignment(assignment)
-    has_budget = n_bits is not None or max_model_bytes is not None
     classifier = TrellisClassifier(
-        width or ("auto" if has_budget else 2),
+        width,
         n_bits=n_bits,
         max_model_bytes=max_model_bytes,
+        max_microseconds=max_microseconds,
+        time_limit=time_limit,
         learner=_learner(
             learner,
             {"r": r, "average": average or None},
@@ -324,7 +344,12 @@ def train(
             classifier.assignment = chosen.for_labels(samples.classes)
         else:
             classifier.assignment = chosen
-        watcher = _fitted(display, classifier, samples, held_out, checkpoints)
+        try:
+            watcher = _fitted(display, classifier, samples, held_out, checkpoints)
+        except ValueError:
+            if checkpoints is not None and not resume:
+                checkpoints.clear()  # there is nothing to go on with
+            raise
         display.note(f"saving {model}")
         save_model(classifier, model, model_input=samples.model_input)
         if checkpoints is not None:
@@ -419,7 +444,7 @@ def _width_of(saved: SavedAssignment, source: str, width: Any) -> int:
             f"{source} assigns the codewords of a {saved.codebook.name} codebook; codekin train needs the paths of a "
             "trellis."
         )
-    if width not in (None, trellis.width):
+    if width not in ("auto", trellis.width):
         raise ValueError(
             f"{source} assigns the paths of a trellis of width {trellis.width}. Got --width {width} beside it."
         )

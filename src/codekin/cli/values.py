@@ -43,6 +43,28 @@ def trellis_width(text: str) -> int | Literal["auto"]:
     return int(text)
 
 
+def count_or_auto(text: str) -> int | Literal["auto"]:
+    """A number from 1 on, or "auto"."""
+    if text == "auto":
+        return "auto"
+    if not str(text).isdecimal() or int(text) < 1:
+        raise typer.BadParameter(f"must be 'auto' or a whole number of at least 1. Got {text!r} instead.")
+    return int(text)
+
+
+def share_or_none(text: str) -> float | Literal["auto"] | None:
+    """A share below 1, "none" or "auto"."""
+    if text in ("auto", "none"):
+        return "auto" if text == "auto" else None
+    try:
+        share = float(text)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share < 1:
+        raise typer.BadParameter(f"must be 'auto', 'none' or a number from 0 to 1. Got {text!r} instead.")
+    return share
+
+
 def two_numbers(text: str) -> tuple[int, int]:
     """From and to, separated by a comma or a hyphen; one number stands for both."""
     parts = str(text).replace("-", ",").split(",")
@@ -53,4 +75,6 @@ def two_numbers(text: str) -> tuple[int, int]:
 
 size.__name__ = "SIZE"
 trellis_width.__name__ = "N|auto"
+count_or_auto.__name__ = "N|auto"
+share_or_none.__name__ = "MAX_LOSS"
 two_numbers.__name__ = "FROM,TO"

@@ -13,6 +13,7 @@ from codekin.assignments import class_codeword_score, class_codeword_z
 from codekin.coding import FloatArray, IntArray
 from codekin.decoding import Loss
 from codekin.distances import ClassDistances
+from codekin.estimators.recipe import Trial
 from codekin.measures import binary_losses, multiclass_error_bound
 from codekin.model import CodedModel
 from codekin.ranked_model import RankedModel
@@ -61,6 +62,10 @@ class FitReport:
         How many codes there are; their bits are counted together.
     certified_share : float
         With several codes, the share of training samples whose best class is certainly that of all classes.
+    budget : str
+        What the model was allowed to cost; empty where there was no budget.
+    trials : tuple of Trial
+        The recipes that were tried within it.
     """
 
     n_classes: int
@@ -82,10 +87,13 @@ class FitReport:
     ece: float = nan
     n_members: int = 1
     certified_share: float = nan
+    budget: str = ""
+    trials: tuple[Trial, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """All fields, with plain Python types, as JSON wants them; None for what is not finite."""
         plain = {**asdict(self), "bit_losses": [float(loss) for loss in self.bit_losses]}
+        plain["trials"] = [trial.as_dict() for trial in self.trials]
         return {
             key: None if isinstance(value, float) and not np.isfinite(value) else value for key, value in plain.items()
         }
@@ -95,6 +103,7 @@ class FitReport:
         """The report whose ``as_dict`` this is."""
         numbers: dict[str, Any] = {key: float("nan") if value is None else value for key, value in values.items()}
         numbers["bit_losses"] = np.array(values["bit_losses"], dtype=np.float64)
+        numbers["trials"] = tuple(Trial.from_dict(trial) for trial in values.get("trials", ()))
         return cls(**numbers)
 
     def __str__(self) -> str:
@@ -129,7 +138,18 @@ class FitReport:
             + ([] if np.isnan(self.class_codeword_score) else [score])
             + ([] if np.isnan(self.nll) else [likelihood])
             + ([] if np.isnan(self.certified_share) else [certified])
+            + self._choice()
         )
+
+    def _choice(self) -> list[str]:
+        """What was tried within the budget, for the terminal."""
+        if not self.trials:
+            return []
+        chosen = min((trial for trial in self.trials if trial.fits), key=lambda trial: (-trial.accuracy, trial.n_bytes))
+        return [
+            f"  chosen within {self.budget}: the most accurate of {len(self.trials)} on the validation samples",
+            *(f"  {'*' if trial is chosen else ' '} {trial}" for trial in self.trials),
+        ]
 
 
 def make_report(

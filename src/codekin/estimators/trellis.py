@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, fields, replace
 from functools import partial
 from itertools import count
 from numbers import Integral, Real
@@ -25,7 +25,16 @@ from codekin.estimators.choices import Classes, choose_assignment
 from codekin.estimators.coded import CodedClassifier, checked_weights
 from codekin.estimators.learner_choice import candidate_learners, decoding_loss, learner_name
 from codekin.estimators.probabilities import all_probabilities, log_probabilities_of, top_k_probabilities
-from codekin.estimators.ranked import RERANK, LabelledSamples, fit_ranked, other_assignment
+from codekin.estimators.ranked import RERANK, LabelledSamples, fit_ranked, holdout, other_assignment
+from codekin.estimators.recipe import (
+    Limits,
+    Recipe,
+    Trial,
+    best_within,
+    default_assignment,
+    default_recipe,
+    recipes_within,
+)
 from codekin.estimators.taxonomies import as_class_tree
 from codekin.estimators.temperature import Temperature, fit_temperature
 from codekin.learners import (
@@ -46,7 +55,7 @@ MAX_CLUSTERED_CLASSES = 15_000
 
 
 def _learns_in_batches(classifier: TrellisClassifier) -> bool:
-    if classifier.rerank is not None or classifier.n_members > 1:
+    if classifier.rerank in RERANK or classifier.n_members not in ("auto", 1):
         raise AttributeError("Only a single code without re-ranking can be learned batch by batch; use fit instead.")
     return True
 
@@ -61,16 +70,23 @@ class TrellisClassifier(CodedClassifier):
 
     Parameters
     ----------
-    width : int or "auto", default=2
-        The width of the trellis: the wider, the more bits, bytes and accuracy. "auto" takes the widest within
-        ``n_bits`` or ``max_model_bytes``.
+    width : int or "auto", default="auto"
+        The width of the trellis: the wider, the more bits, bytes and accuracy. "auto" is 2 unless there is a budget,
+        and the widest with at most ``n_bits`` bits where these are given.
     n_bits : int, default=None
         The most bits that the automatic width may use.
     max_model_bytes : int, default=None
-        The most bytes that the weights may take for the automatic width.
+        A budget: the most bytes that the model may take on disk. All settings that are "auto" are then chosen by the
+        validation samples of :meth:`fit`: some recipes are tried, those with the most bits first, and the best one
+        within the budget is kept. What was tried is in ``trials_``, in :meth:`report` and in ``codekin inspect``.
+    max_microseconds : float, default=None
+        The same for the time of a prediction, of many samples at once, on one thread of this machine.
+    time_limit : float, default=None
+        Seconds after which no further recipe is tried once one is within the budget; without it, some five are.
     taxonomy : ClassTree, list of (parent, child) pairs, nested dict or networkx graph, default=None
         The class tree; its leaves are named like the labels. None learns one from the class means.
-    assignment : str, Assignment, array or callable, default="preserving"
+    assignment : str, Assignment, array or callable, default="auto"
+        "auto" is "learnability" for 100 to 50,000 classes and "preserving" for fewer and for more.
         "preserving" gives the paths in their order to the classes in the tree's depth-first order; "learnability"
         searches from there for the paths whose bits are learned best, and needs no taxonomy; "random", "breaking", the
         name of a search from ``codekin.assignments.ASSIGNMENTS``, or for each class its path.
@@ -81,18 +97,20 @@ class TrellisClassifier(CodedClassifier):
     loss : str or callable, default="auto"
         The decoding loss, a function of ``z = bit * margin``. "auto" is the logistic loss for softmax, whose
         probabilities it makes exact, and the exponential loss otherwise.
-    prune : float, default=None
+    prune : float, "auto" or None, default="auto"
         Drop as many small weights as cost at most this much accuracy on the validation samples of :meth:`fit`: 0.001
-        is a tenth of a point. None keeps all weights.
-    precision : {"float32", "float16", "int8"}, default="float32"
+        is a tenth of a point. None keeps all weights, and so does "auto" unless a budget asks for it.
+    precision : {"auto", "float32", "float16", "int8"}, default="auto"
         How :meth:`fit` keeps the weights: four, two or one byte each; int8 with a scale for each feature. "float16"
-        changes nothing that can be measured, "int8" next to nothing.
-    rerank : "centroid", "learned" or None, default=None
+        changes nothing that can be measured, "int8" next to nothing. "auto" is int8 within a budget, float32 without.
+    rerank : "auto", "centroid", "learned" or None, default="auto"
         Rescore the best classes of the code with sparse class vectors: the class means, which take no training, or
         vectors learned by telling each class from those that the code confuses it with. How many classes, and what the
-        vectors count, is chosen by the validation samples of :meth:`fit`.
-    n_members : int, default=1
+        vectors count, is chosen by the validation samples of :meth:`fit`. "auto" is "learned" for sparse samples of
+        100 classes or more, None otherwise, and what fits within a budget.
+    n_members : int or "auto", default="auto"
         How many codes of this width to train, each with an order of the classes of its own; their losses are added.
+        "auto" is 1, or what is best within a budget.
     random_state : int, RandomState instance or None, default=None
         Determines the order of the samples in each pass and the random assignment.
 
@@ -116,6 +134,10 @@ class TrellisClassifier(CodedClassifier):
         What the losses are divided by before they become probabilities; chosen by the validation samples, 1 without.
     model_ : CodedModel or RankedModel
         The fitted code, or the fitted codes and their re-ranking.
+    recipe_ : Recipe
+        What became of the settings that were left open.
+    trials_ : tuple of Trial
+        The recipes that were tried within a budget.
     n_features_in_ : int
         Number of features seen in ``fit``.
 
@@ -135,42 +157,50 @@ class TrellisClassifier(CodedClassifier):
     """
 
     learner_: BitLearner | JointLearner
+    recipe_: Recipe
+    trials_: tuple[Trial, ...]
     temperature_: float
 
     _parameter_constraints: dict[str, Any] = {  # noqa: RUF012  (scikit-learn's convention)
         "width": [Interval(Integral, 2, None, closed="left"), StrOptions({"auto"})],
         "n_bits": [Interval(Integral, 1, None, closed="left"), None],
         "max_model_bytes": [Interval(Integral, 1, None, closed="left"), None],
+        "max_microseconds": [Interval(Real, 0, None, closed="neither"), None],
+        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "taxonomy": "no_validation",
         "assignment": "no_validation",
         "learner": "no_validation",
         "loss": [str, callable],
-        "prune": [Interval(Real, 0, 1, closed="left"), None],
-        "precision": [StrOptions(set(PRECISIONS))],
-        "rerank": [StrOptions(set(RERANK)), None],
-        "n_members": [Interval(Integral, 1, None, closed="left")],
+        "prune": [Interval(Real, 0, 1, closed="left"), StrOptions({"auto"}), None],
+        "precision": [StrOptions({"auto", *PRECISIONS})],
+        "rerank": [StrOptions({"auto", *RERANK}), None],
+        "n_members": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "random_state": ["random_state"],
     }
 
     def __init__(
         self,
-        width: int | Literal["auto"] = 2,
+        width: int | Literal["auto"] = "auto",
         *,
         n_bits: int | None = None,
         max_model_bytes: int | None = None,
+        max_microseconds: float | None = None,
+        time_limit: float | None = None,
         taxonomy: Any = None,
-        assignment: Any = "preserving",
+        assignment: Any = "auto",
         learner: Any = "auto",
         loss: Any = "auto",
-        prune: float | None = None,
-        precision: Precision = "float32",
-        rerank: Literal["centroid", "learned"] | None = None,
-        n_members: int = 1,
+        prune: float | Literal["auto"] | None = "auto",
+        precision: Precision | Literal["auto"] = "auto",
+        rerank: Literal["auto", "centroid", "learned"] | None = "auto",
+        n_members: int | Literal["auto"] = "auto",
         random_state: Any = None,
     ) -> None:
         self.width = width
         self.n_bits = n_bits
         self.max_model_bytes = max_model_bytes
+        self.max_microseconds = max_microseconds
+        self.time_limit = time_limit
         self.taxonomy = taxonomy
         self.assignment = assignment
         self.learner = learner
@@ -218,36 +248,89 @@ class TrellisClassifier(CodedClassifier):
             Itself.
         """
         self._validate_params()
-        if self.prune is not None and validation is None:
+        if self.prune not in (None, "auto") and validation is None:
             raise ValueError(f"prune={self.prune} needs validation samples, which say what a weight is worth.")
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float32, np.float64])
         check_classification_targets(y)
         self.classes_, class_index = np.unique(y, return_inverse=True)
         weights = checked_weights(sample_weight, X)
-        samples = LabelledSamples(X, class_index, weights)
-        assignments = self._choose_parts(X, class_index, weights, self.n_members)
+        watchers = {"on_epoch": on_epoch, "progress": progress, "checkpoints": checkpoints}
         held_out = None if validation is None else LabelledSamples(*self._held_out(*validation))
-        is_ranked = self.rerank is not None or self.n_members > 1
+        samples = LabelledSamples(X, class_index, weights)
+        if self.max_model_bytes is not None or self.max_microseconds is not None:
+            return self._fit_within_budget(samples, held_out, watchers)
+        self.recipe_, self.trials_ = default_recipe(self._open_settings(), X, self._check_n_classes()), ()
+        self._fit_recipe(samples, held_out, watchers, self._classes(samples))
+        return self
+
+    def _fit_within_budget(
+        self, samples: LabelledSamples, held_out: LabelledSamples | None, watchers: dict[str, Any]
+    ) -> Self:
+        """Try recipes, and become the best of them."""
+        if held_out is None:
+            kept, held = holdout(samples.class_index, self._generators(1)[0])
+            samples, held_out = samples.at(kept), samples.at(held if len(held) else kept)
+        limits = Limits(self.max_model_bytes, self.max_microseconds, self.time_limit)
+        n_classes = self._check_n_classes()
+        orders: dict[int, Assignment] = {}
+        classes = self._classes(samples)
+
+        def fit(recipe: Recipe, number: int) -> TrellisClassifier:
+            settings = {**self.get_params(deep=False), **asdict(recipe), "n_bits": None, "time_limit": None}
+            trial = TrellisClassifier(**{**settings, "max_model_bytes": None, "max_microseconds": None})
+            if recipe.n_members == 1 and recipe.width in orders:
+                trial.assignment = orders[recipe.width]
+            trial.classes_, trial.n_features_in_ = self.classes_, self.n_features_in_
+            trial.recipe_, trial.trials_ = recipe, ()
+            own = dict(watchers)
+            if own["checkpoints"] is not None:
+                own["checkpoints"] = own["checkpoints"].part(f"trial-{number}")
+            trial._fit_recipe(samples, held_out, own, classes)
+            orders.setdefault(recipe.width, trial.assignment_)
+            return trial
+
+        recipes = recipes_within(self._open_settings(), samples.X, samples.class_index, n_classes, limits)
+        best, trials = best_within(fit, recipes, held_out.X, held_out.class_index, limits)
+        own = self.get_params(deep=False)
+        self.__dict__.update({name: value for name, value in best.__dict__.items() if name not in own})
+        self.trials_ = trials
+        self._report = replace(self._report, budget=str(limits), trials=trials)
+        return self
+
+    def _open_settings(self) -> dict[str, Any]:
+        """The settings of a recipe, "auto" where they are open."""
+        settings = {field.name: getattr(self, field.name) for field in fields(Recipe)}
+        if self.width == "auto" and self.n_bits is not None:
+            codebook = trellis_codebook(self._check_n_classes(), "auto", n_bits=self.n_bits)
+            settings["width"] = cast("Any", codebook.trellis).width
+        return settings
+
+    def _fit_recipe(
+        self, samples: LabelledSamples, held_out: LabelledSamples | None, watchers: dict[str, Any], classes: Classes
+    ) -> None:
+        """Learn the codes of a recipe and their ranking."""
+        recipe, checkpoints = self.recipe_, watchers["checkpoints"]
+        assignments = self._choose_parts(classes, recipe.n_members)
+        is_ranked = recipe.rerank is not None or recipe.n_members > 1
         n_fits = count()
 
         def fit_member(number: int, samples: LabelledSamples, held_out: LabelledSamples | None) -> CodedModel:
             own = checkpoints.part(f"fit-{next(n_fits)}") if checkpoints is not None and is_ranked else checkpoints
-            options = {"on_epoch": on_epoch, "progress": progress, "checkpoints": own}
+            options = {**watchers, "checkpoints": own}
             # Only what is there: a learner of one's own need not know them all.
             given = {name: value for name, value in options.items() if value is not None}
             return self._learned(number, assignments[number], samples, held_out, **given)
 
         if is_ranked:
             self.model_, temperature = fit_ranked(
-                fit_member, self.n_members, self.rerank, samples, held_out=held_out, rng=self._rng
+                fit_member, recipe.n_members, recipe.rerank, samples, held_out=held_out, rng=self._rng
             )
         else:
             self.model_ = fit_member(0, samples, held_out)
             temperature = Temperature()
             if held_out is not None:
                 temperature = fit_temperature(self.model_, held_out.X, held_out.class_index)
-        self._set_temperature(temperature, X, class_index)
-        return self
+        self._set_temperature(temperature, samples.X, samples.class_index)
 
     @available_if(_learns_in_batches)
     def partial_fit(
@@ -277,7 +360,8 @@ class TrellisClassifier(CodedClassifier):
         class_index = self._batch_class_index(y, classes)
         weights = checked_weights(sample_weight, X)
         if is_first:
-            self._choose_parts(X, class_index, weights)
+            self.recipe_ = replace(default_recipe(self._open_settings(), X, self._check_n_classes()), rerank=None)
+            self._choose_parts(self._classes(LabelledSamples(X, class_index, weights)))
             self._set_learner_by_width()
         bits = learn_bits_further(
             self.learner_,
@@ -380,23 +464,29 @@ class TrellisClassifier(CodedClassifier):
             raise ValueError(f"The validation samples are {X.shape[0]}, their labels {len(class_index)}.")
         return X, class_index
 
-    def _choose_parts(
-        self, X: Any, class_index: IntArray, weights: FloatArray | None, n_members: int = 1
-    ) -> list[Assignment]:
-        """Set codebook, assignment and the generator for the learner; return the assignments of all members."""
+    def _classes(self, samples: LabelledSamples) -> Classes:
+        """What is known of the classes: their samples and the taxonomy, or how a class tree is to be learned."""
         n_classes = self._check_n_classes()
-        rng_assignment, rng_distances, self._rng = self._generators(3)
-        width = self.width if self.width == "auto" else min(self.width, n_classes)
-        self.codebook_ = trellis_codebook(
-            n_classes, width, n_bits=self.n_bits, max_model_bytes=self.max_model_bytes, n_features=X.shape[1]
-        )
-        tree = None if self.taxonomy is None else as_class_tree(self.taxonomy, self.classes_)
         learned = "clustering" if n_classes <= MAX_CLUSTERED_CLASSES else "splitting"
-        classes = Classes(lambda: X, class_index, n_classes, weights, learned if tree is None else tree, rng_distances)
-        policy = "ordered" if isinstance(self.assignment, str) and self.assignment == "preserving" else self.assignment
+        tree = None if self.taxonomy is None else as_class_tree(self.taxonomy, self.classes_)
+        rng = self._generators(3)[1]
+        return Classes(
+            lambda: samples.X, samples.class_index, n_classes, samples.weights, learned if tree is None else tree, rng
+        )
+
+    def _choose_parts(self, classes: Classes, n_members: int = 1) -> list[Assignment]:
+        """Set codebook, assignment and the generator for the learner; return the assignments of all members."""
+        rng_assignment, _, self._rng = self._generators(3)
+        self.codebook_ = trellis_codebook(classes.n_classes, min(self.recipe_.width, classes.n_classes))
+        policy = self.assignment
+        if isinstance(policy, str) and policy == "auto":
+            policy = default_assignment(classes.n_classes)
+        if isinstance(policy, str) and policy == "preserving":
+            policy = "ordered"
         self.assignment_, self.assignment_result_ = choose_assignment(policy, self.codebook_, classes, rng_assignment)
         # A tree that no choice needed is not learned only to be measured against.
-        self.class_distances_ = classes.distances if tree is not None or "distances" in classes.__dict__ else None
+        has_tree = self.taxonomy is not None or "distances" in classes.__dict__
+        self.class_distances_ = classes.distances if has_tree else None
         first = self.assignment_
         generators = rng_assignment.spawn(n_members - 1)
         return [first, *(other_assignment(first, policy, self.codebook_, classes, rng=rng) for rng in generators)]
@@ -449,9 +539,10 @@ class TrellisClassifier(CodedClassifier):
 
     def _compressed(self, bits: Any, validation: Validation | None) -> Any:
         """The bits without small weights and in the precision that are asked for."""
-        if validation is not None and self.prune is not None:
-            return bits.pruned(validation, max_loss=self.prune, finished=partial(compacted, precision=self.precision))
-        return bits if self.precision == "float32" else compacted(bits, self.precision)
+        precision, prune = self.recipe_.precision, self.recipe_.prune
+        if validation is not None and prune is not None:
+            return bits.pruned(validation, max_loss=prune, finished=partial(compacted, precision=precision))
+        return bits if precision == "float32" else compacted(bits, precision)
 
     def _set_temperature(self, temperature: Temperature, X: Any, class_index: IntArray) -> None:
         """Set the temperature and the report, which speaks of it."""

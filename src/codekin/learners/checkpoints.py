@@ -155,7 +155,8 @@ class Checkpoints:
 
     def _parts(self) -> list[Checkpoints]:
         folders = self.folder.iterdir() if self.folder.is_dir() else ()
-        return [Checkpoints(path) for path in folders if path.is_dir() and Checkpoints(path).exists]
+        parts = [Checkpoints(path) for path in folders if path.is_dir()]
+        return [part for part in parts if part.exists or part._parts()]
 
     def _array_files(self) -> list[Path]:
         return [path for path in self.folder.iterdir() if _generation(path)]

@@ -107,7 +107,7 @@ def describe_classifier(classifier: ECOCClassifier | TrellisClassifier, arrays: 
     params = classifier.get_params(deep=False)
     estimator = params.pop("estimator", None)
     # What is not a name or a number is described by what it became in the fit.
-    kept = {key: value for key, value in params.items() if value is None or isinstance(value, str | bool | int)}
+    kept = {key: value for key, value in params.items() if value is None or isinstance(value, str | bool | int | float)}
     description: Json = {
         "kind": type(classifier).__name__,
         "params": kept,
