@@ -52,7 +52,16 @@ def test_what_is_wrong_with_a_file_is_said(tmp_path, change, reason):
         load_assignment(path)
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", gzip.compress(b"{}")[:-4], gzip.compress(b"no JSON")])
+BROKEN = {
+    "nothing": b"",
+    "half": b"{",
+    "not text": b"\xff\xfe",
+    "half of a zipped file": gzip.compress(b"{}", mtime=0)[:-4],
+    "zipped prose": gzip.compress(b"no JSON", mtime=0),
+}
+
+
+@pytest.mark.parametrize("content", BROKEN.values(), ids=BROKEN.keys())
 def test_a_file_that_is_not_json_is_refused(tmp_path, content):
     path = tmp_path / "assignment.json"
     path.write_bytes(content)
