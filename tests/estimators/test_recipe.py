@@ -43,7 +43,7 @@ def test_beyond_fifty_thousand_classes_the_depth_first_order_is_the_default():
 
 
 def test_few_classes_and_dense_samples_are_not_re_ranked(topics):
-    assert default_recipe(OPEN, topics.train.X, 99).rerank is None
+    assert [default_recipe(OPEN, topics.train.X, n).rerank for n in (99, 100, 50_001)] == [None, "learned", None]
     assert default_recipe(OPEN, topics.train.X.toarray(), 120).rerank is None
     assert default_recipe({**OPEN, "rerank": "centroid"}, topics.train.X, 5).rerank == "centroid"
 
