@@ -215,10 +215,13 @@ def draw(tables, picture):
                     axes.annotate(text, (x, y), (4, 3), textcoords="offset points", fontsize=7, color=colour)
             axes.set(xscale="log", xlabel=label)
             axes.xaxis.set_major_formatter("{x:g}")
-            axes.margins(x=0.15)
+            axes.margins(x=0.12, y=0.08)
+            low, high = axes.get_xlim()
+            axes.set_xlim(low, high * (high / low) ** 0.2)  # room for the names
+            axes.xaxis.set_minor_formatter("{x:g}" if high < 15 * low else "")
             axes.grid(alpha=0.25)
         row[0].set_ylabel(f"{data_name}: accuracy, %")
-        row[1].legend(loc="lower right", fontsize=8)
+    figure.legend(*all_axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
     picture.parent.mkdir(parents=True, exist_ok=True)
     for suffix in (".png", ".svg"):
         figure.savefig(picture.with_suffix(suffix), dpi=130)
