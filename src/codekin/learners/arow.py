@@ -20,7 +20,16 @@ from codekin.learners.checkpoints import Checkpoints
 from codekin.learners.compact import decompressed
 from codekin.learners.linear import CONSTANT_MARGIN, LinearBits, SparseLinearBits, Validation
 from codekin.learners.samples import Samples, pass_order
-from codekin.learners.training import Block, EpochReport, Passes, TrainingProgress, Watchers, checksum
+from codekin.learners.training import (
+    Block,
+    EpochReport,
+    Passes,
+    TrainingProgress,
+    Watchers,
+    check_common_settings,
+    check_setting,
+    checksum,
+)
 from codekin.memory import available_memory, in_units
 
 BYTES = np.dtype(np.float32).itemsize
@@ -92,13 +101,9 @@ class AROW:
 
     def __post_init__(self) -> None:
         """Check the hyper-parameters."""
-        _check("r", self.r > 0, "greater than 0", self.r)
-        _check("n_epochs", self.n_epochs >= 1, "at least 1", self.n_epochs)
-        _check("oversample", self.oversample >= 1, "at least 1", self.oversample)
-        _check("patience", self.patience >= 1, "at least 1", self.patience)
-        _check("max_memory", self.max_memory is None or self.max_memory > 0, "greater than 0", self.max_memory)
-        if isinstance(self.class_weight, str) and self.class_weight != "balanced":
-            _check("class_weight", False, "'balanced' or an array with one entry per class", self.class_weight)
+        check_common_settings(self)
+        check_setting(self, "r", self.r > 0, "greater than 0")
+        check_setting(self, "oversample", self.oversample >= 1, "at least 1")
 
     def fit_bits(
         self,
@@ -264,8 +269,3 @@ def _constant_signs(codewords: CodingMatrix) -> CodingMatrix:
     """For each bit its sign if that is the same in all codewords that do not ignore it; otherwise 0."""
     has_positive, has_negative = (codewords > 0).any(axis=0), (codewords < 0).any(axis=0)
     return np.asarray(has_positive.astype(np.int8) - has_negative.astype(np.int8), dtype=np.int8)
-
-
-def _check(name: str, is_valid: bool, rule: str, value: object) -> None:
-    if not is_valid:
-        raise ValueError(f"The {name!r} parameter of AROW must be {rule}. Got {value!r} instead.")

@@ -20,7 +20,16 @@ from codekin.learners.compact import decompressed
 from codekin.learners.linear import LinearBits, SparseLinearBits, Validation
 from codekin.learners.samples import Samples, pass_order
 from codekin.learners.softmax_state import Code, SoftmaxBits, code_of
-from codekin.learners.training import Block, EpochReport, Passes, TrainingProgress, Watchers, checksum
+from codekin.learners.training import (
+    Block,
+    EpochReport,
+    Passes,
+    TrainingProgress,
+    Watchers,
+    check_common_settings,
+    check_setting,
+    checksum,
+)
 from codekin.memory import available_memory, in_units
 
 BYTES = np.dtype(np.float32).itemsize
@@ -87,13 +96,9 @@ class Softmax:
 
     def __post_init__(self) -> None:
         """Check the hyper-parameters."""
-        _check("n_epochs", self.n_epochs >= 1, "at least 1", self.n_epochs)
-        _check("step", self.step > 0, "greater than 0", self.step)
-        _check("damping", self.damping > 0, "greater than 0", self.damping)
-        _check("patience", self.patience >= 1, "at least 1", self.patience)
-        _check("max_memory", self.max_memory is None or self.max_memory > 0, "greater than 0", self.max_memory)
-        if isinstance(self.class_weight, str) and self.class_weight != "balanced":
-            _check("class_weight", False, "'balanced' or an array with one entry per class", self.class_weight)
+        check_common_settings(self)
+        check_setting(self, "step", self.step > 0, "greater than 0")
+        check_setting(self, "damping", self.damping > 0, "greater than 0")
 
     def fit_code(
         self,
@@ -247,8 +252,3 @@ class Softmax:
                 f"{'allowed by max_memory' if min(limits) == self.max_memory else 'available'}. "
                 "Use fewer bits, fewer features or more memory, or AROW, which can learn the bits in turns."
             )
-
-
-def _check(name: str, is_valid: bool, rule: str, value: object) -> None:
-    if not is_valid:
-        raise ValueError(f"The {name!r} parameter of Softmax must be {rule}. Got {value!r} instead.")

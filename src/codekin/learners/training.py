@@ -368,3 +368,20 @@ def checksum(*arrays: NDArray[Any]) -> str:
     for array in arrays:
         digest.update(np.ascontiguousarray(array).view(np.uint8).data)
     return digest.hexdigest()
+
+
+def check_setting(learner: object, name: str, is_valid: bool, rule: str) -> None:
+    """Raise unless a hyper-parameter keeps its rule; the sentence names both and the value."""
+    if not is_valid:
+        value = getattr(learner, name)
+        raise ValueError(f"The {name!r} parameter of {type(learner).__name__} must be {rule}. Got {value!r} instead.")
+
+
+def check_common_settings(learner: Any) -> None:
+    """The rules of the hyper-parameters that every learner with passes over the samples has."""
+    check_setting(learner, "n_epochs", learner.n_epochs >= 1, "at least 1")
+    check_setting(learner, "patience", learner.patience >= 1, "at least 1")
+    check_setting(learner, "max_memory", learner.max_memory is None or learner.max_memory > 0, "greater than 0")
+    is_name = isinstance(learner.class_weight, str)
+    rule = "'balanced' or an array with one entry per class"
+    check_setting(learner, "class_weight", not is_name or learner.class_weight == "balanced", rule)
