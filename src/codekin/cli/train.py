@@ -17,12 +17,10 @@ import numpy as np
 import typer
 from scipy.sparse import csr_array, vstack
 
-from codekin.assignments import ASSIGNMENTS
 from codekin.cli.display import Display, Task
 from codekin.cli.main import EXIT_FAILED, Session
 from codekin.cli.models import ranking_facts, ranking_text
 from codekin.cli.options import (
-    READING,
     AsJson,
     Format,
     IndexBase,
@@ -33,7 +31,37 @@ from codekin.cli.options import (
     Taxonomy,
     TaxonomyLayout,
 )
-from codekin.cli.values import count_or_auto, one_of, share_or_none, size, trellis_width, two_numbers
+from codekin.cli.train_options import (
+    ASSIGNMENT_NAMES,
+    Analyzer,
+    AssignmentChoice,
+    Average,
+    Checkpoint,
+    ClassWeight,
+    FitIntercept,
+    LearnerName,
+    LossName,
+    MaxFeatures,
+    MaxMemory,
+    MaxMicroseconds,
+    MaxModelBytes,
+    Members,
+    MinDf,
+    NBits,
+    NEpochs,
+    NFeatures,
+    NgramRange,
+    Patience,
+    PrecisionName,
+    Prune,
+    Regularisation,
+    Rerank,
+    Resume,
+    TextMethod,
+    TimeLimit,
+    ValidationFile,
+    Width,
+)
 from codekin.datasets import (
     Data,
     ReadOptions,
@@ -44,12 +72,9 @@ from codekin.datasets import (
     read_data,
     read_taxonomy,
 )
-from codekin.decoding import LOSSES
 from codekin.estimators import TrellisClassifier
-from codekin.estimators.choices import ASSIGNMENT_POLICIES
-from codekin.estimators.learner_choice import LEARNERS, AutoLearner
-from codekin.estimators.ranked import RERANK
-from codekin.learners import AROW, PRECISIONS, Checkpoints, EpochReport, Softmax, TrainingProgress
+from codekin.estimators.learner_choice import AutoLearner
+from codekin.learners import AROW, Checkpoints, EpochReport, Softmax, TrainingProgress
 from codekin.memory import in_units
 from codekin.storage import (
     ModelInput,
@@ -62,190 +87,6 @@ from codekin.storage import (
 from codekin.threads import limited_threads
 
 app = typer.Typer()
-
-ASSIGNMENT_NAMES = tuple(dict.fromkeys(["auto", *ASSIGNMENT_POLICIES, *ASSIGNMENTS]))
-
-CODE, LEARNING, TEXT = "The code", "Learning", "Texts"
-
-Width = Annotated[
-    Any,
-    typer.Option(
-        parser=trellis_width,
-        rich_help_panel=CODE,
-        help="The width of the trellis; auto is the widest within --n-bits, the best within a budget, and otherwise 2.",
-    ),
-]
-NBits = Annotated[int | None, typer.Option(min=1, rich_help_panel=CODE, help="The most bits to use.")]
-MaxModelBytes = Annotated[
-    int | None,
-    typer.Option(
-        "--budget",
-        "--max-model-bytes",
-        parser=size,
-        rich_help_panel=CODE,
-        help="The most bytes of the model, like 5MB. Whatever is auto is then chosen by the validation samples.",
-    ),
-]
-MaxMicroseconds = Annotated[
-    float | None,
-    typer.Option(rich_help_panel=CODE, help="The longest that a prediction may take, on one thread: also a budget."),
-]
-TimeLimit = Annotated[
-    float | None,
-    typer.Option(rich_help_panel=CODE, help="Seconds after which no further recipe is tried within a budget."),
-]
-AssignmentChoice = Annotated[
-    str,
-    typer.Option(
-        metavar="NAME|FILE.json",
-        rich_help_panel=CODE,
-        help=f"Which class gets which codeword: {', '.join(ASSIGNMENT_NAMES)}, or a file that codekin assign made.",
-    ),
-]
-LossName = Annotated[
-    str,
-    typer.Option(
-        parser=one_of(("auto", *LOSSES)),
-        metavar="NAME",
-        rich_help_panel=CODE,
-        help=f"The decoding loss: {', '.join(LOSSES)}; auto is exponential for arow and logistic for softmax.",
-    ),
-]
-LearnerName = Annotated[
-    str,
-    typer.Option(
-        parser=one_of(("auto", *LEARNERS)),
-        metavar="NAME",
-        rich_help_panel=LEARNING,
-        help=f"Who learns: {', '.join(LEARNERS)}; auto is arow at width 2, softmax above unless validation says not.",
-    ),
-]
-NEpochs = Annotated[int, typer.Option(min=1, rich_help_panel=LEARNING, help="How many passes over the samples.")]
-Regularisation = Annotated[
-    float | None,
-    typer.Option(
-        "--r",
-        show_default="1.0",
-        rich_help_panel=LEARNING,
-        help="Regularisation of arow: the larger, the smaller the steps. Chooses arow.",
-    ),
-]
-FitIntercept = Annotated[
-    bool, typer.Option("--fit-intercept", rich_help_panel=LEARNING, help="Learn a bias for each bit.")
-]
-Average = Annotated[
-    bool,
-    typer.Option(
-        "--average", rich_help_panel=LEARNING, help="Keep the average of arow's weights over all steps. Chooses arow."
-    ),
-]
-ClassWeight = Annotated[
-    str | None,
-    typer.Option(
-        parser=one_of(("balanced",)),
-        metavar="balanced",
-        rich_help_panel=LEARNING,
-        help="balanced lets every class count the same.",
-    ),
-]
-ValidationFile = Annotated[
-    str | None,
-    typer.Option(
-        metavar="FILE",
-        rich_help_panel=LEARNING,
-        help="Samples that choose the best epoch, stop the training early and calibrate probabilities.",
-    ),
-]
-Patience = Annotated[
-    int, typer.Option(min=1, rich_help_panel=LEARNING, help="Stop after so many epochs in a row below the best.")
-]
-Prune = Annotated[
-    Any,
-    typer.Option(
-        parser=share_or_none,
-        metavar="MAX_LOSS",
-        rich_help_panel=LEARNING,
-        help="Drop as many small weights as cost at most this much validation accuracy; 0.001 is a tenth of a point.",
-    ),
-]
-PrecisionName = Annotated[
-    str,
-    typer.Option(
-        parser=one_of(("auto", *PRECISIONS)),
-        metavar="NAME",
-        rich_help_panel=LEARNING,
-        help="How weights are kept: float32, float16 (half the bytes), int8 (a quarter); auto is int8 within a budget.",
-    ),
-]
-Rerank = Annotated[
-    str,
-    typer.Option(
-        parser=one_of(("auto", "none", *RERANK)),
-        metavar="NAME",
-        rich_help_panel=CODE,
-        help=f"Rescore the best classes: none, {', '.join(RERANK)}; auto is learned for 100 to 50,000 classes.",
-    ),
-]
-Members = Annotated[
-    Any,
-    typer.Option(
-        "--members", parser=count_or_auto, rich_help_panel=CODE, help="How many codes to train, whose losses are added."
-    ),
-]
-MaxMemory = Annotated[
-    int | None,
-    typer.Option(
-        parser=size,
-        show_default="what there is",
-        rich_help_panel=LEARNING,
-        help="The most memory for weights and variances; if all bits do not fit, they are trained in turns.",
-    ),
-]
-TextMethod = Annotated[
-    str,
-    typer.Option(
-        parser=one_of(("tfidf", "hashing")),
-        metavar="NAME",
-        rich_help_panel=TEXT,
-        help="How texts become features: tfidf, or hashing, which keeps no vocabulary.",
-    ),
-]
-Analyzer = Annotated[
-    str,
-    typer.Option(
-        parser=one_of(("word", "char_wb")),
-        metavar="NAME",
-        rich_help_panel=TEXT,
-        help="What is counted: word, or char_wb for letters within words.",
-    ),
-]
-NgramRange = Annotated[
-    Any,
-    typer.Option(
-        "--ngram-range",
-        "--ngrams",
-        parser=two_numbers,
-        rich_help_panel=TEXT,
-        help="How many neighbours are counted together, from and to.",
-    ),
-]
-MinDf = Annotated[int, typer.Option(min=1, rich_help_panel=TEXT, help="Leave out what is in fewer texts (tfidf).")]
-MaxFeatures = Annotated[
-    int | None, typer.Option(min=1, rich_help_panel=TEXT, help="Keep only so many of the most frequent (tfidf).")
-]
-NFeatures = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        show_default="as many as the data show; 2^18 for hashing",
-        rich_help_panel=READING,
-        help="How many features there are.",
-    ),
-]
-Resume = Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint, if there is one.")]
-Checkpoint = Annotated[
-    bool, typer.Option("--checkpoint/--no-checkpoint", help="After each epoch, save what is needed to go on.")
-]
 
 
 @app.command()
