@@ -1,4 +1,4 @@
-from itertools import permutations
+from itertools import permutations, product
 
 import numpy as np
 import pytest
@@ -38,6 +38,23 @@ def test_assignments_are_spelled_out_in_lexicographic_order():
 
 
 @pytest.mark.parametrize("n_bits", [8, 15])
-def test_the_text_of_a_sweep_is_python(n_bits):
-    codewords = np.random.default_rng(0).choice([-1, 1], size=(10, n_bits)).astype(np.int8)
-    compile(sweep_source(codewords), "sweep", "exec")
+def test_the_text_of_a_sweep_counts_what_the_bits_say_one_by_one(n_bits):
+    rng = np.random.default_rng(0)
+    codewords = rng.choice([-1, 1], size=(10, n_bits)).astype(np.int8)
+    codeword_of_class = np.array([rng.permutation(10) for _ in range(6)])
+    class_of_codeword = np.argsort(codeword_of_class, axis=1)
+    splits = rng.integers(0, 7, size=(6, n_bits))
+    tables, class_of_block = rng.integers(-3, 9, size=(5, 7, 4)), rng.integers(0, 10, size=5)
+    namespace = {"LANES": 4, "int32": int}
+    exec(sweep_source(codewords), namespace)
+    n_correct = np.zeros(6, dtype=int)
+    namespace["count"](tables, class_of_block, codeword_of_class, class_of_codeword, splits, n_correct)
+    expected = np.zeros(6, dtype=int)
+    for a, (table, y) in product(range(6), zip(tables, class_of_block, strict=True)):
+        own = codewords[codeword_of_class[a, y]]
+        for lane in range(4):
+            # How far the true class leads each other one; of equals the lower class wins.
+            leads = [table[splits[a, own != codewords[c]], lane].sum() for c in codeword_of_class[a]]
+            expected[a] += all(lead > 0 or (lead == 0 and k >= y) for k, lead in enumerate(leads) if k != y)
+    np.testing.assert_array_equal(n_correct, expected)
+    assert 0 < expected.sum() < 120
