@@ -40,3 +40,15 @@ def test_classes_that_do_not_fit_are_named():
         centroid_vectors(np.eye(2), np.array([0]))
     with pytest.raises(ValueError, match="between 0 and 0. Got values from 0 to 1"):
         centroid_vectors(np.eye(2), np.array([0, 1]), n_classes=1)
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=20, deadline=None)
+def test_scores_are_dot_products_with_the_vectors_of_the_classes_that_are_named(seed):
+    rng = np.random.default_rng(seed)
+    vectors = ClassVectors.of(rng.normal(size=(6, 9)) * (rng.random((6, 9)) < 0.5))
+    X = rng.normal(size=(8, 9)) * (rng.random((8, 9)) < 0.6)
+    classes = rng.integers(-1, 6, (8, 4))
+    products = X @ vectors.to_csr().toarray().T
+    expected = np.where(classes >= 0, np.take_along_axis(products, classes, axis=1), 0.0)
+    np.testing.assert_allclose(vectors.scores(X, classes), expected, atol=1e-5)

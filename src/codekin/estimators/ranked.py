@@ -14,7 +14,7 @@ from codekin.coding import Assignment, Codebook, FloatArray, IntArray
 from codekin.estimators.choices import Classes, choose_assignment
 from codekin.estimators.temperature import Temperature, fit_candidate_temperature, fit_temperature
 from codekin.model import CodedModel
-from codekin.ranked_model import RankedModel
+from codekin.ranked_model import Candidates, RankedModel
 from codekin.ranking import (
     CANDIDATE_NUMBERS,
     TOLERANCE,
@@ -183,9 +183,13 @@ def _chosen(
     seed: int,
 ) -> tuple[Reranking, int]:
     """The re-ranking under which the judges are most often right, and after how many passes of learning."""
+    n_classes = members[0].n_classes
+    numbers = dict.fromkeys(min(n, n_classes) for n in CANDIDATE_NUMBERS)
+    # What the codes list does not depend on the vectors that rescore it.
+    lists = [(n, RankedModel(members, Reranking(n)).candidates(judges.X)) for n in numbers]
     best, highest, n_passes = None, -1.0, 0
     for i, vectors in enumerate(_vectors_after_passes(members, method, samples, seed)):
-        reranking, accuracy = _best_reranking(members, vectors, judges)
+        reranking, accuracy = _best_reranking(lists, vectors, judges)
         if accuracy > highest:
             best, highest, n_passes = reranking, accuracy, i + 1
     assert best is not None
@@ -194,18 +198,16 @@ def _chosen(
 
 
 def _best_reranking(
-    members: tuple[CodedModel, ...], vectors: ClassVectors | None, judges: LabelledSamples
+    lists: list[tuple[int, Candidates]], vectors: ClassVectors | None, judges: LabelledSamples
 ) -> tuple[Reranking, float]:
     """The weight and the number of candidates that are right most often; few candidates are faster."""
     tried: list[tuple[Reranking, float]] = []
-    n_classes = members[0].n_classes
-    for n in dict.fromkeys(min(n, n_classes) for n in CANDIDATE_NUMBERS):
-        bare = Reranking(n, vectors)
-        found = RankedModel(members, bare).candidates(judges.X)
+    for n, found in lists:
         # A class that is not known is never right.
         is_true = (found.classes == judges.class_index[:, None]) & (found.classes >= 0)
-        weight, accuracy = best_weight(found.losses, found.scores, is_true)
-        tried.append((replace(bare, weight=weight), accuracy))
+        scores = found.scores if vectors is None else vectors.scores(judges.X, found.classes)
+        weight, accuracy = best_weight(found.losses, scores, is_true)
+        tried.append((Reranking(n, vectors, weight), accuracy))
     highest = max(accuracy for _, accuracy in tried)
     return next((reranking, accuracy) for reranking, accuracy in tried if accuracy >= highest - TOLERANCE)
 

@@ -208,6 +208,37 @@ def _keep(classes, losses, scores, s, n_kept, c, loss, score):
 
 
 @njit(cache=True, nogil=True)
+def score_classes(rows, vectors, n_features, classes, scores):
+    """Take the dot products of each sample and the vectors of some classes.
+
+    Parameters
+    ----------
+    rows : tuple (indptr, indices, values)
+        The samples, compressed.
+    vectors : tuple (indptr, features, steps, scales)
+        The class vectors, compressed.
+    n_features : int
+    classes : int array of shape (n_samples, n)
+        Which classes; -1 for none.
+    scores : float array of shape (n_samples, n)
+        Receives the dot products, 0 where there is no class.
+    """
+    row_indptr, row_indices, row_values = rows
+    vector_indptr, features, steps, scales = vectors
+    spread = np.zeros(n_features, np.float32)
+    for s in range(classes.shape[0]):
+        for q in range(row_indptr[s], row_indptr[s + 1]):
+            spread[row_indices[q]] += row_values[q]
+        for p in range(classes.shape[1]):
+            c = classes[s, p]
+            scores[s, p] = 0.0
+            if c >= 0:
+                scores[s, p] = scales[c] * _dot(spread, features, steps, vector_indptr[c], vector_indptr[c + 1])
+        for q in range(row_indptr[s], row_indptr[s + 1]):
+            spread[row_indices[q]] = 0
+
+
+@njit(cache=True, nogil=True)
 def learn_vectors(order, rows, class_index, sample_weight, candidates, vectors, curvature, n_features, rate):
     """Make one pass of softmax regression over each sample's class and its candidates.
 

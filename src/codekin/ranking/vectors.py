@@ -106,6 +106,29 @@ class ClassVectors:
         np.minimum.at(lowest, rows.indices, rows.data)
         return highest, lowest, float(np.sqrt(rows.multiply(rows).sum(axis=1).max(initial=0.0)))
 
+    def scores(self, X: Any, classes: IntArray) -> FloatArray:
+        """The dot products of each sample and the vectors of some classes.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        classes : array of shape (n_samples, n)
+            Which classes for each sample; -1 for none.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n)
+            0 where there is no class.
+        """
+        from codekin.kernels.reranking import score_classes
+
+        rows = sparse.csr_array(X)
+        samples = rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data.astype(np.float32)
+        own = self.indptr, self.features, self.steps, self.scales
+        found = np.empty(classes.shape)
+        score_classes(samples, own, self.n_features, np.asarray(classes, dtype=np.intp), found)
+        return found
+
     def to_csr(self) -> sparse.csr_array:
         """The vectors as a sparse matrix of shape (n_classes, n_features), float32."""
         values = self.steps * np.repeat(self.scales, np.diff(self.indptr))
