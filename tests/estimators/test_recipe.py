@@ -5,7 +5,7 @@ import pytest
 
 from codekin.datasets import make_sparse_topics
 from codekin.estimators import FitReport, TrellisClassifier
-from codekin.estimators.recipe import Limits, Recipe, bytes_of, default_assignment, default_recipe, recipes_within
+from codekin.estimators.recipe import Limits, Recipe, bytes_of, default_recipe, recipes_within
 from codekin.model import CodedModel
 from codekin.ranked_model import RankedModel
 from codekin.storage import load_model, save_model
@@ -31,15 +31,6 @@ def test_many_classes_of_sparse_samples_are_searched_and_re_ranked(topics):
     paper = fitted(topics, assignment="preserving", rerank=None, learner="arow")
     assert isinstance(paper.model_, CodedModel)
     assert classifier.score(topics.test.X, topics.test.y) > paper.score(topics.test.X, topics.test.y)
-
-
-def test_beyond_fifty_thousand_classes_the_depth_first_order_is_the_default():
-    assert [default_assignment(n) for n in (99, 100, 50_000, 50_001)] == [
-        "preserving",
-        "learnability",
-        "learnability",
-        "preserving",
-    ]
 
 
 def test_few_classes_and_dense_samples_are_not_re_ranked(topics):

@@ -170,20 +170,6 @@ def default_recipe(settings: dict[str, Any], X: Any, n_classes: int) -> Recipe:
     return Recipe(**{name: defaults[name] if value == "auto" else value for name, value in settings.items()})
 
 
-def default_assignment(n_classes: int) -> str:
-    """The policy that "auto" stands for.
-
-    Parameters
-    ----------
-    n_classes : int
-
-    Returns
-    -------
-    str
-    """
-    return "learnability" if MANY_CLASSES <= n_classes <= TOO_MANY_CLASSES else "preserving"
-
-
 def recipes_within(
     settings: dict[str, Any], X: Any, class_index: IntArray, n_classes: int, limits: Limits
 ) -> Iterator[Recipe]:

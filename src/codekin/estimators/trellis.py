@@ -24,6 +24,7 @@ from codekin.decoding.minimum_loss import check_k
 from codekin.estimators.choices import Classes, choose_assignment
 from codekin.estimators.coded import CodedClassifier, checked_weights
 from codekin.estimators.learner_choice import candidate_learners, decoding_loss, learner_name
+from codekin.estimators.order_choice import better_policy, default_policy
 from codekin.estimators.probabilities import all_probabilities, log_probabilities_of, top_k_probabilities
 from codekin.estimators.ranked import RERANK, LabelledSamples, fit_ranked, holdout, other_assignment
 from codekin.estimators.recipe import (
@@ -31,7 +32,6 @@ from codekin.estimators.recipe import (
     Recipe,
     Trial,
     best_within,
-    default_assignment,
     default_recipe,
     recipes_within,
 )
@@ -86,7 +86,8 @@ class TrellisClassifier(CodedClassifier):
     taxonomy : ClassTree, list of (parent, child) pairs, nested dict or networkx graph, default=None
         The class tree; its leaves are named like the labels. None learns one from the class means.
     assignment : str, Assignment, array or callable, default="auto"
-        "auto" is "learnability" for 100 to 50,000 classes and "preserving" for fewer and for more.
+        "auto" is "learnability" for 100 to 50,000 classes, unless with a taxonomy the validation samples of :meth:`fit`
+        prefer "preserving" after one pass of AROW under either, and "preserving" for fewer classes and for more.
         "preserving" gives the paths in their order to the classes in the tree's depth-first order; "learnability"
         searches from there for the paths whose bits are learned best, and needs no taxonomy; "random", "breaking", the
         name of a search from ``codekin.assignments.ASSIGNMENTS``, or for each class its path.
@@ -310,7 +311,8 @@ class TrellisClassifier(CodedClassifier):
     ) -> None:
         """Learn the codes of a recipe and their ranking."""
         recipe, checkpoints = self.recipe_, watchers["checkpoints"]
-        assignments = self._choose_parts(classes, recipe.n_members)
+        trial = None if held_out is None else (samples, held_out)
+        assignments = self._choose_parts(classes, recipe.n_members, trial)
         is_ranked = recipe.rerank is not None or recipe.n_members > 1
         n_fits = count()
 
@@ -474,20 +476,26 @@ class TrellisClassifier(CodedClassifier):
             lambda: samples.X, samples.class_index, n_classes, samples.weights, learned if tree is None else tree, rng
         )
 
-    def _choose_parts(self, classes: Classes, n_members: int = 1) -> list[Assignment]:
-        """Set codebook, assignment and the generator for the learner; return the assignments of all members."""
+    def _choose_parts(
+        self, classes: Classes, n_members: int = 1, trial: tuple[LabelledSamples, LabelledSamples] | None = None
+    ) -> list[Assignment]:
+        """Set codebook, assignment and the generator for the learner; return the assignments of all members.
+
+        An order that is left open may be chosen by a trial on training and validation samples.
+        """
         rng_assignment, _, self._rng = self._generators(3)
         self.codebook_ = trellis_codebook(classes.n_classes, min(self.recipe_.width, classes.n_classes))
-        policy = self.assignment
-        if isinstance(policy, str) and policy == "auto":
-            policy = default_assignment(classes.n_classes)
-        if isinstance(policy, str) and policy == "preserving":
-            policy = "ordered"
-        self.assignment_, self.assignment_result_ = choose_assignment(policy, self.codebook_, classes, rng_assignment)
+        policy, is_open = self.assignment, isinstance(self.assignment, str) and self.assignment == "auto"
+        if isinstance(policy, str):
+            policy = {"auto": default_policy(classes.n_classes), "preserving": "ordered"}.get(policy, policy)
+        if is_open and policy == "learnability" and trial is not None and self.taxonomy is not None:
+            policy, first, result = better_policy(self.codebook_, classes, *trial, rng_assignment)
+        else:
+            first, result = choose_assignment(policy, self.codebook_, classes, rng_assignment)
+        self.assignment_, self.assignment_result_ = first, result
         # A tree that no choice needed is not learned only to be measured against.
         has_tree = self.taxonomy is not None or "distances" in classes.__dict__
         self.class_distances_ = classes.distances if has_tree else None
-        first = self.assignment_
         generators = rng_assignment.spawn(n_members - 1)
         return [first, *(other_assignment(first, policy, self.codebook_, classes, rng=rng) for rng in generators)]
 

@@ -1,0 +1,80 @@
+"""Which order of the classes a trellis gets where that is left open: by the number of classes, and by a short trial."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from codekin.assignments import AssignmentResult
+from codekin.coding import Assignment, Codebook
+from codekin.decoding import get_loss
+from codekin.estimators.choices import Classes, choose_assignment
+from codekin.estimators.ranked import LabelledSamples
+from codekin.estimators.recipe import MANY_CLASSES, TOO_MANY_CLASSES
+from codekin.learners import AROW
+from codekin.model import learn_bits, make_decoder
+
+PILOT_SEED = 0
+"""All orders are tried on the samples in the same order, whatever the seed of the fit."""
+
+
+def default_policy(n_classes: int) -> str:
+    """The policy that "auto" stands for where nothing can be tried.
+
+    Parameters
+    ----------
+    n_classes : int
+
+    Returns
+    -------
+    str
+    """
+    return "learnability" if MANY_CLASSES <= n_classes <= TOO_MANY_CLASSES else "ordered"
+
+
+def better_policy(
+    codebook: Codebook,
+    classes: Classes,
+    samples: LabelledSamples,
+    held_out: LabelledSamples,
+    rng: np.random.Generator,
+) -> tuple[str, Assignment, AssignmentResult | None]:
+    """Learnability or the taxonomy's depth-first order: what is right more often after one pass of AROW.
+
+    Parameters
+    ----------
+    codebook : Codebook
+        The paths of a trellis.
+    classes : Classes
+        With a taxonomy.
+    samples, held_out : LabelledSamples
+        To learn from, and to judge by.
+    rng : numpy.random.Generator
+        For the search.
+
+    Returns
+    -------
+    policy : "learnability" or "ordered"
+    assignment : Assignment
+    result : AssignmentResult or None
+    """
+    found = {policy: choose_assignment(policy, codebook, classes, rng) for policy in ("learnability", "ordered")}
+    accuracy = {policy: _pilot(codebook, order, samples, held_out) for policy, (order, _) in found.items()}
+    best = max(accuracy, key=lambda policy: accuracy[policy])
+    return best, *found[best]
+
+
+def _pilot(codebook: Codebook, assignment: Assignment, samples: LabelledSamples, held_out: LabelledSamples) -> float:
+    """The validation accuracy after one pass."""
+    bits: Any = learn_bits(
+        AROW(n_epochs=1),
+        samples.X,
+        samples.class_index,
+        codebook,
+        assignment,
+        sample_weight=samples.weights,
+        rng=np.random.default_rng(PILOT_SEED),
+    )
+    decoder = make_decoder(codebook, assignment, get_loss("exponential"))
+    return float((decoder.decode(bits.margins(held_out.X)) == held_out.class_index).mean())

@@ -1,0 +1,51 @@
+import numpy as np
+import pytest
+
+from codekin import TrellisClassifier
+from codekin.datasets import make_sparse_topics
+from codekin.estimators import order_choice
+from codekin.estimators.order_choice import default_policy
+
+
+@pytest.fixture(scope="module")
+def topics():
+    return make_sparse_topics(120, 1_500, n_features=800, rng=0)
+
+
+def fitted(topics, *, has_validation=True, **settings):
+    held_out = (topics.test.X, topics.test.y) if has_validation else None
+    classifier = TrellisClassifier(rerank=None, random_state=0, taxonomy=topics.class_tree, **settings)
+    return classifier.fit(topics.train.X, topics.train.y, validation=held_out)
+
+
+def test_beyond_fifty_thousand_classes_the_depth_first_order_is_the_default():
+    policies = [default_policy(n) for n in (99, 100, 50_000, 50_001)]
+    assert policies == ["ordered", "learnability", "learnability", "ordered"]
+
+
+def test_the_order_that_the_validation_samples_prefer_is_kept(topics, monkeypatch):
+    tried = []
+
+    def pilot(codebook, assignment, samples, held_out):
+        tried.append(assignment.method)
+        return float(assignment.method == favourite)
+
+    monkeypatch.setattr(order_choice, "_pilot", pilot)
+    for favourite, policy in (("portfolio", "learnability"), ("ordered", "preserving")):
+        chosen = fitted(topics).assignment_
+        alone = fitted(topics, assignment=policy).assignment_
+        assert chosen.method == alone.method == favourite
+        np.testing.assert_array_equal(chosen.codeword_of_class, alone.codeword_of_class)
+    assert tried == ["portfolio", "ordered"] * 2
+
+
+def test_a_pilot_prefers_the_order_whose_bits_can_be_learned(topics):
+    chosen = fitted(topics)
+    learnable, ordered = (fitted(topics, assignment=policy) for policy in ("learnability", "preserving"))
+    better = max((learnable, ordered), key=lambda one: one.score(topics.test.X, topics.test.y))
+    np.testing.assert_array_equal(chosen.assignment_.codeword_of_class, better.assignment_.codeword_of_class)
+
+
+def test_without_validation_samples_nothing_is_tried(topics, monkeypatch):
+    monkeypatch.setattr(order_choice, "_pilot", lambda *_: pytest.fail("a pilot ran"))
+    assert fitted(topics, has_validation=False).assignment_.method == "portfolio"
