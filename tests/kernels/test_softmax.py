@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 from tests.reference import softmax as reference
 
-from codekin.codebooks import sparse_random, trellis_codebook
-from codekin.kernels.softmax import dense_softmax_pass, edge_marginals, trellis_softmax_pass
+from codekin.codebooks import one_vs_rest, sparse_random, trellis_codebook
+from codekin.kernels.softmax import dense_softmax_pass, edge_marginals, flat_softmax_pass, trellis_softmax_pass
 
 ENOUGH = 200.0
 
@@ -91,5 +91,17 @@ def test_a_pass_over_codewords_steps_as_the_reference_does(samples, is_ternary):
     transposed = np.ascontiguousarray(matrix.T)
     dense_softmax_pass(X.indptr, X.indices, X.data, classes, matrix, transposed, weights, order, 0.5, state)
     w, g = reference.softmax(X.toarray(), classes, codebook.matrix, weights, order, step=0.5, curvature=0.3)
+    np.testing.assert_allclose(state[:, 0], w, rtol=1e-3, atol=1e-5)
+    np.testing.assert_allclose(state[:, 1], g, rtol=1e-4)
+
+
+def test_a_pass_with_a_bit_for_each_class_steps_as_one_vs_rest_codewords_do(samples):
+    X, classes, weights, order = samples
+    bit_of_class = np.array([3, 1, 0, 6, 5, 2, 4])
+    state = np.zeros((9, 2, 7), dtype=np.float32)
+    state[:, 1] = 0.3
+    flat_softmax_pass(X.indptr, X.indices, X.data, classes, bit_of_class, weights, order, 0.5, state)
+    matrix = one_vs_rest(7).matrix[bit_of_class]
+    w, g = reference.softmax(X.toarray(), classes, matrix, weights, order, step=0.5, curvature=0.3)
     np.testing.assert_allclose(state[:, 0], w, rtol=1e-3, atol=1e-5)
     np.testing.assert_allclose(state[:, 1], g, rtol=1e-4)

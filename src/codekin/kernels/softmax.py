@@ -201,6 +201,46 @@ def dense_softmax_pass(indptr, indices, values, class_of_sample, codewords, bits
 
 
 @njit(cache=True, nogil=True)
+def flat_softmax_pass(indptr, indices, values, class_of_sample, bit_of_class, weight_of_sample, order, step, state):
+    """Learn from the samples in the given order, with a bit of its own for each class.
+
+    With ``p`` the softmax of the margins and ``y`` 1 for the bit of the sample's class and 0 otherwise, ``curvature +=
+    p (1 - p) x**2`` and then ``w -= step (p - y) x / curvature``: what :func:`dense_softmax_pass` does with one-vs-rest
+    codewords, in time linear in the classes.
+
+    Parameters
+    ----------
+    indptr, indices, values : arrays
+        The samples as compressed sparse rows, without duplicates; float32 values.
+    class_of_sample : int array of shape (n_samples,)
+    bit_of_class : int array of shape (n_classes,)
+    weight_of_sample : float array of shape (n_samples,)
+        Multiplies the gradient and the curvature of a sample.
+    order : int array
+        Sample numbers.
+    step : float
+        The share of a diagonal Newton step that is made.
+    state : float32 array of shape (n_features, 2, n_classes), changed in place
+    """
+    n_bits = state.shape[2]
+    margins = np.empty(n_bits, np.float32)
+    shares, curvatures = np.empty(n_bits), np.empty(n_bits)
+    for t in range(len(order)):
+        sample = order[t]
+        start, stop = indptr[sample], indptr[sample + 1]
+        _margins_of(indices[start:stop], values[start:stop], state, margins)
+        largest, total = margins.max(), 0.0
+        for j in range(n_bits):
+            shares[j] = math.exp(np.float64(margins[j] - largest))
+            total += shares[j]
+        for j in range(n_bits):
+            shares[j] /= total
+            curvatures[j] = shares[j] * (1 - shares[j])
+        shares[bit_of_class[class_of_sample[sample]]] -= 1
+        _descend(indices[start:stop], values[start:stop], weight_of_sample[sample], step, shares, curvatures, state)
+
+
+@njit(cache=True, nogil=True)
 def _moments_of(scores, codewords, shares, mean, variance):
     """Compute the mean and the variance of half a codeword under the softmax of the scores."""
     largest, total = scores.max(), 0.0

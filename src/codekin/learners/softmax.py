@@ -48,8 +48,8 @@ class Softmax:
         G_fe += variance_e x_f**2        w_fe -= step (mean_e - M_ye / 2) x_f / G_fe
 
     starting from ``w = 0`` and ``G = damping * mean |x|**2`` (times a twelfth of the bits of a codeword where there is
-    no trellis). The margins are decoded by the linear or the logistic loss; then the probabilities are exact. Training
-    takes 8 bytes for each feature and bit (4 more with validation), the result 4.
+    neither a trellis nor a bit for each class). The margins are decoded by the linear or the logistic loss; then the
+    probabilities are exact. Training takes 8 bytes for each feature and bit (4 more with validation), the result 4.
 
     Parameters
     ----------

@@ -44,7 +44,7 @@ class Code(Protocol):
 
 
 def code_of(codebook: Codebook, assignment: Assignment) -> Code:
-    """The paths of a trellis where all of them are classes, otherwise the codewords one by one.
+    """The paths of a trellis where all of them are classes, the bits where each class has its own, else the codewords.
 
     Parameters
     ----------
@@ -60,7 +60,17 @@ def code_of(codebook: Codebook, assignment: Assignment) -> Code:
     if trellis is not None and assignment.n_classes == codebook.n_codewords:
         edges = trellis.unrank(assignment.codeword_of_class).astype(np.int32)
         return Paths(trellis.width, np.array(trellis.digits, dtype=np.int64), edges)
-    return Codewords(codebook.coding_matrix(assignment).astype(np.float32))
+    matrix = codebook.coding_matrix(assignment)
+    if _has_a_bit_for_each_class(matrix):
+        return SingleBits(matrix.argmax(axis=1))
+    return Codewords(matrix.astype(np.float32))
+
+
+def _has_a_bit_for_each_class(matrix: NDArray[np.int8]) -> bool:
+    """Whether these are the codewords of one-vs-rest, in any order."""
+    is_on = matrix > 0
+    is_square = matrix.shape[0] == matrix.shape[1]
+    return bool(is_square and matrix.all() and (is_on.sum(axis=0) == 1).all() and (is_on.sum(axis=1) == 1).all())
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +109,41 @@ class Paths:
             self.digits,
             step,
             min(MAX_MARGIN, MAX_EXPONENT / n_edges_at_most),
+            state,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class SingleBits:
+    """A bit of its own for each class: multinomial logistic regression."""
+
+    bit_of_class: IntArray
+
+    @property
+    def work(self) -> int:
+        return 2 * len(self.bit_of_class)
+
+    @property
+    def damping(self) -> float:
+        return 1.0
+
+    @property
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        return (self.bit_of_class,)
+
+    def learn(self, samples: Samples, order: NDArray[np.int64], step: float, state: Float32Array) -> None:
+        from codekin.kernels.softmax import flat_softmax_pass
+
+        rows = samples.rows
+        flat_softmax_pass(
+            rows.indptr,
+            rows.indices,
+            rows.values,
+            samples.class_of_sample,
+            self.bit_of_class,
+            samples.weight_of_sample,
+            order,
+            step,
             state,
         )
 
