@@ -243,10 +243,9 @@ class RankedModel:
         trellis: Any = self.codebook.trellis
         n_samples, n_edges = len(margins), trellis.n_edges
         loss = get_loss(self.decoder.loss)
-        vectors, n_features = _kernel_vectors(reranking)
+        vectors, reach, n_features = _kernel_vectors(reranking.vectors)
         # Rows that no vector meets need not be made sparse.
         rows = SparseRows.of(X, n_features) if reranking.vectors is not None else _no_rows(n_samples)
-        ceilings = np.zeros(n_samples) if reranking.vectors is None else _ceilings(rows, reranking.vectors)
         classes = np.empty((n_samples, n_out), dtype=np.intp)
         losses, scores, bounds = np.empty((n_samples, n_out)), np.empty((n_samples, n_out)), np.empty((n_samples, 2))
         graph = trellis.width, trellis.digits, trellis.edge_offsets
@@ -262,7 +261,7 @@ class RankedModel:
                 self._of_paths,
                 (rows.indptr[start : stop + 1], rows.indices, rows.values),
                 vectors,
-                ceilings[start:stop],
+                reach,
                 n_features,
                 float(reranking.weight),
                 min(reranking.n_candidates, n_listed),
@@ -278,31 +277,12 @@ class RankedModel:
         return Candidates(classes, losses, scores, is_certified)
 
 
-def _kernel_vectors(reranking: Reranking) -> tuple[tuple[NDArray[Any], ...], int]:
-    """The vectors as the kernel takes them, and how many features they are on."""
-    vectors = reranking.vectors
+def _kernel_vectors(vectors: ClassVectors | None) -> tuple[tuple[NDArray[Any], ...], tuple[Any, ...], int]:
+    """The vectors as the kernel takes them, what none of them exceeds, and how many features they are on."""
     if vectors is None:
-        empty = np.zeros(0, dtype=np.int64)
-        return (empty, empty.astype(np.uint16), empty.astype(np.int8), empty.astype(np.float32)), 0
-    return (vectors.indptr, vectors.features, vectors.steps, vectors.scales), vectors.n_features
-
-
-def _ceilings(rows: SparseRows, vectors: ClassVectors) -> FloatArray:
-    """What no dot product with a class vector exceeds: the smaller one of two bounds.
-
-    By Cauchy and Schwarz, the length of the sample times that of the longest vector; and the sum over the sample's
-    features of the largest product that any class has there.
-    """
-    highest, lowest, longest = vectors.reach
-    values, indices = rows.values, rows.indices
-    largest = np.where(values > 0, values * highest[indices], values * lowest[indices])
-    starts = rows.indptr[:-1]
-    has_entries = np.diff(rows.indptr) > 0
-    by_feature, squares = np.zeros(rows.n_rows), np.zeros(rows.n_rows)
-    by_feature[has_entries] = np.add.reduceat(largest.astype(np.float64), starts[has_entries])
-    squares[has_entries] = np.add.reduceat(np.square(values, dtype=np.float64), starts[has_entries])
-    # The kernel adds in single precision.
-    return (1 + 1e-4) * np.minimum(by_feature, longest * np.sqrt(squares)) + 1e-30
+        empty, nothing = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32)
+        return (empty, empty.astype(np.uint16), empty.astype(np.int8), nothing), (nothing, nothing, 0.0), 0
+    return (vectors.indptr, vectors.features, vectors.steps, vectors.scales), vectors.reach, vectors.n_features
 
 
 def _no_rows(n_samples: int) -> SparseRows:

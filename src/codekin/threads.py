@@ -66,6 +66,10 @@ def run_blocks(function: Callable[[int, int], None], n_items: int, *, block: int
     n_threads : int, optional
         How many threads to use; by default, as many as there are processors.
     """
+    if n_items <= block:
+        if n_items > 0:
+            function(0, n_items)
+        return
     starts = range(0, n_items, block)
     threads = min(n_threads or available_threads(), len(starts))
     if threads <= 1:

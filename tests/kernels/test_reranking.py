@@ -13,12 +13,15 @@ graphs = st.integers(2, 60).flatmap(lambda k: st.builds(TrellisGraph, st.just(k)
 seeds = st.integers(0, 2**32 - 1)
 
 
-def ranked(graph, costs, orders, vectors, X, weight, n_candidates, n_listed, n_out, ceilings=None):
+def ranked(graph, costs, orders, vectors, X, weight, n_candidates, n_listed, n_out, may_end_early=False):
     n_members, n_samples, n_edges = costs.shape
     rows, compressed = sparse.csr_array(X.astype(np.float32)), sparse.csr_array(vectors)
     classes, bounds = np.empty((n_samples, n_out), np.intp), np.empty((n_samples, 2))
     losses, scores = np.empty((n_samples, n_out)), np.empty((n_samples, n_out))
     edges = graph.unrank(np.arange(graph.n_paths))
+    reach = np.maximum(vectors.max(axis=0), 0), np.minimum(vectors.min(axis=0), 0)
+    longest = np.sqrt((vectors**2).sum(axis=1).max()) if may_end_early else np.inf
+    limits = [limit if may_end_early else np.sign(limit) * np.inf for limit in (reach[0] + 1e-9, reach[1] - 1e-9)]
     rank_candidates(
         np.ascontiguousarray(np.concatenate([costs, np.zeros((n_members, n_samples, 1))], axis=2).swapaxes(0, 1)),
         (graph.width, graph.digits, graph.edge_offsets),
@@ -34,7 +37,7 @@ def ranked(graph, costs, orders, vectors, X, weight, n_candidates, n_listed, n_o
             compressed.data.astype(np.int8),
             np.ones(graph.n_paths, np.float32),
         ),
-        np.full(n_samples, np.inf) if ceilings is None else ceilings,
+        (*(limit.astype(np.float32) for limit in limits), float(longest)),
         X.shape[1],
         weight,
         n_candidates,
@@ -104,8 +107,7 @@ def test_lists_that_end_early_lose_nothing(graph, seed, n_members, n_out):
     n_out = min(n_out, n)
     options = (graph, costs, orders, vectors, X, 0.2, n, n, n_out)
     whole, of_whole, _ = ranked(*options)
-    ceilings = (X @ vectors.T).max(axis=1) + 1e-5
-    early, of_early, bounds = ranked(*options, ceilings=ceilings)
+    early, of_early, bounds = ranked(*options, may_end_early=True)
     np.testing.assert_array_equal(early, whole)
     np.testing.assert_array_equal(of_early, of_whole)
     of_paths = [paths.all_path_totals(member, graph.n_paths, graph.width) for member in costs]

@@ -160,7 +160,7 @@ class TrellisGraph:
         """The number of vertices: the source is 0, (i, l) is 1 + i b + l, then come the t_j, and the sink is last."""
         return 2 + self.n_slices * self.width + int(self.digits[-1])
 
-    @property
+    @cached_property
     def n_edges(self) -> int:
         """The number of edges, which is the number of bits of a codeword."""
         b, m = self.width, self.n_slices

@@ -15,7 +15,7 @@ from scipy.sparse import csr_array, csr_matrix
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from codekin.codebooks import trellis_codebook
 from codekin.coding import Assignment, FloatArray, IntArray
@@ -399,7 +399,7 @@ class TrellisClassifier(CodedClassifier):
         labels : ndarray of shape (n_samples, k)
         probabilities : ndarray of shape (n_samples, k)
         """
-        check_is_fitted(self, "model_")
+        self._check_is_fitted()
         check_k(k, len(self.classes_))
         classes, probabilities = top_k_probabilities(self.model_, self._validated_samples(X), k, self.temperature_)
         return self.classes_[classes], probabilities
@@ -418,7 +418,7 @@ class TrellisClassifier(CodedClassifier):
         ndarray of shape (n_samples,)
             Minus infinity for labels that were not there in ``fit``.
         """
-        check_is_fitted(self, "model_")
+        self._check_is_fitted()
         class_index = self._class_index(labels)
         return log_probabilities_of(self.model_, self._validated_samples(X), class_index, self.temperature_)
 
@@ -433,7 +433,7 @@ class TrellisClassifier(CodedClassifier):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        check_is_fitted(self, "model_")
+        self._check_is_fitted()
         return all_probabilities(self.model_, self._validated_samples(X), self.temperature_)
 
     def __sklearn_tags__(self) -> Any:

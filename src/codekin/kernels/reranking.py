@@ -14,6 +14,8 @@ from numba import njit
 
 from codekin.kernels.path_lists import first_paths, next_path, path_lists, ways_onward
 
+ROUNDING_UP = 1 + 1e-4
+"""Dot products are added up in single precision."""
 LEAST_GRADIENT = 1e-3
 """Candidates less probable than this teach nothing worth the time."""
 
@@ -25,7 +27,7 @@ def rank_candidates(
     of_paths,
     rows,
     vectors,
-    ceilings,
+    reach,
     n_features,
     weight,
     n_candidates,
@@ -55,8 +57,8 @@ def rank_candidates(
         The samples, compressed.
     vectors : tuple (indptr, features, steps, scales)
         The class vectors, compressed; empty if there are none.
-    ceilings : float array of shape (n_samples,)
-        What no dot product with the sample exceeds.
+    reach : tuple (highest, lowest, longest)
+        The largest and the smallest entry of all vectors on each feature, and the length of the longest vector.
     n_features : int
     weight : float
     n_candidates, n_listed : int
@@ -70,6 +72,7 @@ def rank_candidates(
     class_of_path, path_of_class, edges_of_path = of_paths
     row_indptr, row_indices, row_values = rows
     vector_indptr, features, steps, scales = vectors
+    highest, lowest, longest = reach
     n_samples, n_members, n_columns = costs.shape
     n_out = classes.shape[1]
     has_vectors = len(vector_indptr) > 0
@@ -84,9 +87,15 @@ def rank_candidates(
 
     for s in range(n_samples):
         row = costs[s].reshape(-1)
+        # No dot product exceeds the sum of the largest products on each feature, nor the product of the lengths.
+        by_feature, squares = 0.0, 0.0
         if has_vectors:
             for q in range(row_indptr[s], row_indptr[s + 1]):
-                spread[row_indices[q]] += row_values[q]
+                feature, x = row_indices[q], row_values[q]
+                spread[feature] += x
+                by_feature += x * (highest[feature] if x > 0 else lowest[feature])
+                squares += x * x
+        ceiling = ROUNDING_UP * min(by_feature, longest * math.sqrt(squares))
         n_kept, n_others = 0, 0
         least, worst, outside = np.inf, -np.inf, 0.0
         for n in range(n_listed):
@@ -153,7 +162,7 @@ def rank_candidates(
                 loss = cost - weight * score
                 worst = max(worst, loss)
                 n_kept = _keep(classes, losses, scores, s, n_kept, c, loss, score)
-            if n_kept == n_out and outside - weight * ceilings[s] >= losses[s, n_out - 1]:
+            if n_kept == n_out and outside - weight * ceiling >= losses[s, n_out - 1]:
                 break
         bounds[s, 0], bounds[s, 1] = least, outside
         if has_vectors:

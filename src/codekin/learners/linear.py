@@ -18,6 +18,7 @@ CONSTANT_MARGIN = 1.0
 """The margin of a bit that has one sign in all training samples: decided, at the edge of the hinge."""
 COMPILE_FROM = 10**6
 """From this many products of a non-zero and a weight on, the compiled product is worth its start-up time."""
+LARGEST_INT32 = np.iinfo(np.int32).max
 SAMPLES_PER_BLOCK = 256
 KEPT_SHARES = 0.5 ** np.arange(1, 10.25, 0.25)
 """The shares of the weights that pruning tries to keep: from a half, where a sparse model begins to be smaller."""
@@ -281,7 +282,7 @@ class SparseRows:
         if n_features is not None and X.shape[1] != n_features:
             raise ValueError(f"X must have {n_features} features, as many as the weights. Got {X.shape[1]} instead.")
         rows = X if getattr(X, "format", None) == "csr" else sparse.csr_array(X)
-        narrow = np.int32 if rows.shape[1] <= np.iinfo(np.int32).max else np.int64
+        narrow = np.int32 if rows.shape[1] <= LARGEST_INT32 else np.int64
         return cls(
             np.asarray(rows.indptr, dtype=np.int64),
             np.asarray(rows.indices, dtype=narrow),
