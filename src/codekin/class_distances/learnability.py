@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import linalg
 
 from codekin.class_distances.least_squares import (
     Coordinates,
@@ -180,11 +181,14 @@ def _factors(coordinates: Coordinates, penalty: float) -> NDArray[np.floating]:
     frequency = coordinates.samples.class_weight / coordinates.samples.class_weight.sum()
     factors = np.column_stack([frequency.astype(whitened.dtype), whitened])
     del whitened
-    # More dimensions than classes are more than it takes: F' = Q R, and F F' = R' R.
     if factors.shape[1] <= len(factors):
         return factors
-    root: Any = np.linalg.qr(factors.T, mode="r")
-    return np.ascontiguousarray(root.T)
+    # More dimensions than classes are more than it takes. What a class has in common with itself is no distance: a
+    # little more of it keeps the root real where classes depend on each other, and changes no distance.
+    products = factors @ factors.T
+    own, more = products.diagonal(), 1e4 * np.finfo(products.dtype).eps
+    products.flat[:: len(products) + 1] = np.maximum(own * (1 + more), more**2 * own.max())
+    return np.ascontiguousarray(linalg.cholesky(products, lower=True, overwrite_a=True, check_finite=False))
 
 
 def _coordinates(

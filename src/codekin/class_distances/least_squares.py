@@ -23,8 +23,8 @@ _BLOCK_ENTRIES = 8_000_000
 """How many numbers are made at once from samples that are sparse, projected, or of a narrow type."""
 
 
-_LEAST_PIVOT = 1e-3
-"""A smallest pivot below this share of the largest leaves too few digits to a triangular factor."""
+_LEAST_PIVOT: dict[type[np.floating], float] = {np.float32: 1e-2, np.float64: 1e-3}
+"""A smallest pivot below this share of the largest leaves too few digits to a triangular factor of that type."""
 
 
 class OneHotRidge(NamedTuple):
@@ -147,8 +147,8 @@ def _whitening(covariance: FloatArray, penalty: float) -> FloatArray:
 def whitened_deviations(coordinates: Coordinates, penalty: float) -> NDArray[np.floating]:
     """Row ``k`` is ``pi_k (mu_k - mu) W`` for some ``W`` with ``W W' = (Sigma + penalty)^-1``.
 
-    A triangular ``W`` is the fastest, where no digits are lost to it. Some classes are made at a time, so that little
-    memory is needed beside the result, which is of the samples' type.
+    A triangular ``W`` of the samples' type is the fastest, where no digits are lost to it. Some classes are made at a
+    time, so that little memory is needed beside the result, which is of the samples' type.
 
     Parameters
     ----------
@@ -167,12 +167,16 @@ def whitened_deviations(coordinates: Coordinates, penalty: float) -> NDArray[np.
     mean = overall_mean(samples) if coordinates.stay_sparse else np.zeros(coordinates.n_dimensions)
     covariance = _second_moment(coordinates, np.arange(len(samples.class_index)))
     covariance /= total
-    covariance -= np.outer(mean, mean)
-    turn = _triangular_whitening(covariance, penalty)
+    # In place, without a second matrix of that size.
+    covariance = linalg.blas.dger(-1.0, mean, mean, a=covariance.T, overwrite_a=1).T
+    dtype = np.float32 if samples.X.dtype == np.float32 else np.float64
+    turn = _triangular_whitening(covariance, penalty, dtype)
+    if turn is None and dtype is np.float32:
+        turn = _triangular_whitening(covariance, penalty, np.float64)
     if turn is None:
         turn = _whitening(covariance, penalty)
     del covariance
-    turn = turn.astype(np.float32 if samples.X.dtype == np.float32 else np.float64)
+    turn = turn.astype(dtype, copy=False)
     whitened = np.empty((samples.n_classes, turn.shape[1]), dtype=turn.dtype)
     for classes in row_blocks(np.arange(samples.n_classes), coordinates.n_dimensions):
         deviations = frequency[classes, None] * (coordinates.of(samples.class_means[classes]) - mean)
@@ -180,16 +184,22 @@ def whitened_deviations(coordinates: Coordinates, penalty: float) -> NDArray[np.
     return whitened
 
 
-def _triangular_whitening(covariance: FloatArray, penalty: float) -> FloatArray | None:
-    """The inverse of the Cholesky factor of ``covariance + penalty``, transposed, unless that is ill-conditioned."""
+def _triangular_whitening(
+    covariance: FloatArray, penalty: float, dtype: type[np.floating]
+) -> NDArray[np.floating] | None:
+    """The inverse of the Cholesky factor of ``covariance + penalty``, transposed, unless too many digits are lost."""
+    # Columns first, as LAPACK has it: then the copy is the only one.
+    penalised = np.array(covariance, dtype=dtype, order="F")
+    penalised.flat[:: len(penalised) + 1] += penalty
     try:
-        root = linalg.cholesky(covariance + penalty * np.eye(len(covariance)), lower=True)
+        root = linalg.cholesky(penalised, lower=True, overwrite_a=True, check_finite=False)
     except linalg.LinAlgError:
         return None
     pivots = np.diag(root)
-    if pivots.min() <= _LEAST_PIVOT * pivots.max():
+    if not pivots.min() > _LEAST_PIVOT[dtype] * pivots.max():
         return None
-    return np.asarray(linalg.lapack.dtrtri(root, lower=1)[0].T)
+    invert = linalg.lapack.strtri if dtype is np.float32 else linalg.lapack.dtrtri
+    return np.asarray(invert(root, lower=1, overwrite_c=1)[0].T)
 
 
 def ridge_from_sums(sums: Sums, penalty: float) -> OneHotRidge:
