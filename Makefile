@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 JOBS ?= 2
 OUT ?= out
-STUDIES ?= synthetic exhaustive intermediate bound
+STUDIES ?= synthetic exhaustive intermediate extreme bound
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet

@@ -8,10 +8,11 @@ from pathlib import Path
 
 from codekin.datasets import DATASETS
 from codekin.pages import Page
-from codekin.studies import bound, exhaustive, intermediate, synthetic
+from codekin.studies import bound, exhaustive, extreme, intermediate, synthetic
 from codekin.studies.bound_page import bound_page
 from codekin.studies.configuration import Study
 from codekin.studies.exhaustive_page import exhaustive_page
+from codekin.studies.extreme_page import extreme_page
 from codekin.studies.intermediate_page import intermediate_page
 from codekin.studies.runner import TaskFunction
 from codekin.studies.synthetic_page import synthetic_page
@@ -49,6 +50,7 @@ STUDY_KINDS: dict[str, StudyKind] = {
     "synthetic": StudyKind(synthetic.stages, synthetic.FUNCTIONS, synthetic_page),
     "exhaustive": StudyKind(exhaustive.stages, exhaustive.FUNCTIONS, exhaustive_page, _listed),
     "intermediate": StudyKind(intermediate.stages, intermediate.FUNCTIONS, intermediate_page, _listed),
+    "extreme": StudyKind(extreme.stages, extreme.FUNCTIONS, extreme_page, _listed),
     "bound": StudyKind(bound.stages, bound.FUNCTIONS, bound_page, _listed),
 }
 """Name -> kind."""

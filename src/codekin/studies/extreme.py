@@ -1,0 +1,214 @@
+"""Very many classes (Sec. 4.2, App. F): what the order is worth in which classes get the paths of a trellis.
+
+Class trees are learned once per data set, assignments are found for every width and scored against every class tree,
+and then each run learns the bits anew. The recipe is the paper's: AROW, exponential decoding, the best pass by the
+validation samples where there are some.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from codekin.assignments import AssignmentProblem
+from codekin.class_trees import ClassTree
+from codekin.codebooks import one_vs_rest, trellis_codebook
+from codekin.codebooks.trellis import TrellisGraph
+from codekin.coding import Assignment
+from codekin.datasets import DATASETS
+from codekin.estimators import TrellisClassifier
+from codekin.learners import AROW, Validation
+from codekin.studies.configuration import Study
+from codekin.studies.extreme_orders import ORDERS, load_many_classes, orders_of, trees_of
+from codekin.studies.runner import Outcome
+from codekin.studies.tasks import Stage, Task
+from codekin.studies.workspace import Workspace
+
+TREE, ASSIGN, FIT = "extreme.tree", "extreme.assign", "extreme.fit"
+OVERSAMPLE, ONE_VS_REST = "extreme.oversample", "extreme.one_vs_rest"
+TREE_PARTS = ("parent", "node_of_class", "edge_length")
+
+
+def stages(study: Study, data_names: list[str]) -> list[Stage]:
+    """Trees, assignments and fits of some of the data sets, and one-vs-rest where the study asks for it.
+
+    Parameters
+    ----------
+    study : Study
+        The study.
+    data_names : list of str
+        Which ones.
+
+    Returns
+    -------
+    list of Stage
+    """
+    chosen = [data for data in study.option("data") if data["name"] in data_names]
+    fits = [task for data in chosen for width in data["widths"] for task in fit_tasks(study, data, width)]
+    assignments = {task.key: task for task in (_assign_task(fit.parameters) for fit in fits)}
+    with_rest = [data for data in chosen if data.get("oversample")]
+    return [
+        Stage("learning class trees", [tree_task(data) for data in chosen]),
+        Stage("finding assignments", list(assignments.values())),
+        Stage("learning the bits", fits),
+        Stage("one-vs-rest: oversampling", [task for data in with_rest for task in oversample_tasks(data)]),
+        Stage("one-vs-rest", [task for data in with_rest for task in one_vs_rest_tasks(study, data)]),
+    ]
+
+
+def tree_task(data: Mapping[str, Any]) -> Task:
+    """The task that learns the class tree of a data set."""
+    return Task(TREE, {"data": data["name"]}, label=f"{data['name']}, class tree", weight=data.get("seconds", 1.0))
+
+
+def fit_tasks(study: Study, data: Mapping[str, Any], width: int, order: str | None = None) -> list[Task]:
+    """The tasks that learn the bits of a trellis: all runs of one order, or of all orders."""
+    n_bits = TrellisGraph(DATASETS[data["name"]].n_classes, width).n_edges
+    return [
+        Task(
+            FIT,
+            {**assign_task(data, width, name, run).parameters, "run": run, "n_epochs": data["n_epochs"]},
+            label=f"{data['name']}, width {width}, {name}, run {run}",
+            weight=data.get("seconds", 1.0) * data["n_epochs"] * n_bits / 100,
+        )
+        # Run by run, so that a study that is stopped has all orders, if not all runs.
+        for run in range(int(study.option("n_runs")))
+        for name in ([order] if order else orders_of(data))
+    ]
+
+
+def assign_task(data: Mapping[str, Any], width: int, order: str, run: int = 0) -> Task:
+    """The task that finds the assignment of a run; where chance plays no part there is one for all runs."""
+    seed = ORDERS[order].seed(run, int(data.get("n_searches", 1)))
+    parameters = {"data": data["name"], "trees": list(trees_of(data)), "width": width, "order": order, "seed": seed}
+    limit = {"search_seconds": data["search_seconds"]} if "search_seconds" in data else {}
+    return _assign_task({**parameters, **limit})
+
+
+def _assign_task(parameters: Mapping[str, Any]) -> Task:
+    """The task that finds an assignment, from its parameters or from those of a fit."""
+    own = {name: value for name, value in parameters.items() if name not in ("run", "n_epochs")}
+    weight = DATASETS[own["data"]].n_classes / 1000 if ORDERS[own["order"]].chance == "search" else 1.0
+    return Task(ASSIGN, own, label="{data}, width {width}, {order}, seed {seed}".format(**own), weight=weight)
+
+
+def oversample_tasks(data: Mapping[str, Any]) -> list[Task]:
+    """The tasks that try how often one-vs-rest should see its positives."""
+    weight = data.get("seconds", 1.0) * data["n_epochs"] * DATASETS[data["name"]].n_classes / 100
+    return [
+        Task(
+            OVERSAMPLE,
+            {"data": data["name"], "n_epochs": data["n_epochs"], "oversample": times},
+            label=f"{data['name']}, positives {times:g} times",
+            weight=weight,
+        )
+        for times in data["oversample"]
+    ]
+
+
+def one_vs_rest_tasks(study: Study, data: Mapping[str, Any]) -> list[Task]:
+    """The tasks that learn one predictor per class."""
+    trials = oversample_tasks(data)
+    common = {"data": data["name"], "n_epochs": data["n_epochs"], "oversample": list(data["oversample"])}
+    return [
+        Task(ONE_VS_REST, {**common, "run": run}, label=f"{data['name']}, one-vs-rest", weight=trials[0].weight)
+        for run in range(int(study.option("n_runs")))
+    ]
+
+
+def run_tree(task: Task, workspace: Workspace) -> Outcome:
+    """Learn a class tree from the class means."""
+    tree = load_many_classes(task.parameters["data"], workspace.data_home).learned_tree()
+    arrays = {part: getattr(tree, part) for part in TREE_PARTS}
+    return Outcome({"n_nodes": tree.n_nodes, "n_classes": tree.n_classes}, arrays)
+
+
+def run_assign(task: Task, workspace: Workspace) -> Outcome:
+    """Find an assignment, and score it against every class tree of the data set."""
+    given = task.parameters
+    known = load_many_classes(given["data"], workspace.data_home)
+    order = ORDERS[given["order"]]
+    trees = {
+        name: known.given_tree() if name == "given" else load_learned_tree(given["data"], workspace)
+        for name in given["trees"]
+    }
+    codebook = trellis_codebook(known.n_classes, given["width"])
+    rng = np.random.default_rng([given["seed"], given["width"]])
+    found = order.find(codebook, trees[order.tree or given["trees"][0]], known, rng, given.get("search_seconds"))
+    scores = {}
+    for name, tree in trees.items():
+        score, z = AssignmentProblem.of(codebook, tree).score_and_z(found.assignment)
+        scores[name] = {"score": score, "z": z}
+    result = {"n_bits": codebook.n_bits, "scores": scores, "search_seconds": found.seconds}
+    return Outcome(result, {"codeword_of_class": found.codeword_of_class})
+
+
+def load_learned_tree(data_name: str, workspace: Workspace) -> ClassTree:
+    """The class tree that was learned for a data set."""
+    task = tree_task({"name": data_name})
+    parent, node_of_class, edge_length = (np.array(workspace.load(task, part)) for part in TREE_PARTS)
+    return ClassTree(parent, node_of_class, edge_length)
+
+
+def run_fit(task: Task, workspace: Workspace) -> Outcome:
+    """Learn the bits under an assignment, and test them."""
+    given = task.parameters
+    known = load_many_classes(given["data"], workspace.data_home)
+    codeword_of_class = np.array(workspace.load(_assign_task(given), "codeword_of_class"))
+    classifier = TrellisClassifier(
+        given["width"],
+        assignment=Assignment(codeword_of_class, given["order"]),
+        learner=AROW(n_epochs=given["n_epochs"]),
+        loss="exponential",
+        rerank=None,
+        random_state=given["run"],
+    )
+    data = known.data
+    held_out = None if data.validation is None else (data.validation.X, data.validation.y)
+    classifier.fit(data.X, data.y, validation=held_out)
+    assert data.test is not None
+    return Outcome({"accuracy": 100 * float(classifier.score(data.test.X, data.test.y))})
+
+
+def run_oversample(task: Task, workspace: Workspace) -> Outcome:
+    """The validation accuracy of one-vs-rest with its positives shown so many times."""
+    given = task.parameters
+    return Outcome({"accuracy": _one_vs_rest(given, workspace, given["oversample"], run=0, part="validation")})
+
+
+def run_one_vs_rest(task: Task, workspace: Workspace) -> Outcome:
+    """The test accuracy of one-vs-rest, its positives shown as often as the validation samples want it."""
+    given = task.parameters
+    trials = oversample_tasks({**given, "name": given["data"]})
+    accuracies = [workspace.journal.result(trial)["accuracy"] for trial in trials]
+    times = given["oversample"][int(np.argmax(accuracies))]
+    accuracy = _one_vs_rest(given, workspace, times, run=given["run"], part="test")
+    return Outcome({"accuracy": accuracy, "oversample": times})
+
+
+def _one_vs_rest(given: Mapping[str, Any], workspace: Workspace, oversample: float, *, run: int, part: str) -> float:
+    known = load_many_classes(given["data"], workspace.data_home)
+    data, codewords = known.data, one_vs_rest(known.n_classes).matrix
+    learner = AROW(n_epochs=given["n_epochs"], oversample=oversample)
+    judge, wanted = data.validation, getattr(data, part)
+    if judge is None:
+        raise ValueError(f"Oversampling is chosen by validation samples, which {data.name!r} does not have.")
+
+    def accuracy(margins: Any, labels: Any) -> float:
+        # The exponential loss of one-vs-rest is the smaller, the larger the margin of the class.
+        return float((known.labels[margins.argmax(axis=1)] == labels).mean())
+
+    validation = Validation(judge.X, lambda margins: accuracy(margins, judge.y))
+    bits = learner.fit_bits(data.X, known.class_index, codewords, rng=run, validation=validation)
+    return 100 * accuracy(bits.margins(wanted.X), wanted.y)
+
+
+FUNCTIONS = {
+    TREE: run_tree,
+    ASSIGN: run_assign,
+    FIT: run_fit,
+    OVERSAMPLE: run_oversample,
+    ONE_VS_REST: run_one_vs_rest,
+}

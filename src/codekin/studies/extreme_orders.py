@@ -1,0 +1,187 @@
+"""In which order many classes get the paths of a trellis: the ways that the extreme study compares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from codekin.assignments import AssignmentResult, ordered, tree_swaps
+from codekin.assignments import random as random_assignment
+from codekin.class_distances import CLASS_DISTANCES_FROM_DATA
+from codekin.class_trees import ClassTree
+from codekin.coding import Codebook, IntArray
+from codekin.datasets import Dataset, load_dataset
+from codekin.estimators.choices import Classes, learnability_assignment
+from codekin.estimators.taxonomies import as_class_tree
+from codekin.estimators.trellis import MAX_CLUSTERED_CLASSES
+
+TreeName = Literal["given", "learned"]
+
+
+@dataclass(frozen=True, eq=False)
+class ManyClasses:
+    """A data set with its labels as indices of the classes that occur among the training samples.
+
+    Parameters
+    ----------
+    data : Dataset
+        With test samples.
+    labels : ndarray of shape (n_classes,)
+        The classes that occur.
+    class_index : ndarray of shape (n_train,)
+        Of the training samples.
+    """
+
+    data: Dataset
+    labels: IntArray
+    class_index: IntArray
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes occur."""
+        return len(self.labels)
+
+    def given_tree(self) -> ClassTree:
+        """The taxonomy that came with the data."""
+        if self.data.class_tree is None:
+            raise ValueError(f"The data set {self.data.name!r} has no taxonomy; its study must say tree = 'learned'.")
+        return as_class_tree(self.data.class_tree, self.labels)
+
+    def learned_tree(self) -> ClassTree:
+        """A class tree from the class means: by joining pairs or, beyond 15,000 classes, by halving."""
+        how = "clustering" if self.n_classes <= MAX_CLUSTERED_CLASSES else "splitting"
+        made = CLASS_DISTANCES_FROM_DATA[how](self.data.X, self.class_index, n_classes=self.n_classes, rng=0)
+        assert made.tree is not None
+        return made.tree
+
+
+@lru_cache(maxsize=1)  # consecutive tasks of a process mostly use the same data, which may take long to read
+def load_many_classes(name: str, data_home: Path | None) -> ManyClasses:
+    """A data set of the extreme study.
+
+    Parameters
+    ----------
+    name : str
+        A name from ``codekin.datasets.DATASETS``.
+    data_home : path or None
+        See :func:`codekin.datasets.data_home`.
+
+    Returns
+    -------
+    ManyClasses
+    """
+    data = load_dataset(name, data_home)
+    if data.test is None:
+        raise ValueError(f"The extreme study needs test samples, which the data set {name!r} does not have.")
+    labels, class_index = np.unique(data.y, return_inverse=True)
+    return ManyClasses(data, labels, class_index)
+
+
+@dataclass(frozen=True)
+class Order:
+    """One way of giving paths to classes.
+
+    Parameters
+    ----------
+    title : str
+        What figures and tables call it.
+    find : callable
+        Takes the codebook, the class tree, the data, a generator and the seconds for a search, None for the search's
+        own measure; returns what it found.
+    tree : "given", "learned" or None
+        The class tree that it follows; None for the main one of the data set.
+    chance : "none", "search" or "draw", default="none"
+        What part chance plays: none, so that all runs share one assignment; in a search, of which a study may make
+        several; or that every run draws another one.
+    """
+
+    title: str
+    find: Callable[[Codebook, ClassTree, ManyClasses, np.random.Generator, float | None], AssignmentResult]
+    tree: TreeName | None = None
+    chance: Literal["none", "search", "draw"] = "none"
+
+    def seed(self, run: int, n_searches: int) -> int:
+        """The seed of the assignment of a run, if a study makes so many searches.
+
+        Parameters
+        ----------
+        run : int
+            The number of the run.
+        n_searches : int
+            How many searches there are; runs take turns.
+
+        Returns
+        -------
+        int
+        """
+        return {"none": 0, "search": run % n_searches, "draw": run}[self.chance]
+
+
+def _random(
+    codebook: Codebook, tree: ClassTree, _: ManyClasses, rng: np.random.Generator, __: float | None
+) -> AssignmentResult:
+    return random_assignment(codebook, tree, rng=rng)
+
+
+def _depth_first(
+    codebook: Codebook, tree: ClassTree, _: ManyClasses, __: np.random.Generator, ___: float | None
+) -> AssignmentResult:
+    return ordered(codebook, tree)
+
+
+def _searched(
+    codebook: Codebook, tree: ClassTree, _: ManyClasses, rng: np.random.Generator, seconds: float | None
+) -> AssignmentResult:
+    return tree_swaps(codebook, tree, rng=rng, time_limit=seconds)
+
+
+def _learnability(
+    codebook: Codebook, tree: ClassTree, known: ManyClasses, rng: np.random.Generator, seconds: float | None
+) -> AssignmentResult:
+    classes = Classes(lambda: known.data.X, known.class_index, known.n_classes, None, tree, rng)
+    return learnability_assignment(codebook, classes, rng, time_limit=seconds)
+
+
+ORDERS: Mapping[str, Order] = {
+    "random": Order("random", _random, chance="draw"),
+    "given": Order("depth-first, taxonomy", _depth_first, "given"),
+    "given-searched": Order("searched, taxonomy", _searched, "given", "search"),
+    "learned": Order("depth-first, clustering", _depth_first, "learned"),
+    "learned-searched": Order("searched, clustering", _searched, "learned", "search"),
+    "learnability": Order("learnability", _learnability, chance="search"),
+}
+"""By name, in the order of tables and figures."""
+
+
+def orders_of(data: Mapping[str, Any]) -> list[str]:
+    """The names of the orders that are compared on a data set: without a taxonomy, none that follows one.
+
+    Parameters
+    ----------
+    data : mapping
+        An entry of the study; its ``tree`` is "given" or "learned", its ``orders``, if there are some, are all wanted.
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> orders_of({"tree": "learned"})
+    ['random', 'learned', 'learned-searched', 'learnability']
+    """
+    trees, wanted = trees_of(data), data.get("orders", ORDERS)
+    return [name for name, order in ORDERS.items() if name in wanted and order.tree in (None, *trees)]
+
+
+def trees_of(data: Mapping[str, Any]) -> list[TreeName]:
+    """The class trees of a data set, the main one first."""
+    trees: dict[str, list[TreeName]] = {"given": ["given", "learned"], "learned": ["learned"]}
+    if data["tree"] not in trees:
+        raise ValueError(f"The 'tree' of a data set must be 'given' or 'learned'. Got {data['tree']!r} instead.")
+    return trees[data["tree"]]

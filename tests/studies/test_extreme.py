@@ -1,0 +1,140 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from codekin.datasets import DATASETS
+from codekin.datasets.registry import DatasetEntry
+from codekin.datasets.synthetic import make_sparse_topics
+from codekin.plots.widths import SearchGain
+from codekin.studies import load_study, run_study, write_report
+from codekin.studies.extreme import assign_task, fit_tasks, one_vs_rest_tasks, oversample_tasks, stages
+from codekin.studies.extreme_orders import ORDERS, ManyClasses, orders_of, trees_of
+from codekin.studies.extreme_results import answer, collect
+from codekin.studies.workspace import Workspace
+
+STUDY = """
+kind = "extreme"
+title = "Thirty classes"
+n_runs = 2
+[[data]]
+name = "thirty"
+tree = "given"
+n_searches = 2
+widths = [2, 3]
+n_epochs = 2
+search_seconds = 0.05
+oversample = [1.0, 3.0]
+[[data]]
+name = "untaxed"
+tree = "learned"
+widths = [2]
+n_epochs = 1
+search_seconds = 0.05
+"""
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    data = make_sparse_topics(30, 600, n_features=200, rng=np.random.default_rng(0))
+    data = replace(data, validation=data.test)
+    folder = tmp_path_factory.mktemp("extreme")
+    path = folder / "thirty.toml"
+    path.write_text(STUDY)
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("thirty", "untaxed"):
+            patch.setitem(DATASETS, name, DatasetEntry(lambda _: data, 30, "made up"))
+        study = load_study(str(path))
+        status = run_study(study, folder / "out", n_jobs=1)
+        yield study, folder / "out", status
+
+
+def result(finished, task):
+    study, output, _ = finished
+    return Workspace(output / study.name).journal.result(task)
+
+
+def test_everything_is_finished_and_nothing_is_done_again(finished):
+    study, output, status = finished
+    assert status.is_finished
+    assert status.n_run == status.n_tasks
+    assert run_study(study, output, n_jobs=1).n_run == 0
+
+
+def test_a_search_never_ends_above_the_score_of_its_depth_first_order(finished):
+    for data in finished[0].option("data"):
+        for width in data["widths"]:
+            for tree in trees_of(data):
+                start = result(finished, assign_task(data, width, tree))["scores"][tree]
+                end = result(finished, assign_task(data, width, f"{tree}-searched"))["scores"][tree]
+                assert end["score"] <= start["score"]
+                assert end["z"] >= start["z"] > 2
+
+
+def test_random_orders_differ_from_run_to_run_and_depth_first_ones_do_not(finished):
+    data = finished[0].option("data")[0]
+    keys = {order: [assign_task(data, 2, order, run).key for run in range(4)] for order in orders_of(data)}
+    assert {order: len(set(found)) for order, found in keys.items()} == {
+        "random": 4,
+        "given": 1,
+        "given-searched": 2,
+        "learned": 1,
+        "learned-searched": 2,
+        "learnability": 2,
+    }
+
+
+def test_a_run_draws_the_order_of_the_samples(finished):
+    data = finished[0].option("data")[0]
+    accuracies = [result(finished, task)["accuracy"] for task in fit_tasks(finished[0], data, 2, "given")]
+    assert len(accuracies) == 2
+    assert all(0 < accuracy < 100 for accuracy in accuracies)
+
+
+def test_oversampling_is_chosen_by_the_validation_samples(finished):
+    data = finished[0].option("data")[0]
+    by_validation = {
+        times: result(finished, task)["accuracy"]
+        for times, task in zip(data["oversample"], oversample_tasks(data), strict=True)
+    }
+    for task in one_vs_rest_tasks(finished[0], data):
+        chosen = result(finished, task)["oversample"]
+        assert by_validation[chosen] == max(by_validation.values())
+
+
+def test_one_vs_rest_runs_only_where_the_study_asks_for_it(finished):
+    study = finished[0]
+    counts = {stage.name: len(stage.tasks) for stage in stages(study, ["untaxed"])}
+    assert counts["one-vs-rest"] == counts["one-vs-rest: oversampling"] == 0
+    assert counts["learning the bits"] == 2 * len(orders_of(study.option("data")[1])) == 8
+
+
+def test_gains_are_means_of_differences_run_by_run(finished):
+    found = collect(finished[0], Workspace(finished[1] / finished[0].name))
+    assert [one.name for one in found] == ["thirty", "untaxed"]
+    accuracies = found[0].accuracies
+    difference = accuracies[2, "given"] - accuracies[2, "random"]
+    assert found[0].gain(2, "given", "random").value == pytest.approx(difference.mean())
+    assert found[1].gain(2, "given", "random") is None
+
+
+def test_the_page_has_a_figure_per_data_set_and_one_for_the_question(finished):
+    text = write_report(finished[0], finished[1]).read_text(encoding="utf-8")
+    assert text.count("<img src=") == 3
+    assert "better score than depth-first" in text
+    assert "12,294" not in text  # the paper's data sets have their own rows only where the study lists them
+
+
+def test_the_answer_counts_changes_of_more_than_two_standard_errors():
+    gains = [SearchGain("a", 5.0, gain, 0.1) for gain in (0.5, 0.1, -0.1, -0.3)]
+    assert "made 1 of 4 codes more accurate by more than two standard errors and 1 less accurate" in answer(gains)
+
+
+def test_without_a_taxonomy_no_order_follows_one():
+    data = make_sparse_topics(6, 60, n_features=30, rng=np.random.default_rng(0))
+    plain = ManyClasses(DATASETS["digits"].load(None), np.arange(10), data.y)
+    with pytest.raises(ValueError, match="'digits' has no taxonomy; its study must say tree = 'learned'"):
+        plain.given_tree()
+    assert all(ORDERS[name].tree != "given" for name in orders_of({"tree": "learned"}))
+    with pytest.raises(ValueError, match="must be 'given' or 'learned'. Got 'both' instead"):
+        trees_of({"tree": "both"})
