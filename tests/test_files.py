@@ -2,7 +2,7 @@ import gzip
 
 import pytest
 
-from codekin.files import output_stream, whole_file
+from codekin.files import output_stream, whole_file, whole_folder
 
 
 def test_an_interrupted_write_leaves_the_old_file_and_nothing_else(tmp_path):
@@ -38,3 +38,44 @@ def test_a_dash_is_the_standard_output(capsysbinary):
     with output_stream("-") as stream:
         stream.write(b"seen\n")
     assert capsysbinary.readouterr().out == b"seen\n"
+
+
+def test_a_folder_replaces_the_one_before_it_as_a_whole(tmp_path):
+    for content in ("old", "new"):
+        with whole_folder(tmp_path / "model") as folder:
+            (folder / content).write_text(content)
+    assert [path.name for path in (tmp_path / "model").iterdir()] == ["new"]
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+def test_a_folder_is_replaced_where_names_cannot_be_exchanged_too(tmp_path, monkeypatch):
+    monkeypatch.setattr("codekin.files._exchange", lambda one, other: False)
+    test_a_folder_replaces_the_one_before_it_as_a_whole(tmp_path)
+
+
+def test_an_interruption_leaves_the_folder_as_it_was(tmp_path):
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "old").write_text("old")
+
+    def interrupted():
+        with whole_folder(tmp_path / "model") as folder:
+            (folder / "new").write_text("half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert [path.name for path in (tmp_path / "model").iterdir()] == ["old"]
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+def test_what_killed_writers_left_goes_and_what_others_are_writing_stays(tmp_path):
+    pytest.importorskip("fcntl")
+    (tmp_path / ".page.html.0123abcd.partial").write_text("left by a writer that was killed")
+    (tmp_path / ".page.html.4567abcd.partial").mkdir()
+    (tmp_path / ".other.html.0123abcd.partial").write_text("of another file")
+    with whole_file(tmp_path / "page.html") as first:
+        with whole_file(tmp_path / "page.html") as second:
+            second.write(b"second")
+        first.write(b"first")
+    assert (tmp_path / "page.html").read_text() == "first"
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".other.html.0123abcd.partial", "page.html"]

@@ -6,7 +6,6 @@ The format is a header in JSON and the bytes of the arrays, so that no file can 
 from __future__ import annotations
 
 import json
-import os
 import struct
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,39 +14,52 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from codekin.files import whole_file
+
 Arrays = dict[str, NDArray[Any]]
 
+# In the order in which the safetensors package writes them: every array begins at a multiple of its items' size.
 _DTYPES: dict[str, np.dtype[Any]] = {
+    "U64": np.dtype("<u8"),
+    "I64": np.dtype("<i8"),
     "F64": np.dtype("<f8"),
     "F32": np.dtype("<f4"),
-    "F16": np.dtype("<f2"),
-    "I64": np.dtype("<i8"),
+    "U32": np.dtype("<u4"),
     "I32": np.dtype("<i4"),
+    "F16": np.dtype("<f2"),
+    "U16": np.dtype("<u2"),
     "I16": np.dtype("<i2"),
     "I8": np.dtype("i1"),
-    "U64": np.dtype("<u8"),
-    "U32": np.dtype("<u4"),
-    "U16": np.dtype("<u2"),
     "U8": np.dtype("u1"),
     "BOOL": np.dtype("?"),
 }
+_NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 
 
 def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write arrays to a file; when it returns, they are on the disk.
+    """Write arrays to a file, which appears whole or not at all; when this returns, they are on the disk.
 
     Parameters
     ----------
     path : Path
-        The file; what it held before is gone, whatever happens.
+        The file.
     arrays : mapping of str to ndarray
         Contiguous ones are not copied.
     """
-    from safetensors.numpy import save_file
-
-    save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, path)
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
+    kinds = {name: _NAMES[array.dtype.newbyteorder("<")] for name, array in arrays.items()}
+    names = sorted(arrays, key=lambda name: (list(_DTYPES).index(kinds[name]), name))
+    header: dict[str, Any] = {}
+    end = 0
+    for name in names:
+        start, end = end, end + arrays[name].nbytes
+        header[name] = {"dtype": kinds[name], "shape": arrays[name].shape, "data_offsets": [start, end]}
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)
+    with whole_file(path) as stream:
+        stream.write(struct.pack("<Q", len(text)) + text)
+        for name in names:
+            array = np.ascontiguousarray(arrays[name], dtype=_DTYPES[kinds[name]])
+            stream.write(array.reshape(-1).view(np.uint8).data)
 
 
 def read_arrays(path: Path) -> Arrays:
@@ -70,16 +82,20 @@ def read_arrays(path: Path) -> Arrays:
     try:
         with path.open("rb") as file:
             (header_size,) = struct.unpack("<Q", file.read(8))
+            start = 8 + header_size
+            if start > path.stat().st_size:
+                raise ValueError("it is shorter than its header")
             header = json.loads(file.read(header_size))
-        start = 8 + header_size
         content = np.memmap(path, dtype=np.uint8, mode="r", offset=0)
         arrays = {}
         for name, facts in header.items():
             if name == "__metadata__":
                 continue
             first, last = facts["data_offsets"]
+            if not 0 <= first <= last <= len(content) - start:
+                raise ValueError(f"the array {name!r} lies outside of it")
             raw = content[start + first : start + last]
             arrays[name] = raw.view(_DTYPES[facts["dtype"]]).reshape(facts["shape"])
         return arrays
-    except (struct.error, json.JSONDecodeError, KeyError, ValueError, UnicodeDecodeError) as error:
+    except (struct.error, KeyError, ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise ValueError(f"{path} is not a readable safetensors file: {error}.") from error

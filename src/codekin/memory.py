@@ -8,6 +8,7 @@ from pathlib import Path
 
 MEMINFO = Path("/proc/meminfo")
 CONTROL_GROUP = Path("/sys/fs/cgroup")
+STATM = Path("/proc/self/statm")
 
 
 def available_memory() -> int | None:
@@ -16,10 +17,41 @@ def available_memory() -> int | None:
     Returns
     -------
     int or None
-        The least of what the machine and the process's control group (a container's limit) have left.
+        The least of what the machine, the process's control group (a container's limit) and the process's own limit
+        (``ulimit -v``) have left.
     """
-    left = [known for known in (_left_on_machine(), _left_in_control_group()) if known is not None]
+    sources = (_left_on_machine(), _left_in_control_group(), _left_in_address_space())
+    left = [known for known in sources if known is not None]
     return min(left) if left else None
+
+
+def require_memory(n_bytes: int, what: str, remedy: str) -> None:
+    """Raise before an allocation that would fail, or that would make the system end some process.
+
+    Parameters
+    ----------
+    n_bytes : int
+        How much is going to be allocated.
+    what : str
+        What for; it begins the sentence.
+    remedy : str
+        What to do, in a sentence of its own.
+
+    Raises
+    ------
+    MemoryError
+        If there is less.
+
+    Examples
+    --------
+    >>> require_memory(10**18, "A matrix of all pairs", "Use a class tree.")
+    Traceback (most recent call last):
+        ...
+    MemoryError: A matrix of all pairs needs 931,322,574.6 GiB, but ... are available. Use a class tree.
+    """
+    left = available_memory()
+    if left is not None and n_bytes > left:
+        raise MemoryError(f"{what} needs {in_units(n_bytes)}, but {in_units(left)} are available. {remedy}")
 
 
 def in_units(n_bytes: float) -> str:
@@ -96,3 +128,16 @@ def _left_in_control_group() -> int | None:
     except (OSError, ValueError):
         return None
     return None if limit == "max" else max(int(limit) - used + cached, 0)
+
+
+def _left_in_address_space() -> int | None:
+    try:
+        import resource
+
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if limit == resource.RLIM_INFINITY:
+            return None
+        used = int(STATM.read_text().split()[0]) * resource.getpagesize()
+    except (ImportError, OSError):
+        return None
+    return max(limit - used, 0)

@@ -1,3 +1,4 @@
+import errno
 import subprocess
 import sys
 
@@ -67,6 +68,22 @@ def test_wrong_input_ends_with_2_and_what_could_not_be_done_with_1(error, code, 
     assert shown.out == ""
 
 
+@pytest.mark.parametrize(
+    ("error", "sentence", "code"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device", "a.svm"), "a.svm: no space is left on the disk.", 1),
+        (OSError(errno.ENOSPC, "No space left on device"), "No space is left on the disk.", 1),
+        (OSError(errno.EROFS, "Read-only", "/a/.b.svm.0123abcd.partial"), "/a/b.svm: the file system is read-only.", 2),
+        (PermissionError(errno.EACCES, "Permission denied", "a.svm"), "a.svm: permission is denied.", 2),
+        (OSError(errno.EIO, "Input/output error", "a.svm"), "a.svm: input/output error.", 1),
+    ],
+)
+def test_errors_of_the_system_name_the_file_and_the_reason(error, sentence, code, command, capsys):
+    command(error)
+    assert main(["fail"]) == code
+    assert capsys.readouterr().err == f"codekin: {sentence}\n"
+
+
 def test_an_error_of_several_lines_becomes_one(command, capsys):
     command(ValueError("first line\n    second line"))
     assert main(["fail"]) == 2
@@ -90,7 +107,7 @@ def test_debug_shows_where_an_error_arose(command):
 
 def test_an_interrupt_is_no_traceback(command, capsys):
     command(KeyboardInterrupt())
-    assert main(["fail"]) == 1
+    assert main(["fail"]) == 130
     assert capsys.readouterr().err == "codekin: interrupted.\n"
 
 

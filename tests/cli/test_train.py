@@ -215,7 +215,7 @@ def test_a_resumed_training_ends_with_the_same_bytes(n_epochs, topics, topics_mo
     mend = interrupted(n_epochs)
     arguments = ("train", topics / "train.svm", tmp_path / "model", "--taxonomy", topics / "taxonomy.txt")
     shown = run(*arguments, "--quiet")
-    assert (shown.code, shown.out) == (1, "")
+    assert (shown.code, shown.out) == (130, "")
     assert f"Go on with: codekin train {topics / 'train.svm'}" in shown.err
     assert shown.err.endswith("--quiet --resume\n")
     assert not (tmp_path / "model").exists()
@@ -240,7 +240,7 @@ def test_a_resumed_training_of_several_learners_ends_with_the_same_bytes(topics,
             raise KeyboardInterrupt
 
     monkeypatch.setattr(training.Passes, "_report", report)
-    assert run("train", topics / "train.svm", tmp_path / "model", *options).code == 1
+    assert run("train", topics / "train.svm", tmp_path / "model", *options).code == 130
     assert sorted(path.name for path in (tmp_path / "model.checkpoint").iterdir()) == ["arow", "softmax"]
     assert run("train", topics / "train.svm", tmp_path / "model", *options, "--resume").code == 0
     assert contents(tmp_path / "model") == contents(tmp_path / "undisturbed")
@@ -250,7 +250,7 @@ def test_a_resumed_training_of_several_learners_ends_with_the_same_bytes(topics,
 def test_an_interruption_before_the_first_epoch_leaves_nothing(topics, run, interrupted, tmp_path):
     interrupted(0)
     shown = run("train", topics / "train.svm", tmp_path / "model", "--quiet")
-    assert shown.code == 1
+    assert shown.code == 130
     assert "nothing to go on from" in shown.err
     assert list(tmp_path.iterdir()) == []
 
@@ -277,8 +277,8 @@ def long_training(topics, tmp_path_factory):
     return [str(folder / "data.svm"), *options], folder / "model"
 
 
-@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
-def test_a_signal_in_the_middle_of_a_training_and_the_way_on(name, long_training, run, tmp_path):
+@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
+def test_a_signal_in_the_middle_of_a_training_and_the_way_on(name, code, long_training, run, tmp_path):
     (data, *options), undisturbed = long_training
     arguments = ["train", data, str(tmp_path / "model"), *options]
     process = subprocess.Popen(
@@ -290,7 +290,7 @@ def test_a_signal_in_the_middle_of_a_training_and_the_way_on(name, long_training
         time.sleep(0.01)
     process.send_signal(getattr(signal, name))
     out, err = process.communicate(timeout=60)
-    assert (process.returncode, out, err.count("\n")) == (1, "", 1)
+    assert (process.returncode, out, err.count("\n")) == (code, "", 1)
     assert err.endswith("--assignment random --quiet --resume\n")
     assert 1 <= json.loads(description.read_text())["progress"]["epoch"] < 100
     assert not (tmp_path / "model").exists()

@@ -17,9 +17,9 @@ from sklearn.tree import DecisionTreeClassifier
 
 from codekin.datasets import TextVectorizer
 from codekin.estimators import ECOCClassifier, TrellisClassifier
+from codekin.files import json_checksum
 from codekin.learners import AROW, Softmax
 from codekin.storage import ModelFolderError, ModelInput, load_input, load_model, save_model
-from codekin.storage.files import _description_checksum
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +127,7 @@ def test_folders_of_the_first_version_are_read(digits, tmp_path):
     description["classifier"]["arow"] = {"r": 2}
     for name in ("learner", "nll", "nll_before", "ece", "ece_before"):
         del description["classifier"]["report"][name]
-    description["sha256"] = _description_checksum(description)
+    description["sha256"] = json_checksum(description)
     (folder / "model.json").write_text(json.dumps(description))
     again = load_model(folder)
     np.testing.assert_array_equal(again.predict(X), classifier.predict(X))
@@ -199,7 +199,7 @@ def test_a_failed_save_leaves_the_old_model_and_no_debris(saved, digits, tmp_pat
     def fail(*args, **kwargs):
         raise OSError("No space left on device")
 
-    monkeypatch.setattr("safetensors.numpy.save_file", fail)
+    monkeypatch.setattr("codekin.arrays.write_arrays", fail)
     with pytest.raises(OSError, match="No space left"):
         save_model(classifier, saved)
     assert load_model(saved).codebook_.n_bits == 6
@@ -228,11 +228,11 @@ def test_a_harmed_folder_gets_one_clear_sentence(name, harm, saved):
 
 def rewritten(saved, **changes):
     """The description with changes and a checksum that fits them, as a forger would make it."""
-    from codekin.storage.files import _description_checksum
+    from codekin.files import json_checksum
 
     path = saved / "model.json"
     description = {**json.loads(path.read_text()), **changes}
-    description["sha256"] = _description_checksum(description)
+    description["sha256"] = json_checksum(description)
     path.write_text(json.dumps(description))
 
 
@@ -320,11 +320,11 @@ def test_codes_and_their_reranking_come_back_to_the_last_bit(options, digits, tm
 
 def test_a_ranking_with_a_missing_part_is_named(digits, tmp_path):
     folder = save_model(TrellisClassifier(rerank="centroid", random_state=0).fit(*digits), tmp_path / "model")
-    from codekin.storage.files import _description_checksum
+    from codekin.files import json_checksum
 
     description = json.loads((folder / "model.json").read_text())
     del description["ranking"]["weight"]
-    description["sha256"] = _description_checksum(description)
+    description["sha256"] = json_checksum(description)
     (folder / "model.json").write_text(json.dumps(description))
     with pytest.raises(ModelFolderError, match="a part of the model is missing or misplaced"):
         load_model(folder)

@@ -42,7 +42,7 @@ def test_any_other_line_is_an_error_with_its_place(path, line):
     lines = path.read_text().splitlines()
     lines[2] = line
     path.write_text("\n".join(lines) + "\n")
-    with pytest.raises(JournalError, match=r"journal\.jsonl, line 3: not a record"):
+    with pytest.raises(JournalError, match=r"journal\.jsonl, line 3: (not a record|this record was changed)"):
         Journal(path)
 
 
@@ -50,7 +50,7 @@ def test_another_version_is_an_error(path):
     lines = path.read_text().splitlines()
     lines[0] = json.dumps({"format": "codekin-study", "version": 99})
     path.write_text("\n".join(lines) + "\n")
-    with pytest.raises(JournalError, match="line 1: the journal has version 99; this codekin reads version 1"):
+    with pytest.raises(JournalError, match="line 1: the journal has version 99; this codekin reads versions 1 and 2"):
         Journal(path)
 
 
@@ -59,3 +59,20 @@ def test_another_file_is_an_error(tmp_path):
     path.write_text('{"some": "thing"}\n')
     with pytest.raises(JournalError, match="line 1: this is not the journal of a study"):
         Journal(path)
+
+
+def test_a_changed_digit_in_a_record_is_noticed(path):
+    path.write_text(path.read_text().replace('"value":1.5', '"value":1.4', 1))
+    with pytest.raises(JournalError, match=r"line 2: this record was changed after it was written"):
+        Journal(path)
+
+
+def test_journals_of_the_first_version_are_read_and_added_to(path):
+    lines = path.read_text().splitlines()
+    entries = [json.loads(line) for line in lines[1:]]
+    for entry in entries:
+        del entry["sha256"], entry["checksums"]
+    header = {"format": "codekin-study", "version": 1}
+    path.write_text("".join(json.dumps(entry) + "\n" for entry in [header, *entries]))
+    Journal(path).append(record("d"))
+    assert Journal(path).records == {key: record(key) for key in ("a", "b", "c", "d")}

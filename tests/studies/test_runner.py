@@ -99,6 +99,17 @@ def test_a_task_whose_array_was_lost_is_done_again(tmp_path, stages):
     assert run_stages(stages, {"double": double}, workspace, n_jobs=1) == 1
 
 
+def test_a_task_whose_array_was_changed_is_done_again(tmp_path, stages):
+    workspace = Workspace(tmp_path)
+    run_stages(stages, {"double": double}, workspace, n_jobs=1)
+    path = workspace.array_path(stages[0].tasks[1].key, "n")
+    content = path.read_bytes()
+    path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    assert [task.parameters["n"] for task in unfinished(stages, workspace, is_checked=True)[0].tasks] == [1]
+    assert run_stages(stages, {"double": double}, workspace, n_jobs=1) == 1
+    assert path.read_bytes() == content
+
+
 def test_progress_is_told_by_weight(tmp_path, stages):
     told = []
     run_stages(stages, {"double": double}, Workspace(tmp_path), n_jobs=1, progress=told.append)

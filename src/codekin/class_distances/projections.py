@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from codekin.coding import FloatArray
+from codekin.memory import require_memory
 
 _BLOCK_ENTRIES = 8_000_000
 """How many coordinates are held at once."""
@@ -31,6 +32,12 @@ def random_directions(n_features: int, n_components: int, rng: np.random.Generat
     -------
     ndarray of shape (n_features, n_components)
     """
+    # The directions, what they are divided into, and what becomes of them in the next step.
+    require_memory(
+        3 * 4 * n_features * n_components,
+        f"Learning class distances from {n_features:,} features",
+        "Give a taxonomy or assignment='random', use fewer features (hash them) or more memory.",
+    )
     return rng.standard_normal((n_features, n_components), dtype=np.float32) / np.float32(n_components**0.5)
 
 

@@ -1,13 +1,18 @@
 """The command ``codekin``: what its commands share, and the list of them.
 
 Results go to stdout, progress and errors to stderr. The exit code is 0 when all went well, 1 when the work could not
-be done and 2 when the command or its input was wrong. An error is one sentence; ``--debug`` shows where it came from.
+be done, 2 when the command or its input was wrong, and 130 or 143 when it was interrupted (Ctrl-C) or asked to end. An
+error is one sentence; ``--debug`` shows where it came from.
 """
 
 from __future__ import annotations
 
+import errno
 import os
+import re
+import signal
 import sys
+import threading
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -22,11 +27,27 @@ from codekin._version import __version__
 from codekin.cli.demo import demo
 
 EXIT_FAILED, EXIT_WRONG = 1, 2
+EXIT_INTERRUPTED, EXIT_TERMINATED = 130, 143
+"""As shells say it: 128 and the number of the signal."""
 
 # What the user gave is wrong: a value, a file that is not there or cannot be read, a name that is taken.
 WRONG_INPUT = (ValueError, FileNotFoundError, FileExistsError, NotADirectoryError, IsADirectoryError, PermissionError)
 # All was right, and still it could not be done: no connection, no space, no memory, a package that is not installed.
 EXPECTED_FAILURES = (OSError, MemoryError, ImportError)
+
+# What Python's words for errors of the system leave open, or say in other words than it does for other errors.
+REASONS = {
+    errno.ENOENT: "there is no such file or folder.",
+    errno.EACCES: "permission is denied.",
+    errno.EPERM: "permission is denied.",
+    errno.EROFS: "the file system is read-only.",
+    errno.ENOSPC: "no space is left on the disk.",
+    errno.EDQUOT: "the disk quota is used up.",
+    errno.EFBIG: "the file would be larger than this process may write (ulimit -f).",
+    errno.EISDIR: "this is a folder, not a file.",
+    errno.ENOTDIR: "a part of this path is a file, not a folder.",
+    errno.ENAMETOOLONG: "this name is too long for the file system.",
+}
 
 COMMANDS = {
     "train": "Learn to classify from samples, and save the model.",
@@ -60,10 +81,19 @@ class LazyGroup(TyperGroup):
             with suppress(OSError, ValueError):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(0) from None
-        except KeyboardInterrupt:
-            typer.echo("codekin: interrupted.", err=True)
-            raise typer.Exit(EXIT_FAILED) from None
+        except KeyboardInterrupt as interruption:
+            raise leaving(interruption, "codekin: interrupted.") from None
         return result
+
+
+class Terminated(KeyboardInterrupt):
+    """The system, or a scheduler, has asked the process to end."""
+
+
+def leaving(interruption: KeyboardInterrupt, sentence: str) -> typer.Exit:
+    """Say what is kept after an interruption; the way out, with the exit code that shells expect."""
+    typer.echo(sentence, err=True)
+    return typer.Exit(EXIT_TERMINATED if isinstance(interruption, Terminated) else EXIT_INTERRUPTED)
 
 
 app = typer.Typer(
@@ -109,7 +139,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if argv is None else [str(argument) for argument in argv]
     session = Session(arguments=arguments)
     try:
-        with _warnings_as_sentences():
+        with _warnings_as_sentences(), _termination_as_interruption():
             code = app(args=arguments, prog_name="codekin", obj=session, standalone_mode=False)
     except SystemExit as leaving:
         return leaving.code if isinstance(leaving.code, int) else EXIT_FAILED
@@ -117,7 +147,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if session.debug and not _is_usage_error(error):
             raise
         typer.echo(_sentence(error), err=True)
-        return EXIT_WRONG if isinstance(error, WRONG_INPUT) or _is_usage_error(error) else EXIT_FAILED
+        is_wrong = isinstance(error, WRONG_INPUT) or _is_usage_error(error) or _is_read_only(error)
+        return EXIT_WRONG if is_wrong else EXIT_FAILED
     return code if isinstance(code, int) else 0
 
 
@@ -133,6 +164,28 @@ def _warnings_as_sentences() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def _termination_as_interruption() -> Iterator[None]:
+    """Let everything that cleans up after Ctrl-C do so when the process is asked to end, too."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def terminate(_signal: int, _frame: object) -> None:
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _is_read_only(error: Exception) -> bool:
+    """Whether a folder was given in which nothing can be written; Python calls only some of these PermissionError."""
+    return isinstance(error, OSError) and error.errno == errno.EROFS
+
+
 def _is_usage_error(error: Exception) -> bool:
     """Whether typer did not understand the command line. Its class is private, or click's, depending on the version."""
     return hasattr(error, "format_message")
@@ -144,11 +197,24 @@ def _sentence(error: Any) -> str:
             return str(error.format_message())
         command = getattr(getattr(error, "ctx", None), "command_path", "codekin")
         return f"{command}: {_one_line(error.format_message()).rstrip('.')}. See {command} --help."
-    text = _one_line(str(error) or type(error).__name__)
+    text = _one_line(_reason(error) or type(error).__name__)
     if isinstance(error, WRONG_INPUT + EXPECTED_FAILURES):
         return f"codekin: {text}"
     text = f"{type(error).__name__}: {text.rstrip('.')}"
     return f"codekin: {text}. This is a defect of codekin; codekin --debug shows where."
+
+
+def _reason(error: Exception) -> str:
+    """What is wrong; of errors of the system the file and the reason, without their number."""
+    if not isinstance(error, OSError) or error.errno is None or error.strerror is None:
+        return str(error)
+    reason = REASONS.get(error.errno, f"{error.strerror[:1].lower()}{error.strerror[1:]}.")
+    return reason[:1].upper() + reason[1:] if error.filename is None else f"{_shown_name(error)}: {reason}"
+
+
+def _shown_name(error: OSError) -> str:
+    """The file; what is written under a hidden name first is called by the name that it was to have."""
+    return re.sub(r"(^|[/\\])\.([^/\\]+)\.[0-9a-f]{8}\.partial", r"\1\2", os.fsdecode(error.filename))
 
 
 def _one_line(text: str) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,6 +12,7 @@ import typer
 
 from codekin.cli.data import DataHome
 from codekin.cli.display import Display
+from codekin.cli.main import leaving
 from codekin.cli.options import AsJson, Quiet
 
 if TYPE_CHECKING:
@@ -68,7 +71,7 @@ def run(
         require_matplotlib()  # before the work, not after it
     study = load_study(name)
     display = Display(quiet)
-    with display.task(f"study {study.name}") as task:
+    with display.task(f"study {study.name}") as task, _interruptible(output / study.name):
         status = run_study(
             study,
             output,
@@ -165,6 +168,16 @@ def show(
     typer.echo(f"average binary training loss {found['loss']:.6f}")
     typer.echo(f"class-codeword scores: confusion {found['confusion']:.6f}, means {found['means']:.6f}")
     typer.echo(f"squared error that learnability foresees {found['learnability']:.6f}")
+
+
+@contextmanager
+def _interruptible(folder: Path) -> Iterator[None]:
+    """On Ctrl-C, or when the system asks the process to end, say what is kept and how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt as interruption:
+        sentence = f"codekin: interrupted; {folder} holds what is finished. The same command goes on."
+        raise leaving(interruption, sentence) from None
 
 
 def _numbers(text: str) -> list[int]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import signal
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +16,7 @@ import typer
 from scipy.sparse import csr_array, vstack
 
 from codekin.cli.display import Display, Task
-from codekin.cli.main import EXIT_FAILED, Session
+from codekin.cli.main import Session, leaving
 from codekin.cli.models import ranking_facts, ranking_text
 from codekin.cli.options import (
     AsJson,
@@ -353,27 +351,20 @@ def _fitted(
 @contextmanager
 def _interruptible(session: Session, checkpoints: Checkpoints | None) -> Iterator[None]:
     """On Ctrl-C, or when the system asks the process to end, say what is kept and how to go on."""
-
-    def interrupt(_signal: int, _frame: object) -> None:
-        raise KeyboardInterrupt
-
-    is_main = threading.current_thread() is threading.main_thread()
-    before = signal.signal(signal.SIGTERM, interrupt) if is_main else None
-    try:
+    if checkpoints is None:
         yield
-    except KeyboardInterrupt:
-        if checkpoints is None or not checkpoints.exists:
-            typer.echo("codekin: interrupted before an epoch was complete; there is nothing to go on from.", err=True)
+        return
+    try:
+        with checkpoints.held():
+            yield
+    except KeyboardInterrupt as interruption:
+        if not checkpoints.exists:
+            sentence = "codekin: interrupted before an epoch was complete; there is nothing to go on from."
         else:
             arguments = [argument for argument in session.arguments if argument != "--resume"]
             command = shlex.join(["codekin", *arguments, "--resume"])
-            typer.echo(
-                f"codekin: interrupted; {checkpoints.folder} holds the last epoch. Go on with: {command}", err=True
-            )
-        raise typer.Exit(EXIT_FAILED) from None
-    finally:
-        if is_main:
-            signal.signal(signal.SIGTERM, before)
+            sentence = f"codekin: interrupted; {checkpoints.folder} holds the last epoch. Go on with: {command}"
+        raise leaving(interruption, sentence) from None
 
 
 # ----- what is printed ----------------------------------------------------------------------------------------------

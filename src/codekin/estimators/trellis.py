@@ -48,6 +48,7 @@ from codekin.learners import (
     compacted,
 )
 from codekin.learners.compact import Precision
+from codekin.memory import require_memory
 from codekin.model import CodedModel, learn_bits, learn_bits_further, make_decoder
 
 MAX_CLUSTERED_CLASSES = 15_000
@@ -485,6 +486,12 @@ class TrellisClassifier(CodedClassifier):
         """
         rng_assignment, _, self._rng = self._generators(3)
         self.codebook_ = trellis_codebook(classes.n_classes, min(self.recipe_.width, classes.n_classes))
+        # Asked before the assignment is chosen, which may take memory for every feature, too.
+        require_memory(
+            4 * self.n_features_in_ * self.codebook_.n_bits,
+            f"A model of {self.n_features_in_:,} features x {self.codebook_.n_bits:,} bits x 4 bytes",
+            "Use fewer bits, fewer features (number them without gaps, or hash them) or more memory.",
+        )
         policy, is_open = self.assignment, isinstance(self.assignment, str) and self.assignment == "auto"
         if isinstance(policy, str):
             policy = {"auto": default_policy(classes.n_classes), "preserving": "ordered"}.get(policy, policy)

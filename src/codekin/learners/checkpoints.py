@@ -11,17 +11,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from codekin._version import __version__
 from codekin.arrays import Arrays, read_arrays, write_arrays
-from codekin.files import sha256, whole_file
+from codekin.files import json_checksum, sha256, whole_file
+from codekin.locks import locked_folder
 
 FORMAT = "codekin-checkpoint"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+"""Since version 2 ``checkpoint.json`` has a checksum of its own; checkpoints of version 1 are read without."""
 DESCRIPTION, SUFFIX = "checkpoint.json", ".safetensors"
 
 Json = dict[str, Any]
@@ -65,6 +68,25 @@ class Checkpoints:
     def exists(self) -> bool:
         """Whether there is a checkpoint, of the training or of a part of it."""
         return (self.folder / DESCRIPTION).is_file() or bool(self._parts())
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep other trainings out of the folder while the block runs, and clear away what a killed one left.
+
+        Yields
+        ------
+        None
+
+        Raises
+        ------
+        FileExistsError
+            If another process has it.
+        """
+        refusal = f"Another training is at work in {self.folder}. Wait for it, or give the model another name."
+        with locked_folder(self.folder, refusal):
+            for partial in self.folder.rglob(".*.partial"):
+                partial.unlink(missing_ok=True)
+            yield
 
     def part(self, name: str) -> Checkpoints:
         """The checkpoints of one of several trainings that belong together, in a folder of this one.
@@ -117,6 +139,7 @@ class Checkpoints:
             "progress": dict(progress),
             "files": facts,
         }
+        description["sha256"] = json_checksum(description)
         with whole_file(self.folder / DESCRIPTION) as stream:
             stream.write(json.dumps(description, indent=1, allow_nan=False).encode())
         needed = {entry["file"] for entry in facts.values()}
@@ -165,15 +188,17 @@ class Checkpoints:
         path = self.folder / DESCRIPTION
         try:
             description = json.loads(path.read_text(encoding="utf-8"))
-        except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        except (ValueError, RecursionError) as error:
             raise CheckpointError(f"{path} is not JSON: {error}.") from error
         if not isinstance(description, dict) or description.get("format") != FORMAT:
             raise CheckpointError(f"{path} does not describe a checkpoint: its 'format' must be {FORMAT!r}.")
-        if description.get("format_version") != FORMAT_VERSION:
+        version = description.get("format_version")
+        if version not in (1, FORMAT_VERSION):
             raise CheckpointError(
-                f"{path} has format version {description.get('format_version')}; codekin {__version__} reads version "
-                f"{FORMAT_VERSION}."
+                f"{path} has format version {version}; codekin {__version__} reads versions 1 and {FORMAT_VERSION}."
             )
+        if version != 1 and description.get("sha256") != json_checksum(description):
+            raise CheckpointError(f"{path} was changed after it was written: its checksum does not match.")
         if not all(isinstance(description.get(part), dict) for part in ("training", "progress", "files")):
             raise CheckpointError(f"{path}: a part of the checkpoint is missing.")
         return description

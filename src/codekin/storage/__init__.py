@@ -197,6 +197,29 @@ def load_saved(folder: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -
     SavedModel
     """
     source = Path(folder)
+    while True:
+        before = _identity(source)
+        try:
+            saved = _loaded(source, trusted)
+        except (ModelFolderError, FileNotFoundError):
+            if _identity(source) == before:
+                raise
+        else:
+            if _identity(source) == before:
+                return saved
+        # Another process has saved a model here in the meantime, and this one was read half of each.
+
+
+def _identity(source: Path) -> object:
+    """What tells a folder from another one that is put in its place."""
+    try:
+        facts = (source / DESCRIPTION).stat()
+    except OSError:
+        return None
+    return facts.st_dev, facts.st_ino, facts.st_mtime_ns
+
+
+def _loaded(source: Path, trusted: Sequence[str]) -> SavedModel:
     description = read_description(source)
     arrays = read_arrays(source / ARRAYS)
     learners = read_learners(source / LEARNERS, trusted) if LEARNERS in description["files"] else []

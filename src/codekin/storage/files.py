@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +12,7 @@ import numpy as np
 from codekin import arrays as array_files
 from codekin._version import __version__
 from codekin.arrays import Arrays
-from codekin.files import sha256
+from codekin.files import json_checksum, sha256, whole_file, whole_folder
 
 FORMAT = "codekin-model"
 FORMAT_VERSION = 2
@@ -32,38 +29,17 @@ class ModelFolderError(ValueError):
 def write_folder(target: Path, description: Json, arrays: Arrays, learners: list[Any]) -> None:
     description = {"format": FORMAT, "format_version": FORMAT_VERSION, "versions": _versions(), **description}
     target.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = target.with_name(f".{target.name}.{os.getpid()}.unfinished")
-    shutil.rmtree(unfinished, ignore_errors=True)
-    unfinished.mkdir()
-    try:
-        array_files.write_arrays(unfinished / ARRAYS, arrays)
+    with whole_folder(target) as folder:
+        array_files.write_arrays(folder / ARRAYS, arrays)
         if learners:
             from skops.io import dump
 
-            dump(learners, unfinished / LEARNERS)
-        files = [path for path in (unfinished / ARRAYS, unfinished / LEARNERS) if path.exists()]
+            dump(learners, folder / LEARNERS)
+        files = [path for path in (folder / ARRAYS, folder / LEARNERS) if path.exists()]
         description["files"] = {path.name: {"bytes": path.stat().st_size, "sha256": sha256(path)} for path in files}
-        description["sha256"] = _description_checksum(description)
-        (unfinished / DESCRIPTION).write_text(json.dumps(description, indent=1, allow_nan=False), encoding="utf-8")
-        _replace_folder(unfinished, target)
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
-
-
-def _replace_folder(complete: Path, target: Path) -> None:
-    """Rename a complete folder to its name; what was there before goes only after that."""
-    if not target.exists():
-        complete.rename(target)
-        return
-    previous = target.with_name(f".{target.name}.{os.getpid()}.previous")
-    shutil.rmtree(previous, ignore_errors=True)
-    target.rename(previous)
-    try:
-        complete.rename(target)
-    except OSError:
-        previous.rename(target)
-        raise
-    shutil.rmtree(previous, ignore_errors=True)
+        description["sha256"] = json_checksum(description)
+        with whole_file(folder / DESCRIPTION) as stream:
+            stream.write(json.dumps(description, indent=1, allow_nan=False).encode())
 
 
 def read_description(folder: Path) -> Json:
@@ -81,7 +57,7 @@ def read_description(folder: Path) -> Json:
         raise ModelFolderError(
             f"{path} has format version {version}; codekin {__version__} reads versions 1 to {FORMAT_VERSION}."
         )
-    if description.get("sha256") != _description_checksum(description):
+    if description.get("sha256") != json_checksum(description):
         raise ModelFolderError(f"{path} was changed after it was written: its checksum does not match.")
     for name, facts in description["files"].items():
         file = folder / name
@@ -146,8 +122,3 @@ def _versions() -> Mapping[str, str]:
         "scipy": scipy.__version__,
         "scikit-learn": sklearn.__version__,
     }
-
-
-def _description_checksum(description: Json) -> str:
-    content = {key: value for key, value in description.items() if key != "sha256"}
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -1,7 +1,7 @@
 """The journal of a study: one line of JSON per finished task, only ever added to.
 
 A process that is killed while it writes leaves a last line without an end; that line is dropped and its task done
-again. Any other line that cannot be read is an error: somebody has changed the file.
+again. Any other line that cannot be read, or does not match its checksum, is an error: the file was changed.
 """
 
 from __future__ import annotations
@@ -10,17 +10,19 @@ import json
 import os
 import platform
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import IO, Any
 
 from codekin._version import __version__
+from codekin.files import json_checksum, named_in_errors
 from codekin.studies.tasks import Task
 
 FORMAT = "codekin-study"
-VERSION = 1
+VERSION = 2
+"""Since version 2 every record has a checksum; journals of version 1 are read, and added to, as they are."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,8 @@ class Record:
         How long it took, by the clock and by the processor.
     versions : mapping from str to str
         Of the software that computed it.
+    checksums : mapping from str to str
+        SHA-256 of the files of the arrays, by name; journals of version 1 have none.
     """
 
     key: str
@@ -53,6 +57,7 @@ class Record:
     seconds: float
     cpu_seconds: float
     versions: Mapping[str, str]
+    checksums: Mapping[str, str] = field(default_factory=dict)
 
 
 class JournalError(ValueError):
@@ -77,6 +82,7 @@ class Journal:
         self.path = path
         self.records: dict[str, Record] = {}
         self._whole_bytes = 0
+        self._version: Any = VERSION
         if path.exists():
             self._read()
 
@@ -89,17 +95,23 @@ class Journal:
                 if number == 1:
                     self._check_header(entry)
                 else:
+                    self._check_sum(entry)
                     record = Record(**entry | {"arrays": tuple(entry["arrays"])})
                     self.records[record.key] = record
-            except (ValueError, TypeError, KeyError) as error:
+            except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
                 raise JournalError(f"{self.path}, line {number}: {self._reason(error)}") from error
 
-    @staticmethod
-    def _check_header(entry: Any) -> None:
+    def _check_sum(self, entry: Any) -> None:
+        checksum = entry.pop("sha256", None)
+        if checksum != json_checksum(entry) and (self._version > 1 or checksum is not None):
+            raise JournalError("this record was changed after it was written: its checksum does not match.")
+
+    def _check_header(self, entry: Any) -> None:
         if not isinstance(entry, dict) or entry.get("format") != FORMAT:
             raise JournalError("this is not the journal of a study.")
-        if entry.get("version") != VERSION:
-            raise JournalError(f"the journal has version {entry.get('version')}; this codekin reads version {VERSION}.")
+        self._version = entry.get("version")
+        if self._version not in (1, VERSION):
+            raise JournalError(f"the journal has version {self._version}; this codekin reads versions 1 and {VERSION}.")
 
     @staticmethod
     def _reason(error: Exception) -> str:
@@ -113,10 +125,11 @@ class Journal:
         record : Record
             What was finished.
         """
-        lines = [record_line(asdict(record))]
+        entry = asdict(record)
+        lines = [record_line({**entry, "sha256": json_checksum(entry)})]
         if self._whole_bytes == 0:
             lines.insert(0, record_line({"format": FORMAT, "version": VERSION}))
-        with self.path.open("r+b" if self.path.exists() else "xb") as stream:
+        with named_in_errors(self.path), self.path.open("r+b" if self.path.exists() else "xb") as stream:
             self._cut_torn_line(stream)
             stream.write(b"".join(lines))
             stream.flush()

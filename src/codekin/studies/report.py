@@ -34,6 +34,12 @@ def write_report(study: Study, output: str | Path, *, data_home: Path | None = N
     journal = workspace.journal
     if not journal.records:
         raise ValueError(f"Nothing of the study {study.name!r} is finished. Run: codekin study run {study.source}")
+    changed = [path for record in journal.records.values() for path in workspace.changed_arrays(record)]
+    if changed:
+        raise ValueError(
+            f"{changed[0]} was changed after it was written: its checksum does not match. "
+            f"codekin study run {study.source} computes it again."
+        )
     page = kind_of(study).page(study, workspace, missing_data(study, data_home))
     page = Page(page.title, page.lead, page.sections, _footer(journal))
     path = write_page(page, folder / "index.html")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -56,7 +58,7 @@ class Progress:
     total: float
 
 
-def unfinished(stages: Iterable[Stage], workspace: Workspace) -> list[Stage]:
+def unfinished(stages: Iterable[Stage], workspace: Workspace, *, is_checked: bool = False) -> list[Stage]:
     """The stages without the tasks that are finished; none that is empty.
 
     Parameters
@@ -65,13 +67,19 @@ def unfinished(stages: Iterable[Stage], workspace: Workspace) -> list[Stage]:
         All stages.
     workspace : Workspace
         What is finished.
+    is_checked : bool, default=False
+        Whether the files of finished tasks are read to see that they are as they were written.
 
     Returns
     -------
     list of Stage
     """
     records = workspace.journal.records
-    left = [Stage(s.name, [t for t in s.tasks if not workspace.is_finished(records.get(t.key))]) for s in stages]
+
+    def is_left(task: Task) -> bool:
+        return not workspace.is_finished(records.get(task.key), is_checked=is_checked)
+
+    left = [Stage(stage.name, [task for task in stage.tasks if is_left(task)]) for stage in stages]
     return [stage for stage in left if stage.tasks]
 
 
@@ -107,14 +115,17 @@ def run_stages(
     n_jobs = n_jobs or available_threads()
     with workspace.locked():
         journal = workspace.journal
-        left = unfinished(stages, workspace)
+        left = unfinished(stages, workspace, is_checked=True)
         n_tasks, total = _size(stages)
         n_left, weight_left = _size(left)
         n_done, done, n_run = n_tasks - n_left, total - weight_left, 0
         for stage in left:
             if progress is not None:
                 progress(Progress(stage.name, n_done, n_tasks, done, total))
-            with Parallel(n_jobs=min(n_jobs, len(stage.tasks)), return_as="generator_unordered") as pool:
+            with (
+                _dead_workers_named(workspace),
+                Parallel(n_jobs=min(n_jobs, len(stage.tasks)), return_as="generator_unordered") as pool,
+            ):
                 running = pool(
                     delayed(_perform)(functions[task.kind], task, workspace, 1 if n_jobs > 1 else None)
                     for task in stage.tasks
@@ -125,6 +136,18 @@ def run_stages(
                     if progress is not None:
                         progress(Progress(stage.name, n_done, n_tasks, done, total))
     return n_run
+
+
+@contextmanager
+def _dead_workers_named(workspace: Workspace) -> Iterator[None]:
+    """Say in one sentence what it means that a process of the pool is gone."""
+    try:
+        yield
+    except BrokenProcessPool as error:
+        raise ChildProcessError(
+            "A worker process ended before its task did: it was killed, or memory was short. What is finished is kept "
+            f"in {workspace.folder}; the same command goes on."
+        ) from error
 
 
 def _size(stages: list[Stage]) -> tuple[int, float]:
@@ -145,5 +168,6 @@ def _perform(function: TaskFunction, task: Task, workspace: Workspace, n_threads
         round(time.perf_counter() - started, 3),
         round(time.process_time() - cpu_started, 3),
         software_versions(),
+        workspace.checksums(task, outcome.arrays),
     )
     return task, record

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codekin.files import whole_file
+from codekin.files import sha256, whole_file
+from codekin.locks import try_lock
 from codekin.studies.journal import Journal, Record
 from codekin.studies.tasks import Task
 
@@ -75,28 +76,50 @@ class Workspace:
         array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
         return array
 
-    def is_finished(self, record: Record | None) -> bool:
-        """Whether a task is in the journal and all its arrays are there."""
-        return record is not None and all(self.array_path(record.key, name).exists() for name in record.arrays)
+    def checksums(self, task: Task, names: Iterable[str]) -> dict[str, str]:
+        """The checksums of the files of some arrays of a task's result.
+
+        Parameters
+        ----------
+        task : Task
+            The task.
+        names : iterable of str
+            The names of the arrays.
+
+        Returns
+        -------
+        dict from str to str
+        """
+        return {name: sha256(self.array_path(task.key, name)) for name in names}
+
+    def is_finished(self, record: Record | None, *, is_checked: bool = False) -> bool:
+        """Whether a task is in the journal and all its arrays are there and, if that is to be checked, as written."""
+        if record is None or not all(self.array_path(record.key, name).exists() for name in record.arrays):
+            return False
+        return not (is_checked and self.changed_arrays(record))
+
+    def changed_arrays(self, record: Record) -> list[Path]:
+        """The files of a finished task that are not as they were written.
+
+        Parameters
+        ----------
+        record : Record
+            The task.
+
+        Returns
+        -------
+        list of Path
+        """
+        files = {self.array_path(record.key, name): checksum for name, checksum in record.checksums.items()}
+        return [path for path, checksum in files.items() if not path.is_file() or sha256(path) != checksum]
 
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Keep other runs out while the block runs, and clear away what a killed one left half written."""
         (self.folder / "arrays").mkdir(parents=True, exist_ok=True)
         with (self.folder / "lock").open("w") as file:
-            _lock(file.fileno(), self.folder)
+            if not try_lock(file.fileno()):
+                raise FileExistsError(f"Another run is at work in {self.folder}. Wait for it, or use another folder.")
             for partial in (self.folder / "arrays").glob(".*.partial"):
                 partial.unlink(missing_ok=True)
             yield
-
-
-def _lock(descriptor: int, folder: Path) -> None:
-    """The system releases the lock when the process ends, however it ends."""
-    try:
-        import fcntl
-    except ImportError:  # not on Windows, where nothing keeps a second run out
-        return
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        raise FileExistsError(f"Another run is at work in {folder}. Wait for it, or use another folder.") from None

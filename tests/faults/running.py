@@ -1,0 +1,72 @@
+"""Provoke the faults one after the other, and show what came of each as a line."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import redirect_stdout
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tests.faults.matrix import FAULTS, Fault
+from tests.faults.mounts import CannotMountError, Mounts
+from tests.faults.place import Place, WrongOutcomeError, prepared
+
+MARKS = {"green": "ok ", "red": "BAD", "skipped": "-- "}
+
+
+@dataclass(frozen=True)
+class Line:
+    """What came of a fault: green, red or skipped, and how that showed."""
+
+    fault: str
+    command: str
+    status: str
+    outcome: str
+    seconds: float
+
+
+def provoked(fault: Fault, shared: Path, mounts: Mounts) -> Line:
+    """Provoke one fault in a folder of its own."""
+    started = time.perf_counter()
+    with TemporaryDirectory(prefix="codekin-fault-") as folder:
+        try:
+            status, outcome = "green", fault.provoke(Place(Path(folder), shared, mounts))
+        except CannotMountError as error:
+            status, outcome = "skipped", str(error)
+        except (WrongOutcomeError, OSError, ValueError, KeyError) as error:
+            status, outcome = "red", f"{type(error).__name__}: {error}"
+        finally:
+            mounts.remove()
+    return Line(fault.name, fault.command, status, " ".join(outcome.split()), time.perf_counter() - started)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run what the command line asks for; the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m tests.faults", description="Provoke every fault.")
+    parser.add_argument("--quick", action="store_true", help="leave out what starts further interpreters")
+    parser.add_argument("--json", action="store_true", help="a JSON object per line")
+    parser.add_argument("--only", default="", help="only faults with this word in their name or command")
+    options = parser.parse_args(arguments)
+    faults = [each for each in FAULTS if not (options.quick and each.is_slow)]
+    faults = [each for each in faults if options.only in f"{each.name} {each.command}"]
+    mounts = Mounts()
+    lines = []
+    with TemporaryDirectory(prefix="codekin-faults-") as shared:
+        with redirect_stdout(io.StringIO()):
+            prepared(Path(shared))
+        for each in faults:
+            line = provoked(each, Path(shared), mounts)
+            lines.append(line)
+            text = f"{MARKS[line.status]} {line.fault:20} {line.command:42} {line.outcome}"
+            sys.stdout.write((json.dumps(asdict(line)) if options.json else text) + "\n")
+            sys.stdout.flush()
+    counts = {status: sum(line.status == status for line in lines) for status in MARKS}
+    if not options.json:
+        sys.stdout.write(f"{len(lines)} faults: " + ", ".join(f"{n} {name}" for name, n in counts.items()) + "\n")
+    return 1 if counts["red"] else 0
