@@ -8,14 +8,25 @@ from dataclasses import dataclass, field
 from math import inf, isfinite
 from threading import Lock
 from time import perf_counter
-from typing import TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from codekin.assignments.result import ProgressCallback, SearchProgress
 from codekin.threads import available_threads
+from codekin.workers import n_workers, share_work
 
-Found = TypeVar("Found")
+
+class Outcome(Protocol):
+    """What a start of a search has come to."""
+
+    @property
+    def objective(self) -> float: ...
+    @property
+    def n_evaluations(self) -> int: ...
+
+
+Found = TypeVar("Found", bound=Outcome)
 
 
 class _Tally:
@@ -66,6 +77,22 @@ class Budget:
         if self.n_threads is not None and self.n_threads < 1:
             raise ValueError(f"The 'n_threads' parameter must be at least 1. Got {self.n_threads}.")
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For a worker, which has a clock of its own and nobody to tell."""
+        return {
+            "method": self.method,
+            "time_limit": self.time_limit,
+            "n_restarts": self.n_restarts,
+            "n_threads": self.n_threads,
+            "progress": None,
+            "seconds": self.seconds,
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Set the clock back by the time that is over."""
+        seconds = state.pop("seconds")
+        self.__dict__.update(state, started=perf_counter() - seconds, _tally=_Tally())
+
     @property
     def seconds(self) -> float:
         """The time since the start."""
@@ -97,8 +124,8 @@ class Budget:
     ) -> list[Found]:
         """Run ``start(index, seed, deadline)`` for every restart, several at a time; what they found, in order.
 
-        With a time limit the starts share the time evenly, and those for which none is left are not made; the first
-        one always is.
+        Threads share the starts, or joblib's workers where there are any. With a time limit the starts share the time
+        evenly, and those for which none is left are not made; the first one always is.
 
         Parameters
         ----------
@@ -111,6 +138,8 @@ class Budget:
         """
         deadline = self.deadline if until is None else until
         seeds = derived_seeds(seed, self.n_restarts)
+        if self.n_restarts > 1 and n_workers() > 1:
+            return self._run_elsewhere(start, seeds, deadline)
         n_threads = min(self.n_threads or available_threads(), self.n_restarts)
         n_rounds = -(-self.n_restarts // n_threads)
         began = perf_counter()
@@ -127,6 +156,23 @@ class Budget:
             with ThreadPoolExecutor(n_threads) as pool:
                 found = list(pool.map(run, range(self.n_restarts)))
         return [one for one in found if one is not None]
+
+    def _run_elsewhere(
+        self, start: Callable[[int, int, float], Found], seeds: list[int], deadline: float
+    ) -> list[Found]:
+        n_rounds = -(-self.n_restarts // n_workers())
+        # No clock is the same on two machines, but seconds are.
+        seconds = max(deadline - perf_counter(), 0.0) / n_rounds
+        found = []
+        for one in share_work(_started, (start, seconds), list(enumerate(seeds))):
+            self.report(one.n_evaluations, one.objective)
+            found.append(one)
+        return found
+
+
+def _started(how: tuple[Callable[[int, int, float], Found], float], which: tuple[int, int]) -> Found:
+    (start, seconds), (index, seed) = how, which
+    return start(index, seed, perf_counter() + seconds)
 
 
 def seed_of(rng: np.random.Generator | int | None) -> int:

@@ -20,12 +20,13 @@ def near_anneal_restarts(
     problem: QuadraticProblem, budget: Budget, seed: int, *, n_proposals: int | None, until: float
 ) -> list[QuadraticSolution]:
     """What the budget's restarts end in; all start from one order laid onto the other."""
-    from codekin.kernels.qap_swaps import anneal_near_moves, mean_absolute_delta
-
     ordered, rows, values = problem.in_order()
     best_start = _start(ordered)
 
     def start(_index: int, seed: int, deadline: float) -> QuadraticSolution:
+        # Here and not above: a compiled function that is sent to a worker is compiled there anew.
+        from codekin.kernels.qap_swaps import anneal_near_moves, mean_absolute_delta
+
         state = generator_state(seed)
         shuffled = np.random.default_rng(seed).permutation(problem.n)
         scale = mean_absolute_delta(ordered.a, ordered.permuted_b(shuffled), problem.n_active, _SAMPLES, state)

@@ -26,6 +26,7 @@ from codekin.assignments.vectors import has_dense_vectors, vector_swaps
 from codekin.class_trees import ClassTree
 from codekin.coding import MAX_DENSE_CODEWORDS, Assignment, Codebook
 from codekin.distances import ClassDistances, PartialDistances, TreeDistances, as_class_distances
+from codekin.workers import with_workers
 
 ASSIGNMENTS: Mapping[str, Callable[..., AssignmentResult]] = {
     "random": random,
@@ -65,6 +66,7 @@ def assign(
     time_limit: float | None = None,
     n_restarts: int | None = None,
     progress: ProgressCallback | None = None,
+    n_jobs: int | None = None,
     **options: Any,
 ) -> AssignmentResult:
     """Find out which class should get which codeword.
@@ -88,6 +90,10 @@ def assign(
         How many times to start; each method has its own default.
     progress : callable, optional
         Called with a :class:`SearchProgress` from time to time.
+    n_jobs : int, optional
+        How many of joblib's workers share the restarts, -1 for as many as there are processors; by default those of a
+        block of ``joblib.parallel_config``, and without one none, so that threads of this process do. Without a time
+        limit the result does not depend on it.
     **options : dict
         Further options of the method.
 
@@ -117,15 +123,16 @@ def assign(
     if n_restarts is not None:
         options["n_restarts"] = n_restarts
     known = distances.known if isinstance(distances, PartialDistances) and method not in _UNINFORMED else distances
-    result = ASSIGNMENTS[method](
-        codebook,
-        known,
-        sense=sense or "preserving",
-        rng=rng,
-        time_limit=time_limit,
-        progress=progress,
-        **options,
-    )
+    with with_workers(n_jobs):
+        result = ASSIGNMENTS[method](
+            codebook,
+            known,
+            sense=sense or "preserving",
+            rng=rng,
+            time_limit=time_limit,
+            progress=progress,
+            **options,
+        )
     return result if known is distances else _completed(result, codebook, distances)
 
 

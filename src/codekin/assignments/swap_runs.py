@@ -129,6 +129,15 @@ class SwapRun:
             self.note(n_at_once, self.alignment + change)
 
 
+class FoundAssignment(NamedTuple):
+    """What is left of a run when it is over: the best that it has been, and how it came to that."""
+
+    assignment: Assignment
+    objective: float
+    n_evaluations: int
+    history: list[tuple[int, float]]
+
+
 def solve_by_swaps(
     prepare: Callable[[AssignmentProblem, str], ProblemArrays],
     search: Callable[[ProblemArrays, SwapRun, float], None],
@@ -152,15 +161,15 @@ def solve_by_swaps(
     sign = 1.0 if sense == "preserving" else -1.0
     budget.score_of_objective = lambda objective: arrays.problem.score_of_alignment(-sign * objective)
 
-    def start(_index: int, seed: int, deadline: float) -> SwapRun:
+    def start(_index: int, seed: int, deadline: float) -> FoundAssignment:
         run = SwapRun(arrays.problem, arrays.class_order, budget, sense=sense, seed=seed)
         if problem.n_classes > 1:
             search(arrays, run, deadline)
-        return run
+        return FoundAssignment(run.assignment(method), -sign * run.best_alignment, run.n_evaluations, run.history)
 
     runs = budget.run_restarts(start, seed)
-    best = max(runs, key=lambda run: sign * run.best_alignment)
-    assignment = best.assignment(method)
+    best = min(runs, key=lambda run: run.objective)
+    assignment = best.assignment
     score, z = problem.score_and_z(assignment)
     n_evaluations = sum(run.n_evaluations for run in runs)
     # The scores of other distances that were searched in the place of these are no history of theirs.

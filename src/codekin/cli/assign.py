@@ -21,8 +21,9 @@ from codekin.assignments import (
     torn_pairs,
 )
 from codekin.class_distances import CLASS_DISTANCES_FROM_DATA
+from codekin.cli.cluster import workers
 from codekin.cli.display import Display
-from codekin.cli.options import AsJson, Format, NThreads, Quiet, RandomState, Taxonomy, TaxonomyLayout
+from codekin.cli.options import AsJson, Format, NJobs, NThreads, Quiet, RandomState, Scheduler, Taxonomy, TaxonomyLayout
 from codekin.cli.values import one_of, trellis_width
 from codekin.codebooks import CODEBOOKS, trellis_codebook
 from codekin.coding import Codebook, codeword_distances
@@ -99,6 +100,8 @@ def assign_codewords(
     ] = None,
     random_state: RandomState = 0,
     n_threads: NThreads = None,
+    n_jobs: NJobs = None,
+    scheduler: Scheduler = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -119,7 +122,7 @@ def assign_codewords(
         raise ValueError(f"--width is for the trellis codebook. Got it beside --codebook {codebook}.")
     display = Display(quiet)
     rng_distances, rng_codebook, rng_search = np.random.default_rng(random_state).spawn(3)
-    with limited_threads(n_threads):
+    with limited_threads(n_threads), workers(n_jobs, scheduler):
         search: Any = None
         if method == "learnability":
             classes, labels = _classes(display, str(data), format, taxonomy, taxonomy_layout, rng_distances)

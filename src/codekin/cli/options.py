@@ -50,6 +50,22 @@ NThreads = Annotated[
     int | None,
     typer.Option(min=1, show_default="all processors", help="How many threads to use. No result depends on it."),
 ]
+NJobs = Annotated[
+    int | None,
+    typer.Option(
+        min=-1,
+        show_default="none but this process",
+        help="How many worker processes share the bits that arow learns and the restarts of searches; -1 for one per "
+        "processor. No result depends on it.",
+    ),
+]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS",
+        help="The scheduler of a Dask cluster, like tcp://host:8786, whose workers share that work.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 RandomState = Annotated[int, typer.Option(min=0, help="The seed: with the same data and options, the same result.")]

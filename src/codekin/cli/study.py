@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from codekin.cli.cluster import workers
 from codekin.cli.data import DataHome
 from codekin.cli.display import Display
 from codekin.cli.main import leaving
-from codekin.cli.options import AsJson, Quiet
+from codekin.cli.options import AsJson, Quiet, Scheduler
 
 if TYPE_CHECKING:
     from codekin.studies import StudyStatus
@@ -59,6 +60,7 @@ def run(
     n_jobs: Annotated[
         int | None, typer.Option(min=1, help="How many processes share the work; by default one per processor.")
     ] = None,
+    scheduler: Scheduler = None,
     report: Annotated[bool, typer.Option(help="Write the page afterwards.")] = True,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -71,7 +73,11 @@ def run(
         require_matplotlib()  # before the work, not after it
     study = load_study(name)
     display = Display(quiet)
-    with display.task(f"study {study.name}") as task, _interruptible(output / study.name):
+    with (
+        workers(n_jobs, scheduler),
+        display.task(f"study {study.name}") as task,
+        _interruptible(output / study.name),
+    ):
         status = run_study(
             study,
             output,

@@ -15,6 +15,7 @@ import numpy as np
 import typer
 from scipy.sparse import csr_array, vstack
 
+from codekin.cli.cluster import workers
 from codekin.cli.display import Display, Task
 from codekin.cli.main import Session, leaving
 from codekin.cli.models import ranking_facts, ranking_text
@@ -23,9 +24,11 @@ from codekin.cli.options import (
     Format,
     IndexBase,
     Multilabel,
+    NJobs,
     NThreads,
     Quiet,
     RandomState,
+    Scheduler,
     Taxonomy,
     TaxonomyLayout,
 )
@@ -125,6 +128,8 @@ def train(
     multilabel: Multilabel = "error",
     random_state: RandomState = 0,
     n_threads: NThreads = None,
+    n_jobs: NJobs = None,
+    scheduler: Scheduler = None,
     resume: Resume = False,
     checkpoint: Checkpoint = True,
     as_json: AsJson = False,
@@ -173,7 +178,7 @@ def train(
         TextVectorizer(text, analyzer, ngram_range, min_df, max_features, **columns),  # type: ignore[arg-type]
     )
     checkpoints = Checkpoints(model.with_name(f"{model.name}.checkpoint"), resume) if checkpoint else None
-    with limited_threads(n_threads), _interruptible(context.obj, checkpoints):
+    with limited_threads(n_threads), workers(n_jobs, scheduler), _interruptible(context.obj, checkpoints):
         samples = reader.training_samples(data)
         held_out = None if validation is None else reader.validation_samples(validation, samples)
         if taxonomy is not None:

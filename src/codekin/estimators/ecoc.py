@@ -79,7 +79,8 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, CodedClassifier):
         Turn margins into log-odds by samples that the bits have not seen: "cv" learns everything five times more,
         "holdout" keeps a fifth of the samples back. Improves ``predict_proba``; the "auto" loss is then logistic.
     n_jobs : int, default=None
-        How many bits are learned at once, through joblib. The result does not depend on it.
+        How many of joblib's workers learn the bits, -1 for as many as there are processors; by default those of a
+        block of ``joblib.parallel_config``, and without one none. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None
         Determines the codebook, the search for the assignment and the random states of the learners that are None.
 

@@ -50,6 +50,7 @@ from codekin.learners import (
 from codekin.learners.compact import Precision
 from codekin.memory import require_memory
 from codekin.model import CodedModel, learn_bits, learn_bits_further, make_decoder
+from codekin.workers import with_workers
 
 MAX_CLUSTERED_CLASSES = 15_000
 """A class tree of more classes than this is learned by halving the set of classes instead of joining pairs."""
@@ -113,6 +114,11 @@ class TrellisClassifier(CodedClassifier):
     n_members : int or "auto", default="auto"
         How many codes of this width to train, each with an order of the classes of its own; their losses are added.
         "auto" is 1, or what is best within a budget.
+    n_jobs : int, default=None
+        How many of joblib's workers share the work of :meth:`fit`, -1 for as many as there are processors: the bits
+        where AROW learns them, and the restarts of a search for an assignment. By default those of a block of
+        ``joblib.parallel_config``, and without one none, so that threads of this process do. The result does not
+        depend on it.
     random_state : int, RandomState instance or None, default=None
         Determines the order of the samples in each pass and the random assignment.
 
@@ -177,6 +183,7 @@ class TrellisClassifier(CodedClassifier):
         "precision": [StrOptions({"auto", *PRECISIONS})],
         "rerank": [StrOptions({"auto", *RERANK}), None],
         "n_members": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "n_jobs": [Integral, None],
         "random_state": ["random_state"],
     }
 
@@ -196,6 +203,7 @@ class TrellisClassifier(CodedClassifier):
         precision: Precision | Literal["auto"] = "auto",
         rerank: Literal["auto", "centroid", "learned"] | None = "auto",
         n_members: int | Literal["auto"] = "auto",
+        n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.width = width
@@ -211,6 +219,7 @@ class TrellisClassifier(CodedClassifier):
         self.precision = precision
         self.rerank = rerank
         self.n_members = n_members
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
     def fit(
@@ -259,10 +268,11 @@ class TrellisClassifier(CodedClassifier):
         watchers = {"on_epoch": on_epoch, "progress": progress, "checkpoints": checkpoints}
         held_out = None if validation is None else LabelledSamples(*self._held_out(*validation))
         samples = LabelledSamples(X, class_index, weights)
-        if self.max_model_bytes is not None or self.max_microseconds is not None:
-            return self._fit_within_budget(samples, held_out, watchers)
-        self.recipe_, self.trials_ = default_recipe(self._open_settings(), X, self._check_n_classes()), ()
-        self._fit_recipe(samples, held_out, watchers, self._classes(samples))
+        with with_workers(self.n_jobs):
+            if self.max_model_bytes is not None or self.max_microseconds is not None:
+                return self._fit_within_budget(samples, held_out, watchers)
+            self.recipe_, self.trials_ = default_recipe(self._open_settings(), X, self._check_n_classes()), ()
+            self._fit_recipe(samples, held_out, watchers, self._classes(samples))
         return self
 
     def _fit_within_budget(

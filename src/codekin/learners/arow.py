@@ -18,6 +18,7 @@ from codekin.coding import CodingMatrix, FloatArray, IntArray
 from codekin.learners.arow_state import BITS_PER_CACHE_LINE, AROWBits
 from codekin.learners.checkpoints import Checkpoints
 from codekin.learners.compact import decompressed
+from codekin.learners.distribution import SharedPasses
 from codekin.learners.linear import CONSTANT_MARGIN, LinearBits, SparseLinearBits, Validation
 from codekin.learners.samples import Samples, pass_order
 from codekin.learners.training import (
@@ -31,6 +32,7 @@ from codekin.learners.training import (
     checksum,
 )
 from codekin.memory import available_memory, in_units
+from codekin.workers import n_workers, with_workers
 
 BYTES = np.dtype(np.float32).itemsize
 
@@ -70,7 +72,12 @@ class AROW:
         The most bytes that weights and variances may take. When they do not fit at once, blocks of columns are
         trained one after the other, with the same result. By default, what the system has left.
     n_threads : int, optional
-        How many threads to use; by default, as many as there are processors. The result does not depend on it.
+        How many threads to use; by default, as many as there are processors, and one for each worker. The result does
+        not depend on it.
+    n_jobs : int, optional
+        How many of joblib's workers share the bits, -1 for as many as there are processors; by default those of a
+        block of ``joblib.parallel_config``, and without one none, so that this process learns all bits. The result
+        does not depend on it. With validation samples, workers make all passes and do not stop early.
 
     References
     ----------
@@ -98,6 +105,7 @@ class AROW:
     patience: int = 2
     max_memory: int | None = None
     n_threads: int | None = None
+    n_jobs: int | None = None
 
     def __post_init__(self) -> None:
         """Check the hyper-parameters."""
@@ -154,19 +162,22 @@ class AROW:
         def learning(bits: AROWBits, block: Block, order: NDArray[np.int64]) -> Iterator[AROWBits]:
             return bits.learning(samples, codewords[:, slice(*block)], order, r=self.r)
 
-        passes = Passes(
-            samples,
-            codewords.shape[1],
-            [int(seed) for seed in np.random.default_rng(rng).integers(2**63, size=self.n_epochs)],
-            lambda n_bits: self._begun(samples.n_features, n_bits),
-            learning,
-            self._order,
-            self.patience,
-            validation,
-            Watchers(on_epoch, progress, checkpoints),
-            {**self._settings, "codewords_checksum": checksum(codewords)},
-        )
-        bits = passes.fit(self._column_blocks(samples.n_features, codewords.shape[1], validation))
+        with with_workers(self.n_jobs):
+            n_parts = n_workers()
+            blocks = self._column_blocks(samples.n_features, codewords.shape[1], validation, n_parts=n_parts)
+            passes = (SharedPasses if n_parts > 1 else Passes)(
+                samples,
+                codewords.shape[1],
+                [int(seed) for seed in np.random.default_rng(rng).integers(2**63, size=self.n_epochs)],
+                lambda n_bits: self._begun(samples.n_features, n_bits),
+                learning,
+                self._order,
+                self.patience,
+                validation,
+                Watchers(on_epoch, progress, checkpoints),
+                {**self._settings, "codewords_checksum": checksum(codewords)},
+            )
+            bits = passes.fit(blocks)
         bits.bias[signs != 0] = CONSTANT_MARGIN * signs[signs != 0]
         return bits
 
@@ -238,20 +249,30 @@ class AROW:
         )
 
     def _column_blocks(
-        self, n_features: int, n_bits: int, validation: Validation | None, *, may_split: bool = True
+        self,
+        n_features: int,
+        n_bits: int,
+        validation: Validation | None,
+        *,
+        n_parts: int = 1,
+        may_split: bool = True,
     ) -> Sequence[tuple[int, int]]:
-        """The columns to train together, so that everything fits into memory; raises if nothing does."""
+        """The columns to train together, so that everything fits into memory; raises if nothing does.
+
+        So many parts are trained at a time, unless they would be narrower than a cache line.
+        """
+        n_parts = max(min(n_parts, n_bits // BITS_PER_CACHE_LINE), 1)
         limits = [limit for limit in (self.max_memory, available_memory()) if limit is not None]
         column = n_features * BYTES
         n_rows = 3 if self.average else 2
         at_once = column * n_bits * (n_rows + (validation is not None))
-        if not limits or at_once <= min(limits):
+        if n_parts == 1 and (not limits or at_once <= min(limits)):
             return [(0, n_bits)]
-        # The finished weights stay, beside the state of one block and the validation margins of every pass.
+        # The finished weights stay, beside the state of what is in training and the validation margins of every pass.
         kept = column * n_bits
         if validation is not None:
             kept += self.n_epochs * validation.X.shape[0] * n_bits * BYTES
-        n_columns = (min(limits) - kept) // (column * n_rows)
+        n_columns = (min(limits) - kept) // (column * n_rows) if limits else n_bits
         if n_columns < 1 or not may_split:
             least = f", or {in_units(kept + column * n_rows)} for one bit after the other" if may_split else ""
             raise MemoryError(
@@ -260,8 +281,12 @@ class AROW:
                 f"{'allowed by max_memory' if min(limits) == self.max_memory else 'available'}. "
                 "Use fewer bits, fewer features or more memory."
             )
-        if n_columns > BITS_PER_CACHE_LINE:
-            n_columns -= n_columns % BITS_PER_CACHE_LINE
+        if n_columns >= n_bits:
+            n_columns = -(-n_bits // n_parts)
+        else:
+            n_columns = max(n_columns // n_parts, 1)
+            if n_columns > BITS_PER_CACHE_LINE:
+                n_columns -= n_columns % BITS_PER_CACHE_LINE
         return [(first, min(first + n_columns, n_bits)) for first in range(0, n_bits, n_columns)]
 
 

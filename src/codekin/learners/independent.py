@@ -6,20 +6,20 @@ The predictors of linear estimators are stacked, so that the margins of all bits
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.linear_model._base import LinearClassifierMixin
 
 from codekin.coding import CodingMatrix, FloatArray, IntArray, Margins
 from codekin.learners.linear import CONSTANT_MARGIN
+from codekin.workers import n_workers, share_work, with_workers
 
 LOG_ODDS_LIMIT = 20.0
 """Probabilities of 0 and 1 become log-odds of this size: certain, but not infinitely so."""
@@ -124,7 +124,8 @@ class IndependentBits:
         Has ``fit`` and either ``decision_function`` or ``predict_proba``; it is cloned, never fitted itself. Random
         states of it that are None are set from the generator, so that a seed determines the result.
     n_jobs : int, optional
-        How many bits are learned at once, through joblib.
+        How many of joblib's workers learn the bits, -1 for as many as there are processors; by default those of a block
+        of ``joblib.parallel_config``, and without one none.
     fit_params : mapping, optional
         Further arguments of the estimator's ``fit``. Those with one entry per sample follow the samples of a bit.
     tasks : deque of BitTask, optional
@@ -164,17 +165,10 @@ class IndependentBits:
         if sample_weight is not None:
             params["sample_weight"] = sample_weight
         seeds = _draw_seeds(coding_matrix.shape[1], rng)
-        jobs = [
-            delayed(_fit_bit)(
-                seeded(self.estimator, int(seed)),
-                X,
-                coding_matrix[class_index, j],
-                params,
-                self.tasks.popleft() if self.tasks else None,
-            )
-            for j, seed in enumerate(seeds)
-        ]
-        return EstimatorBits(list(Parallel(n_jobs=self.n_jobs)(jobs)))
+        begun = [seeded(self.estimator, int(seed)) for seed in seeds]
+        tasks = [self.tasks.popleft() if self.tasks else None for _ in seeds]
+        samples = _Samples(X, class_index, coding_matrix, params)
+        return self._shared(_fit_bit, samples, list(zip(begun, range(len(begun)), tasks, strict=True)))
 
     def partial_fit_bits(
         self,
@@ -203,11 +197,28 @@ class IndependentBits:
 
         seeds = _draw_seeds(coding_matrix.shape[1], rng)
         begun = [seeded(self.estimator, int(seed)) for seed in seeds] if bits is None else deepcopy(bits.predictors)
-        predictors = Parallel(n_jobs=self.n_jobs)(
-            delayed(_partial_fit_bit)(predictor, X, coding_matrix[class_index, j], sample_weight)
-            for j, predictor in enumerate(begun)
-        )
-        return EstimatorBits(list(predictors))
+        params = {} if sample_weight is None else {"sample_weight": sample_weight}
+        samples = _Samples(X, class_index, coding_matrix, params)
+        return self._shared(_partial_fit_bit, samples, list(zip(begun, range(len(begun)), strict=True)))
+
+    def _shared(self, fit: Callable[[_Samples, Any], Any], samples: _Samples, parts: Sequence[Any]) -> EstimatorBits:
+        """Fit every bit, here or by joblib's workers."""
+        with with_workers(self.n_jobs):
+            if n_workers() > 1:
+                return EstimatorBits(list(share_work(fit, samples, parts)))
+        return EstimatorBits([fit(samples, part) for part in parts])
+
+
+class _Samples(NamedTuple):
+    """What all bits learn from."""
+
+    X: Any
+    class_index: IntArray
+    coding_matrix: CodingMatrix
+    params: Mapping[str, Any]
+
+    def signs(self, bit: int) -> CodingMatrix:
+        return np.asarray(self.coding_matrix[self.class_index, bit], dtype=np.int8)
 
 
 def _draw_seeds(n_bits: int, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -226,7 +237,9 @@ def seeded(estimator: Any, seed: int) -> Any:
     return copy.set_params(**to_set) if to_set else copy
 
 
-def _fit_bit(estimator: Any, X: Any, signs: CodingMatrix, params: Mapping[str, Any], task: BitTask | None) -> Any:
+def _fit_bit(samples: _Samples, part: tuple[Any, int, BitTask | None]) -> Any:
+    estimator, bit, task = part
+    X, signs, params = samples.X, samples.signs(bit), samples.params
     used = np.flatnonzero(signs)
     if len(used) < len(signs):
         X = _rows(X, used)
@@ -242,12 +255,15 @@ def _fit_bit(estimator: Any, X: Any, signs: CodingMatrix, params: Mapping[str, A
         return ConstantBit(int(present[0]) if len(present) else 1)
 
 
-def _partial_fit_bit(predictor: Any, X: Any, signs: CodingMatrix, weights: FloatArray | None) -> Any:
+def _partial_fit_bit(samples: _Samples, part: tuple[Any, int]) -> Any:
+    predictor, bit = part
+    signs = samples.signs(bit)
     used = np.flatnonzero(signs)
     if len(used) == 0:
         return predictor
-    params = {} if weights is None else {"sample_weight": weights[used]}
-    return predictor.partial_fit(_rows(X, used), signs[used].astype(np.int64), classes=np.array([-1, 1]), **params)
+    params = {name: value[used] for name, value in samples.params.items()}
+    X = _rows(samples.X, used)
+    return predictor.partial_fit(X, signs[used].astype(np.int64), classes=np.array([-1, 1]), **params)
 
 
 def _bit_margins(predictor: Any, X: Any, n_samples: int) -> FloatArray:

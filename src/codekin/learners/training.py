@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any, Generic, TypeVar
@@ -143,10 +143,28 @@ class Passes(Generic[Bits]):
             blocks = _saved_blocks(saved, blocks)
         return self._at_once(saved) if len(blocks) == 1 else self._in_blocks(blocks, saved)
 
-    def _pass_over(
+    def pass_over(
         self, block: int, blocks: Sequence[Block], n_epochs: int, bits: Bits | None = None, n_done: int = 0
     ) -> Iterator[tuple[int, Bits, float]]:
-        """Number, bits and seconds of each pass over a block of columns, after those that are done already."""
+        """Number, bits and seconds of each pass over a block of columns, after those that are done already.
+
+        Parameters
+        ----------
+        block : int
+            The number of the block, from 1.
+        blocks : sequence of (int, int)
+            The bounds of all blocks.
+        n_epochs : int
+            How many passes to make.
+        bits : LearningBits, optional
+            What the passes before have learned.
+        n_done : int, default=0
+            How many these were.
+
+        Yields
+        ------
+        tuple of int, LearningBits and float
+        """
         first, last = blocks[block - 1]
         bits = self.begun(last - first) if bits is None else bits
         for epoch in range(n_done + 1, n_epochs + 1):
@@ -178,7 +196,7 @@ class Passes(Generic[Bits]):
             begun = self._restored(saved, arrays["state"], blocks[0])
             if self.validation is not None:
                 best = np.array(arrays["best"]) if "best" in arrays else begun.weights()
-        for epoch, bits, seconds in self._pass_over(1, blocks, self.n_epochs, begun, n_done):
+        for epoch, bits, seconds in self.pass_over(1, blocks, self.n_epochs, begun, n_done):
             score = None
             if self.validation is not None:
                 score = self.validation.score(bits.margins(self.validation.X))
@@ -235,39 +253,28 @@ class Passes(Generic[Bits]):
     ) -> None:
         """Fill in the final weights and, where asked for, the validation margins after each pass."""
         n_epochs = self.n_epochs if best_epoch is None else best_epoch
-        finished: list[str] = []
         for block, (first, last) in enumerate(blocks, start=1):
             columns = slice(first, last)
             begun: Bits | None = None
             n_done = 0
-            if saved is not None and saved.progress["block"] >= block:
-                is_finished = saved.progress["block"] > block
-                n_done = n_epochs if is_finished else saved.progress["epoch"]
-                if n_done:
-                    arrays = saved.arrays(f"block-{block}" if is_finished else "state")
-                    for of_epoch, known in zip(margins, arrays.get("margins", ()), strict=False):
-                        of_epoch[:, columns] = known
-                    if is_finished:
-                        weights[:, columns] = arrays["weights"]
-                        finished.append(f"block-{block}")
-                        continue
-                    begun = self._restored(saved, arrays["state"], (first, last))
-            for epoch, bits, seconds in self._pass_over(block, blocks, n_epochs, begun, n_done):
+            if saved is not None and saved.progress["block"] > block:
+                self._restore_block(saved, block, blocks, weights, margins)
+                continue
+            if saved is not None and saved.progress["block"] == block and saved.progress["epoch"]:
+                n_done, arrays = saved.progress["epoch"], saved.arrays("state")
+                fill_columns(margins, columns, arrays.get("margins", ()))
+                begun = self._restored(saved, arrays["state"], (first, last))
+            for epoch, bits, seconds in self.pass_over(block, blocks, n_epochs, begun, n_done):
                 if margins and self.validation is not None:
                     margins[epoch - 1][:, columns] = bits.margins(self.validation.X)
                 self._report(EpochReport(epoch, n_epochs, block, len(blocks), seconds))
                 if epoch < n_epochs:
                     known = {"margins": _columns(margins[:epoch], columns)} if margins else {}
-                    self._save(
-                        blocks, bits, {"block": block, "epoch": epoch, "best_epoch": best_epoch}, known, finished
-                    )
+                    progress = {"block": block, "epoch": epoch, "best_epoch": best_epoch}
+                    self._save(blocks, bits, progress, known, _blocks_before(block))
             of_block = bits.gathered()
             weights[:, columns] = of_block
-            if block < len(blocks):
-                known = {"margins": _columns(margins, columns)} if margins else {}
-                progress = {"block": block + 1, "epoch": 0, "best_epoch": best_epoch}
-                self._save_files(blocks, progress, {f"block-{block}": {"weights": of_block, **known}}, finished)
-                finished.append(f"block-{block}")
+            self._save_block(block, blocks, best_epoch, of_block, margins)
             del begun, bits, of_block  # before the next block asks for memory
 
     # ----- checkpoints ------------------------------------------------------------------------------------------
@@ -298,6 +305,34 @@ class Passes(Generic[Bits]):
     ) -> None:
         progress = {**progress, "n_steps": bits.n_steps}
         self._save_files(blocks, progress, {"state": {"state": bits.state, **arrays}}, keep)
+
+    def _save_block(
+        self,
+        block: int,
+        blocks: Sequence[Block],
+        best_epoch: int | None,
+        weights: Float32Array,
+        margins: list[Float32Array],
+    ) -> None:
+        """Write down the outcome of a block unless it is the last one; those before it are written already."""
+        if block < len(blocks):
+            known = {"margins": _columns(margins, slice(*blocks[block - 1]))} if margins else {}
+            progress = {"block": block + 1, "epoch": 0, "best_epoch": best_epoch}
+            files = {f"block-{block}": {"weights": weights, **known}}
+            self._save_files(blocks, progress, files, _blocks_before(block))
+
+    def _restore_block(
+        self,
+        saved: Checkpoint,
+        block: int,
+        blocks: Sequence[Block],
+        weights: Float32Array,
+        margins: list[Float32Array],
+    ) -> None:
+        """Fill in the outcome of a finished block."""
+        columns, arrays = slice(*blocks[block - 1]), saved.arrays(f"block-{block}")
+        weights[:, columns] = arrays["weights"]
+        fill_columns(margins, columns, arrays.get("margins", ()))
 
     def _save_files(
         self,
@@ -348,6 +383,16 @@ class _Stopping:
 
 def _columns(margins: Sequence[Float32Array], columns: slice) -> Float32Array:
     return np.stack([of_epoch[:, columns] for of_epoch in margins])
+
+
+def fill_columns(margins: list[Float32Array], columns: slice, known: Iterable[Float32Array]) -> None:
+    """The margins of a block after its first passes, or after all of them."""
+    for of_epoch, of_block in zip(margins, known, strict=False):
+        of_epoch[:, columns] = of_block
+
+
+def _blocks_before(block: int) -> list[str]:
+    return [f"block-{number}" for number in range(1, block)]
 
 
 def _saved_blocks(saved: Checkpoint, wanted: Sequence[Block]) -> Sequence[Block]:

@@ -106,6 +106,7 @@ def describe_classifier(classifier: ECOCClassifier | TrellisClassifier, arrays: 
     """Everything about an estimator besides its coded model."""
     params = classifier.get_params(deep=False)
     estimator = params.pop("estimator", None)
+    params.pop("n_jobs")  # how the work was shared out says nothing about the model
     # What is not a name or a number is described by what it became in the fit.
     kept = {key: value for key, value in params.items() if value is None or isinstance(value, str | bool | int | float)}
     description: Json = {
@@ -178,7 +179,7 @@ def _describe_learner(learner: Any) -> Json | None:
     name = learner_name(learner)
     if name not in LEARNERS:
         return None
-    settings = {setting.name: getattr(learner, setting.name) for setting in fields(learner)}
+    settings = {setting.name: getattr(learner, setting.name) for setting in fields(learner) if setting.name != "n_jobs"}
     if settings["class_weight"] is not None and not isinstance(settings["class_weight"], str):
         settings["class_weight"] = np.asarray(settings["class_weight"], dtype=np.float64).tolist()
     return {"name": name, "settings": settings}

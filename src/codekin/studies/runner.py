@@ -16,6 +16,7 @@ from codekin.studies.journal import Record, software_versions
 from codekin.studies.tasks import Stage, Task
 from codekin.studies.workspace import Workspace
 from codekin.threads import available_threads, limited_threads
+from codekin.workers import n_workers, with_workers
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +103,8 @@ def run_stages(
     workspace : Workspace
         Where results are kept.
     n_jobs : int, optional
-        How many processes share the work; by default one per processor. No result depends on it.
+        How many processes share the work; by default the workers of a block of ``joblib.parallel_config``, and without
+        one a process per processor. No result depends on it. All of them use the folders of the workspace.
     progress : callable, optional
         Called at the beginning and after each task.
 
@@ -112,7 +114,8 @@ def run_stages(
         How many tasks were run.
     """
     stages = list(stages)
-    n_jobs = n_jobs or available_threads()
+    if n_jobs is None:
+        n_jobs = n_workers() if n_workers() > 1 else available_threads()
     with workspace.locked():
         journal = workspace.journal
         left = unfinished(stages, workspace, is_checked=True)
@@ -156,7 +159,8 @@ def _size(stages: list[Stage]) -> tuple[int, float]:
 
 def _perform(function: TaskFunction, task: Task, workspace: Workspace, n_threads: int | None) -> tuple[Task, Record]:
     started, cpu_started = time.perf_counter(), time.process_time()
-    with limited_threads(n_threads):
+    # A task that shares the machine with others has no workers of its own.
+    with limited_threads(n_threads), with_workers(n_threads):
         outcome = function(task, workspace)
     workspace.save(task, outcome.arrays)
     record = Record(

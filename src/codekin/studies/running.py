@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from codekin.datasets import data_home as find_data_home
 from codekin.studies.configuration import Study
 from codekin.studies.kinds import kind_of, missing_data
 from codekin.studies.runner import Progress, run_stages, unfinished
@@ -63,7 +64,8 @@ def run_study(
     data_home : path, optional
         Where data sets are; see :func:`codekin.datasets.data_home`.
     n_jobs : int, optional
-        How many processes share the work; by default one per processor. No result depends on it.
+        How many processes share the work; by default the workers of a block of ``joblib.parallel_config``, and without
+        one a process per processor. No result depends on it. All of them use the same folders.
     progress : callable, optional
         Called at the beginning and after each task.
 
@@ -72,7 +74,8 @@ def run_study(
     StudyStatus
     """
     stages, missing = _stages(study, only, data_home)
-    workspace = Workspace(Path(output) / study.name, data_home)
+    # What is relative here, or in a variable of this process, would be another folder elsewhere.
+    workspace = Workspace((Path(output) / study.name).absolute(), find_data_home(data_home).absolute())
     n_run = run_stages(stages, kind_of(study).functions, workspace, n_jobs=n_jobs, progress=progress)
     return _status(stages, missing, workspace, n_run)
 

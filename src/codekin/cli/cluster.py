@@ -1,0 +1,51 @@
+"""Who shares the work of a command: processes of this machine, or the workers of a Dask cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from codekin.workers import with_workers
+
+SECONDS_TO_ANSWER = 10
+
+
+@contextmanager
+def workers(n_jobs: int | None, scheduler: str | None) -> Iterator[None]:
+    """Let everything within the block share its work as the options say.
+
+    Parameters
+    ----------
+    n_jobs : int or None
+        How many processes of this machine; None for none.
+    scheduler : str or None
+        The address of a Dask scheduler; None for no cluster.
+    """
+    if scheduler is None:
+        with with_workers(n_jobs):
+            yield
+        return
+    if n_jobs is not None:
+        raise ValueError(f"--scheduler takes all workers of the cluster. Got --n-jobs {n_jobs} beside it.")
+    from joblib import parallel_config
+
+    with _client(scheduler) as client:
+        if not client.ncores():
+            raise ValueError(f"The Dask scheduler at {scheduler} has no workers. Start some: dask worker {scheduler}")
+        with parallel_config(backend="dask"):
+            yield
+
+
+def _client(scheduler: str) -> Any:
+    try:
+        from distributed import Client
+    except ImportError:
+        raise ValueError(
+            "--scheduler needs Dask, which is not installed. Install it: pip install 'codekin[distributed]'"
+        ) from None
+    try:
+        return Client(scheduler, timeout=SECONDS_TO_ANSWER)
+    except (OSError, ValueError) as error:
+        reason = " ".join(str(error).split()).rstrip(".")
+        raise ValueError(f"The Dask scheduler at {scheduler} cannot be reached: {reason}.") from error

@@ -1,0 +1,89 @@
+"""Passes whose blocks of columns are learned by workers: other processes, or other machines.
+
+A worker gets the samples once, makes all passes for its columns and hands in their weights. Between the passes nobody
+waits for anybody. That has a price where validation samples are to choose a pass: the margins after each pass are
+handed in with the weights, and when the best pass was not the last one, the passes up to it are made once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from codekin.learners.checkpoints import Checkpoint
+from codekin.learners.linear import Float32Array
+from codekin.learners.training import Bits, Block, EpochReport, Passes, TrainingProgress, Watchers, fill_columns
+from codekin.workers import share_work
+
+
+class LearnedBlock(NamedTuple):
+    """What a worker hands in.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_features, n_columns)
+        After the last pass.
+    margins : sequence of ndarray of shape (n_validation_samples, n_columns)
+        After each pass; none without validation samples.
+    seconds : sequence of float
+        How long each pass took.
+    """
+
+    weights: Float32Array
+    margins: Sequence[Float32Array]
+    seconds: Sequence[float]
+
+
+class _Job(NamedTuple):
+    """What all workers are given."""
+
+    passes: Passes[Any]
+    n_epochs: int
+    validation_samples: Any
+
+
+@dataclass(frozen=True, eq=False)
+class SharedPasses(Passes[Bits]):
+    """The same passes with the same result, made by joblib's workers: see :mod:`codekin.workers`."""
+
+    def _train_blocks(
+        self,
+        blocks: Sequence[Block],
+        best_epoch: int | None,
+        weights: Float32Array,
+        margins: list[Float32Array],
+        saved: Checkpoint | None,
+    ) -> None:
+        n_epochs = self.n_epochs if best_epoch is None else best_epoch
+        # What an interrupted block had learned on this machine is not sent to another one: it starts anew.
+        n_finished = 0 if saved is None else saved.progress["block"] - 1
+        for block in range(1, n_finished + 1):
+            assert saved is not None
+            self._restore_block(saved, block, blocks, weights, margins)
+        validation_samples = None if self.validation is None or not margins else self.validation.X
+        job = _Job(replace(self, validation=None, watchers=Watchers()), n_epochs, validation_samples)
+        for block, learned in enumerate(share_work(_learned_block, job, blocks[n_finished:]), start=n_finished + 1):
+            columns = slice(*blocks[block - 1])
+            weights[:, columns] = learned.weights
+            fill_columns(margins, columns, learned.margins)
+            self._tell(block, len(blocks), learned.seconds)
+            self._save_block(block, blocks, best_epoch, learned.weights, margins)
+
+    def _tell(self, block: int, n_blocks: int, seconds_of_pass: Sequence[float]) -> None:
+        """Tell the watchers of a block that is over: of its passes nothing was heard meanwhile."""
+        n_epochs = len(seconds_of_pass)
+        for epoch, seconds in enumerate(seconds_of_pass, start=1):
+            self._report(EpochReport(epoch, n_epochs, block, n_blocks, seconds))
+        if self.watchers.progress is not None:
+            n_steps = len(self.order(self.samples.rows.n_rows, self.seeds[0]))
+            self.watchers.progress(TrainingProgress(n_epochs, n_epochs, block, n_blocks, n_steps, n_steps))
+
+
+def _learned_block(job: _Job, block: Block) -> LearnedBlock:
+    margins, seconds_of_pass = [], []
+    for _, bits, seconds in job.passes.pass_over(1, [block], job.n_epochs):
+        seconds_of_pass.append(seconds)
+        if job.validation_samples is not None:
+            margins.append(bits.margins(job.validation_samples))
+    return LearnedBlock(bits.gathered(), margins, seconds_of_pass)

@@ -1,0 +1,132 @@
+"""Share work among joblib's workers: processes of this machine, or those of a Dask or Ray cluster.
+
+Bits, restarts and splits do not depend on each other, so each can be worked on elsewhere, and no result depends on
+where. Who the workers are is joblib's business: ``n_jobs`` processes of this machine, or whatever a block of
+``joblib.parallel_config`` names. Without either there are none, and threads share the work.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, TypeVar
+
+from codekin.threads import limited_threads
+
+Shared = TypeVar("Shared")
+Part = TypeVar("Part")
+Found = TypeVar("Found")
+
+
+def with_workers(n_jobs: int | None) -> AbstractContextManager[Any]:
+    """Let everything within the block share its work among so many of joblib's workers.
+
+    Parameters
+    ----------
+    n_jobs : int or None
+        How many workers, -1 for as many as there are processors; 1 for none but this process. None leaves it to the
+        blocks around this one.
+
+    Returns
+    -------
+    context manager
+
+    Examples
+    --------
+    >>> with with_workers(2):
+    ...     n_workers()
+    2
+    """
+    from joblib import parallel_config
+
+    if n_jobs is None:
+        return nullcontext()
+    if n_jobs == 0:
+        raise ValueError("The 'n_jobs' parameter must be a number of workers, or -1 for all processors. Got 0 instead.")
+    config: AbstractContextManager[Any] = (
+        parallel_config(backend="sequential") if n_jobs == 1 else parallel_config(n_jobs=n_jobs)
+    )
+    return config
+
+
+def n_workers() -> int:
+    """How many workers share the work; 1 where nobody asked for any.
+
+    Returns
+    -------
+    int
+    """
+    from joblib import effective_n_jobs
+
+    return int(effective_n_jobs(None))
+
+
+def share_work(
+    function: Callable[[Shared, Part], Found], shared: Shared, parts: Sequence[Part], *, n_threads: int | None = 1
+) -> Iterator[Found]:
+    """Let the workers call ``function(shared, part)`` for every part; what they found, in order, as it comes in.
+
+    What is shared goes to each worker once: large arrays in it are mapped into the memory of processes on this
+    machine. A Dask cluster hands it on from worker to worker, and its scheduler keeps a copy: whoever is lost, nothing
+    is, and parts that were in work are worked on again.
+
+    Parameters
+    ----------
+    function : callable
+        Works on a part; it may be called again for a part whose worker was lost.
+    shared : object
+        What all parts need. It is not to be changed: it may be read-only, and others read it, too.
+    parts : sequence
+        What differs.
+    n_threads : int, optional
+        How many threads a worker may use for a part; None for all that it has.
+
+    Yields
+    ------
+    object
+        What ``function`` returned for a part.
+    """
+    from joblib import Parallel, delayed
+    from joblib.parallel import get_active_backend
+
+    backend, _ = get_active_backend()
+    client = getattr(backend, "client", None)
+    placed: Any = shared if client is None else _placed(client, shared)
+    # Mapped arrays are copied where they are written to, and so taken by kernels compiled for ordinary arrays.
+    pool = Parallel(return_as="generator" if backend.supports_return_generator else "list", mmap_mode="c")
+    try:
+        yield from pool(delayed(_call)(function, placed, part, n_threads) for part in parts)
+    except BrokenProcessPool as error:
+        raise ChildProcessError(
+            "A worker process ended before its work did: it was killed, or memory was short."
+        ) from error
+
+
+def _placed(client: Any, shared: Any) -> Any:
+    """The value on a Dask cluster.
+
+    Scattered data is gone with the workers that hold it. The result of a task is not: the scheduler knows how to get it
+    again, and here that is nothing but sending it again.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Sending large graph")
+        return client.submit(_itself, shared, pure=False)
+
+
+def _itself(value: Shared) -> Shared:
+    return value
+
+
+def _call(function: Callable[[Shared, Part], Found], shared: Shared, part: Part, n_threads: int | None) -> Found:
+    from joblib import parallel_config
+    from threadpoolctl import threadpool_limits
+
+    distributed = sys.modules.get("distributed")
+    if distributed is not None and isinstance(shared, distributed.Future):
+        shared = shared.result()  # joblib does the work itself while a cluster has a single worker left
+    # Whoever is a worker has none: otherwise Dask would share the work of a part again.
+    with limited_threads(n_threads), threadpool_limits(n_threads, "blas"), parallel_config(backend="sequential"):
+        return function(shared, part)
