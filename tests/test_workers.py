@@ -6,6 +6,7 @@ The cluster is a real one: a Dask scheduler and two worker processes, which are 
 import logging
 import os
 import signal
+from functools import lru_cache
 from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
@@ -17,11 +18,13 @@ from scipy import sparse
 
 from codekin.assignments import assign
 from codekin.assignments.budget import Budget
+from codekin.cli.main import main
 from codekin.coding import Codebook
+from codekin.datasets import export_dataset, make_sparse_topics
 from codekin.estimators import ECOCClassifier, TrellisClassifier
 from codekin.learners import AROW
 from codekin.learners.arow_state import AROWBits
-from codekin.storage import save_model
+from codekin.storage import load_assignment, load_model, save_model
 from codekin.studies.runner import Outcome, run_stages
 from codekin.studies.tasks import Stage, Task
 from codekin.studies.workspace import Workspace
@@ -40,7 +43,7 @@ def cluster(tmp_path_factory):
         distributed.LocalCluster(
             n_workers=2,
             threads_per_worker=1,
-            dashboard_address=None,
+            dashboard_address=":0",
             local_directory=folder,
             silence_logs=logging.CRITICAL,
         ) as cluster,
@@ -190,6 +193,70 @@ def test_tasks_of_a_study_are_done_by_the_cluster_and_written_down_here(client, 
     assert [result["square"] for result in results] == [0, 1, 4, 9]
     assert os.getpid() not in {result["process"] for result in results}
     assert workspace.load(tasks[3], "x").tolist() == [1, 1, 1]
+
+
+# ----- from the command line, and in the partitions of others ------------------------------------------------------
+
+
+def test_commands_share_their_work_with_a_cluster_and_write_the_same_bytes(client, tmp_path):
+    export_dataset(make_sparse_topics(32, 600, n_features=400, rng=0), tmp_path)
+    address = client.scheduler.address
+
+    def train(name, *options):
+        arguments = ["train", tmp_path / "train.svm", tmp_path / name, "--width", "4", "--learner", "arow", "--quiet"]
+        assert main([str(argument) for argument in [*arguments, "--assignment", "preserving", *options]]) == 0
+        return folder_bytes(tmp_path / name)
+
+    def assigned(name, *options):
+        arguments = ["assign", "--taxonomy", tmp_path / "taxonomy.txt", "--method", "greedy", "--n-restarts", "4"]
+        assert main([str(argument) for argument in [*arguments, "--output", tmp_path / name, *options]]) == 0
+        return load_assignment(tmp_path / name).assignment.codeword_of_class.tolist()
+
+    assert train("elsewhere", "--scheduler", address) == train("here")
+    assert assigned("elsewhere.json", "--scheduler", address) == assigned("here.json")
+
+
+def predicted(block, folder):
+    """The labels of a block, and whether the weights are mapped from the model's file."""
+    return load_once(folder).predict(block)
+
+
+@lru_cache
+def load_once(folder):
+    return load_model(folder)
+
+
+def is_mapped(path):
+    load_once(path.parent)
+    return str(path) in Path("/proc/self/maps").read_text()
+
+
+def test_a_saved_model_predicts_in_partitions_and_is_mapped_once_for_all_processes(client, samples, tmp_path):
+    array = pytest.importorskip("dask.array")
+    X, y = samples
+    classifier = TrellisClassifier(2, assignment="preserving", random_state=0).fit(X, y)
+    folder = save_model(classifier, tmp_path / "model")
+    partitions = array.from_array(X.toarray(), chunks=(100, -1))
+    labels = partitions.map_blocks(predicted, folder, drop_axis=1, dtype=y.dtype)
+    assert labels.compute().tolist() == classifier.predict(X).tolist()
+    if Path("/proc/self/maps").exists():
+        assert list(client.run(is_mapped, folder / "arrays.safetensors").values()) == [True, True]
+
+
+def test_a_saved_model_predicts_the_partitions_of_a_data_frame(client, samples, tmp_path):
+    frames = pytest.importorskip("dask.dataframe", reason="needs dask.dataframe")
+    pandas = pytest.importorskip("pandas")
+    X, y = samples
+    folder = save_model(TrellisClassifier(2, assignment="preserving", random_state=0).fit(X, y), tmp_path / "model")
+    frame = frames.from_pandas(pandas.DataFrame(X.toarray()), npartitions=3)
+    labels = frame.map_partitions(labels_of, folder, meta=("label", y.dtype))
+    assert labels.compute().tolist() == load_model(folder).predict(X).tolist()
+
+
+def labels_of(frame, folder):
+    import pandas
+
+    return pandas.Series(predicted(frame.to_numpy(), folder), index=frame.index, name="label")
 
 
 # ----- sharing work -------------------------------------------------------------------------------------------------

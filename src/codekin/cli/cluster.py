@@ -33,7 +33,7 @@ def workers(n_jobs: int | None, scheduler: str | None) -> Iterator[None]:
     with _client(scheduler) as client:
         if not client.ncores():
             raise ValueError(f"The Dask scheduler at {scheduler} has no workers. Start some: dask worker {scheduler}")
-        with parallel_config(backend="dask"):
+        with parallel_config(backend="dask", client=client):
             yield
 
 
