@@ -13,7 +13,7 @@ from types import ModuleType
 
 import codekin
 
-INTERNAL = ("arrays", "cli", "demo", "files", "kernels", "locks", "memory", "threads", "workers")
+INTERNAL = ("arrays", "cli", "demo", "files", "kernels", "locks", "memory", "stored_rows", "threads", "workers")
 SNAPSHOT = Path(__file__).with_name("public_api.txt")
 
 

@@ -26,6 +26,7 @@ from codekin.class_distances.samples import ClassSamples, class_samples, stratif
 from codekin.coding import FloatArray, IntArray
 from codekin.distances import MAX_DENSE_CLASSES, ClassDistances, DenseDistances, ProductDistances
 from codekin.distances.interface import refuse_too_many
+from codekin.stored_rows import StoredRows
 
 Projection = Literal["auto", "features", "svd", "random"]
 Form = Literal["auto", "dense", "factored"]
@@ -229,7 +230,8 @@ def _automatic_components(samples: ClassSamples, projection: str, *, is_factored
     """How many dimensions to project to; None for no projection."""
     n_features, n_classes = samples.X.shape[1], samples.n_classes
     n_entries = samples.X.nnz if samples.is_sparse else samples.X.size
-    can_iterate = not is_factored and n_entries * n_classes <= MAX_ITERATED_PRODUCTS
+    is_in_memory = not isinstance(samples.X, StoredRows)
+    can_iterate = is_in_memory and not is_factored and n_entries * n_classes <= MAX_ITERATED_PRODUCTS
     if n_features <= MAX_COVARIANCE_FEATURES or can_iterate:
         return None
     most = MAX_COVARIANCE_FEATURES if projection == "features" else DEFAULT_COMPONENTS

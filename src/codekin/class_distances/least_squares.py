@@ -18,6 +18,7 @@ from scipy import linalg
 
 from codekin.class_distances.samples import ClassSamples
 from codekin.coding import FloatArray, IntArray
+from codekin.stored_rows import blocks_of
 
 _BLOCK_ENTRIES = 8_000_000
 """How many numbers are made at once from samples that are sparse, projected, or of a narrow type."""
@@ -127,10 +128,12 @@ class Sums:
 def _second_moment(coordinates: Coordinates, rows: IntArray) -> FloatArray:
     """The weighted sum over samples of their outer products with themselves."""
     samples = coordinates.samples
-    if coordinates.stay_sparse:
-        part = samples.of(rows)
-        return np.asarray((part.X.multiply(part.sample_weight[:, None]).T @ part.X).toarray())
     second_moment = np.zeros((coordinates.n_dimensions, coordinates.n_dimensions))
+    if coordinates.stay_sparse:
+        part = samples if len(rows) == len(samples.class_index) else samples.of(rows)
+        for some, block in blocks_of(part.X):
+            second_moment += (block.multiply(part.sample_weight[some, None]).T @ block).toarray()
+        return second_moment
     for index, block in coordinates.blocks(rows, coordinates.n_dimensions):
         weight = samples.sample_weight[index][:, None].astype(block.dtype)
         second_moment += (block * weight).T @ block
@@ -313,7 +316,8 @@ def feature_variances(samples: ClassSamples) -> FloatArray:
     """The variance of each feature, (n_features,)."""
     weight = samples.sample_weight / samples.sample_weight.sum()
     if samples.is_sparse:
-        return np.asarray(weight @ samples.X.multiply(samples.X)).ravel() - overall_mean(samples) ** 2
+        squares = sum(weight[rows] @ block.multiply(block) for rows, block in blocks_of(samples.X))
+        return np.asarray(squares).ravel() - overall_mean(samples) ** 2
     variances = np.zeros(samples.X.shape[1])
     for index, block in Coordinates(samples).blocks(np.arange(len(weight)), samples.X.shape[1]):
         variances += weight[index] @ block**2

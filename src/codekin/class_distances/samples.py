@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from codekin.coding import FloatArray, IntArray
+from codekin.stored_rows import StoredRows, class_sums, is_sparse
 
 _BLOCK_ENTRIES = 8_000_000
 """How many entries of a dense X are converted to float64 at once."""
@@ -22,7 +23,7 @@ class ClassSamples:
 
     Parameters
     ----------
-    X : ndarray or csr_array of shape (n_samples, n_features)
+    X : ndarray, csr_array or StoredRows of shape (n_samples, n_features)
         The samples.
     class_index : ndarray of shape (n_samples,)
         The class of each sample.
@@ -40,7 +41,7 @@ class ClassSamples:
     @property
     def is_sparse(self) -> bool:
         """Whether X is sparse."""
-        return bool(sparse.issparse(self.X))
+        return is_sparse(self.X)
 
     def of(self, rows: IntArray) -> ClassSamples:
         """Some of the samples, all classes."""
@@ -61,16 +62,15 @@ class ClassSamples:
         """The weighted mean of each class, (n_classes, n_features), sparse if X is; zeros where there is no sample."""
         scale = np.zeros(self.n_classes)
         scale[self.has_samples] = 1 / self.class_weight[self.has_samples]
+        if self.is_sparse:
+            sums = class_sums(self.X, self.class_index, self.sample_weight * scale[self.class_index], self.n_classes)
+            _require_finite(sums.data)
+            return sums
         n_samples = len(self.class_index)
         membership = sparse.csr_array(
             (self.sample_weight * scale[self.class_index], (self.class_index, np.arange(n_samples))),
             shape=(self.n_classes, n_samples),
         )
-        means: Any
-        if self.is_sparse:
-            means = sparse.csr_array(membership @ self.X.astype(np.float64))
-            _require_finite(means.data)
-            return means
         means = np.zeros((self.n_classes, self.X.shape[1]))
         by_sample = membership.tocsc()
         n_rows = max(1, _BLOCK_ENTRIES // max(1, self.X.shape[1]))
@@ -101,7 +101,9 @@ def class_samples(
     -------
     ClassSamples
     """
-    samples: Any = sparse.csr_array(cast(Any, X)) if sparse.issparse(X) else np.asarray(X)
+    samples: Any = X
+    if not isinstance(X, StoredRows):
+        samples = sparse.csr_array(cast(Any, X)) if sparse.issparse(X) else np.asarray(X)
     if samples.ndim != 2 or 0 in samples.shape:
         raise ValueError(f"X must have two dimensions, none of them empty. Got shape {samples.shape}.")
     if samples.dtype.kind not in "fiub":

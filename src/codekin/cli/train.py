@@ -7,7 +7,7 @@ import shlex
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -37,6 +37,7 @@ from codekin.cli.train_options import (
     Analyzer,
     AssignmentChoice,
     Average,
+    Cache,
     Checkpoint,
     ClassWeight,
     FitIntercept,
@@ -69,10 +70,12 @@ from codekin.datasets import (
     SparseData,
     TextData,
     TextVectorizer,
+    cached_data,
     label_kind,
     read_data,
     read_taxonomy,
 )
+from codekin.datasets.caching import DEFAULT_MEMORY
 from codekin.estimators import TrellisClassifier
 from codekin.estimators.learner_choice import AutoLearner
 from codekin.learners import AROW, Checkpoints, EpochReport, Softmax, TrainingProgress
@@ -85,9 +88,13 @@ from codekin.storage import (
     model_bytes,
     save_model,
 )
+from codekin.stored_rows import StoredRows
 from codekin.threads import limited_threads
 
 app = typer.Typer()
+
+USUAL_COMPRESSION = 4
+"""How much smaller gzip makes a file of numbers, about."""
 
 
 @app.command()
@@ -117,6 +124,7 @@ def train(
     rerank: Rerank = "auto",
     n_members: Members = "auto",
     max_memory: MaxMemory = None,
+    cache: Cache = None,
     text: TextMethod = "tfidf",
     analyzer: Analyzer = "word",
     ngram_range: NgramRange = "1,2",
@@ -179,7 +187,9 @@ def train(
     )
     checkpoints = Checkpoints(model.with_name(f"{model.name}.checkpoint"), resume) if checkpoint else None
     with limited_threads(n_threads), workers(n_jobs, scheduler), _interruptible(context.obj, checkpoints):
-        samples = reader.training_samples(data)
+        samples = reader.training_samples(data, max_memory, cache)
+        if max_memory is not None:
+            classifier.learner = _within(classifier.learner, max_memory - samples.n_bytes)
         held_out = None if validation is None else reader.validation_samples(validation, samples)
         if taxonomy is not None:
             classifier.taxonomy = read_taxonomy(taxonomy, classes=samples.classes, layout=taxonomy_layout)  # type: ignore[arg-type]
@@ -214,6 +224,13 @@ def _learner(name: str, of_arow: dict[str, Any], settings: dict[str, Any]) -> AR
     return arow if name == "arow" else softmax
 
 
+def _within(learner: Any, max_memory: int) -> Any:
+    """The same learner in this much memory."""
+    if isinstance(learner, AutoLearner):
+        return AutoLearner(_within(learner.arow, max_memory), _within(learner.softmax, max_memory))
+    return replace(learner, max_memory=max(max_memory, 1))
+
+
 # ----- reading ------------------------------------------------------------------------------------------------------
 
 
@@ -221,13 +238,20 @@ def _learner(name: str, of_arow: dict[str, Any], settings: dict[str, Any]) -> AR
 class _Samples:
     """Training samples: features, what was read, and how others are to be read."""
 
-    X: csr_array
+    X: csr_array | StoredRows
     data: Data
     model_input: ModelInput
 
     @property
     def classes(self) -> Any:
         return self.data.classes
+
+    @property
+    def n_bytes(self) -> int:
+        """How much memory the features take; on disk, how much they may take."""
+        if isinstance(self.X, StoredRows):
+            return self.X.max_memory
+        return int(self.X.data.nbytes + self.X.indices.nbytes + self.X.indptr.nbytes)
 
     @property
     def sample_weight(self) -> Any:
@@ -244,7 +268,11 @@ class _Reader:
     options: ReadOptions
     vectorizer: TextVectorizer
 
-    def training_samples(self, source: str) -> _Samples:
+    def training_samples(self, source: str, max_memory: int | None, cache: Path | None) -> _Samples:
+        """In memory, or on disk if they are too many or that is asked for."""
+        limit = DEFAULT_MEMORY if max_memory is None else max_memory // 2
+        if cache is not None or (max_memory is not None and source != "-" and _text_bytes(Path(source)) > limit):
+            return self._on_disk(Path(source), cache, limit)
         with self.display.task(f"reading {source}") as task:
             data = read_data(
                 source, self.format, n_features=self.n_features, options=self.options, progress=task.update
@@ -254,6 +282,20 @@ class _Reader:
         with self.display.task("making features of texts"):
             fitted = self.vectorizer.fit(data.texts)
             return _Samples(fitted.transform(data.texts), data, ModelInput(fitted))
+
+    def _on_disk(self, source: Path, cache: Path | None, max_memory: int) -> _Samples:
+        with self.display.task(f"reading {source}") as task:
+            data = cached_data(
+                source,
+                cache,
+                format=self.format,
+                n_features=self.n_features,
+                options=self.options,
+                max_memory=max_memory,
+                progress=task.update,
+                note=lambda sentence: self.display.note(f"{source}: {sentence}"),
+            )
+        return _Samples(data.X, data, ModelInput(None, data.encoding))
 
     def validation_samples(self, source: str, training: _Samples) -> tuple[csr_array, Any]:
         """Features and labels, of the same kinds as those of the training samples."""
@@ -266,6 +308,13 @@ class _Reader:
             )
             parts = [(X, data.labels) for X, data in chunks]
         return csr_array(vstack([X for X, _ in parts])), np.concatenate([labels for _, labels in parts])
+
+
+def _text_bytes(source: Path) -> int:
+    """About how large a file is without gzip; more than its samples take in memory. 0 if it is not there."""
+    if not source.is_file():
+        return 0
+    return source.stat().st_size * (USUAL_COMPRESSION if source.suffix == ".gz" else 1)
 
 
 def _chosen_assignment(choice: str) -> str | SavedAssignment:
@@ -343,7 +392,7 @@ def _fitted(
         watcher = _Watcher(task)
         classifier.fit(
             samples.X,
-            samples.data.labels,
+            samples.data.encoded_labels,
             samples.sample_weight,
             validation=held_out,
             on_epoch=watcher.on_epoch,

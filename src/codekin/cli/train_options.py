@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -150,7 +151,17 @@ MaxMemory = Annotated[
         parser=size,
         show_default="what there is",
         rich_help_panel=LEARNING,
-        help="The most memory for weights and variances; if all bits do not fit, they are trained in turns.",
+        help="The most memory for samples, weights and variances. Files that do not fit are learned in blocks, "
+        "bits that do not fit in turns. Python itself comes on top.",
+    ),
+]
+Cache = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FOLDER",
+        show_default="DATA.cache",
+        rich_help_panel=READING,
+        help="Where a file larger than half of --max-memory is converted to, once; given, any file is.",
     ),
 ]
 TextMethod = Annotated[

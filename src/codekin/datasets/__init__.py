@@ -1,6 +1,7 @@
 """Data: readers of sparse and text files, taxonomies, a registry of data sets, and sets that are always there."""
 
 from codekin.datasets.blocks import Source
+from codekin.datasets.caching import CacheError, cached_data, open_cache
 from codekin.datasets.embedded import load_digits_dataset, load_icd10cm, load_yeast
 from codekin.datasets.exporting import export_dataset
 from codekin.datasets.fetching import SOURCES, RemoteFile, RemoteSource, fetch
@@ -15,12 +16,14 @@ from codekin.datasets.taxonomies import read_taxonomy
 from codekin.datasets.texts import vectorized
 from codekin.datasets.vectorizers import FittedVectorizer, TextVectorizer
 from codekin.datasets.writing import WRITABLE_FORMATS, convert_data, write_data
+from codekin.stored_rows import StoredRows
 
 __all__ = [
     "DATASETS",
     "FORMATS",
     "SOURCES",
     "WRITABLE_FORMATS",
+    "CacheError",
     "Data",
     "DataError",
     "Dataset",
@@ -32,8 +35,10 @@ __all__ = [
     "Source",
     "SparseData",
     "Split",
+    "StoredRows",
     "TextData",
     "TextVectorizer",
+    "cached_data",
     "convert_data",
     "data_home",
     "export_dataset",
@@ -46,6 +51,7 @@ __all__ = [
     "load_yeast",
     "make_blobs_with_tree",
     "make_sparse_topics",
+    "open_cache",
     "read_data",
     "read_distances",
     "read_matrix",

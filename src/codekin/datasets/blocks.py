@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import IO, cast
 
@@ -20,6 +21,7 @@ Source = str | Path | IO[bytes]
 
 BLOCK_BYTES = 1 << 22
 MAX_LINE_BYTES = 1 << 24
+_ZIPPED_BYTES = 1 << 18
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -114,12 +116,18 @@ def byte_blocks(stream: IO[bytes], name: str) -> Iterator[bytes]:
         yield head
         yield from blocks
         return
-    yield from _unzipped(head, blocks, name)
+    # Little at a time: whatever zlib does not get to it hands back as a copy.
+    pieces = (
+        block[start : start + _ZIPPED_BYTES]
+        for block in chain([head], blocks)
+        for start in range(0, len(block), _ZIPPED_BYTES)
+    )
+    yield from _unzipped(pieces, name)
 
 
-def _unzipped(head: bytes, blocks: Iterator[bytes], name: str) -> Iterator[bytes]:
+def _unzipped(blocks: Iterator[bytes], name: str) -> Iterator[bytes]:
     inflate = zlib.decompressobj(wbits=31)
-    block = head
+    block = next(blocks)
     n_lines = 0
     while block:
         while block:

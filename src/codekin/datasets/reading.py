@@ -16,7 +16,7 @@ from __future__ import annotations
 import io
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import IO
@@ -97,8 +97,8 @@ def read_data(
     """
     _check_format(format)
     with opened(source) as stream:
-        reader = _Reader(source, stream, format, n_features, options)
-        parts = [part for part in _watched(reader.parts, stream, progress) if len(part)]
+        reader = FileReader(source, stream, format, n_features, options)
+        parts = [part for part in watched(reader.parts, stream, progress) if len(part)]
         if not parts:
             raise DataError(reader.name, "there are no samples in it.")
         return reader.collected(parts)
@@ -160,9 +160,9 @@ def _chunks(
     progress: ReadProgress | None,
 ) -> Iterator[Data]:
     with opened(source) as stream:
-        reader = _Reader(source, stream, format, n_features, options)
+        reader = FileReader(source, stream, format, n_features, options)
         is_empty = True
-        for parts in rechunked(_watched(reader.parts, stream, progress), chunk_rows):
+        for parts in rechunked(watched(reader.parts, stream, progress), chunk_rows):
             is_empty = False
             yield reader.collected(parts)
         if is_empty:
@@ -208,7 +208,7 @@ def sniffed_format(block: LineBlock) -> str:
     raise DataError(block.source, reason, line=number)
 
 
-class _Reader:
+class FileReader:
     """A file that is being read: its parsed parts, and what has been decided about labels and features."""
 
     def __init__(
@@ -241,6 +241,15 @@ class _Reader:
         else:
             self.parts = _SPARSE_ROWS[format](lines, self._labels, self._features)
 
+    def settled_features(self) -> tuple[int, int]:
+        """The number of the first feature and the number of features, decided from now on."""
+        return self._features.settled(self.name)
+
+    @property
+    def encoding(self) -> Mapping[str, int]:
+        """How features are numbered."""
+        return self._features.encoding
+
     def collected(self, parts: Sequence[Rows | TextRows]) -> Data:
         """Some parts as one value; what they show about labels and features is decided from now on."""
         self._labels.settle()
@@ -248,13 +257,13 @@ class _Reader:
         if isinstance(parts[0], TextRows):
             texts = tuple(text for part in parts if isinstance(part, TextRows) for text in part.texts)
             return TextData(texts, class_index, classes)
-        index_base, n_features = self._features.settled(self.name)
+        index_base, n_features = self.settled_features()
         rows = joined([part for part in parts if isinstance(part, Rows)])
         X = rows.matrix(n_features, index_base)
-        return SparseData(X, class_index, classes, rows.weights, self._features.encoding)
+        return SparseData(X, class_index, classes, rows.weights, self.encoding)
 
 
-def _watched(
+def watched(
     parts: Iterator[Rows | TextRows], stream: IO[bytes], progress: ReadProgress | None
 ) -> Iterator[Rows | TextRows]:
     """The parts, telling ``progress`` where the stream is after each."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -181,17 +181,25 @@ def classes_of(labels: Sequence[RowLabels], source: str) -> tuple[IntArray | Non
     spelled = [map(str, part.tolist()) if isinstance(part, np.ndarray) else part or [] for part in labels]
     number: dict[str, int] = {}
     first_seen = np.array([number.setdefault(label, len(number)) for part in spelled for label in part], dtype=np.intp)
+    rank, names = sorted_classes(number, source)
+    return rank[first_seen], names
+
+
+def sorted_classes(number: Mapping[Any, int], source: str) -> tuple[IntArray, LabelArray]:
+    """Where each numbered label comes among all of them in sorted order, and the labels in that order."""
     names = sorted(number)
-    width = max(map(len, names), default=0)
+    rank = np.empty(len(names), dtype=np.intp)
+    rank[[number[name] for name in names]] = np.arange(len(names))
+    if not names or isinstance(names[0], int):
+        return rank, np.array(names, dtype=np.int64)
+    width = max(map(len, names))
     if width * len(names) > _MAX_LABEL_CHARACTERS:
         raise DataError(
             source,
             f"{len(names)} distinct labels, one of them {width} characters long, are too much for one array; "
             "give short labels.",
         )
-    rank = np.empty(len(names), dtype=np.intp)
-    rank[[number[name] for name in names]] = np.arange(len(names))
-    return rank[first_seen], np.array(names, dtype=np.str_)
+    return rank, np.array(names, dtype=np.str_)
 
 
 def _integer_classes(labels: NDArray[np.int64]) -> tuple[IntArray, NDArray[np.int64]]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from codekin.class_trees import ClassTree
-from codekin.coding import IntArray
+from codekin.coding import EncodedLabels, IntArray
 
 LabelArray = NDArray[np.int64] | NDArray[np.str_]
 
@@ -76,6 +76,13 @@ class _Labelled:
             raise ValueError("These samples were read without labels. Read them with labels='auto'.")
         return self.classes[self.class_index]
 
+    @property
+    def encoded_labels(self) -> EncodedLabels:
+        """The same in the memory of a number each, as estimators take them."""
+        if self.classes is None or self.class_index is None:
+            raise ValueError("These samples were read without labels. Read them with labels='auto'.")
+        return EncodedLabels(self.classes, self.class_index)
+
     def index_among(self, classes: LabelArray) -> IntArray:
         """Each sample's class as an index into other classes, for instance those of a model.
 
@@ -104,7 +111,8 @@ class SparseData(_Labelled):
     Parameters
     ----------
     X : csr_array of shape (n_samples, n_features)
-        float32 values; int32 indices where they fit, increasing within each row.
+        float32 values; int32 indices where they fit, increasing within each row. For samples on disk, a
+        :class:`~codekin.datasets.StoredRows`.
     class_index : ndarray of shape (n_samples,), optional
         ``classes[class_index[i]]`` is the label of sample ``i``. None when labels were not read.
     classes : ndarray of shape (n_classes,), optional

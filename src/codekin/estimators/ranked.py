@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from typing import Any, Literal
 
@@ -24,6 +25,7 @@ from codekin.ranking import (
     centroid_vectors,
     learned_vectors,
 )
+from codekin.stored_rows import StoredRows
 
 RERANK = ("centroid", "learned")
 HELD_OUT_SHARE = 0.1
@@ -41,7 +43,7 @@ class LabelledSamples:
 
     Parameters
     ----------
-    X : {array, sparse matrix} of shape (n_samples, n_features)
+    X : {array, sparse matrix, StoredRows} of shape (n_samples, n_features)
     class_index : array of shape (n_samples,)
         -1 for a class that is not known.
     weights : array of shape (n_samples,), optional
@@ -52,9 +54,18 @@ class LabelledSamples:
     weights: FloatArray | None = None
 
     def at(self, rows: IntArray) -> LabelledSamples:
-        """Some of them."""
+        """Some of them; on disk if that is where they are."""
         weights = None if self.weights is None else self.weights[rows]
-        return LabelledSamples(self.X[rows], self.class_index[rows], weights)
+        X = self.X.at(rows) if isinstance(self.X, StoredRows) else self.X[rows]
+        return LabelledSamples(X, self.class_index[rows], weights)
+
+    def in_memory(self) -> LabelledSamples:
+        """The same in memory; of samples on disk no more than are allowed there at a time."""
+        if not isinstance(self.X, StoredRows):
+            return self
+        n_rows, n_allowed = len(self.class_index), self.X.rows_at_once
+        some = self if n_rows <= n_allowed else self.at(np.arange(0, n_rows, -(-n_rows // n_allowed)))
+        return replace(some, X=some.X.in_memory())
 
 
 FitMember = Callable[[int, LabelledSamples, LabelledSamples | None], CodedModel]
@@ -104,7 +115,7 @@ def fit_ranked(
     if len(held) == 0:
         # Every class has a single sample: these must do.
         kept = held = np.arange(len(samples.class_index))
-    judges = samples.at(held)
+    judges = samples.at(held).in_memory()
     trial = tuple(fit_member(r, samples.at(kept), None) for r in range(n_members))
     reranking, n_passes = _chosen(trial, method, samples.at(kept), judges, seed)
     temperature = fit_temperature(RankedModel(trial, reranking), judges.X, judges.class_index)
@@ -231,7 +242,7 @@ def _vectors_after_passes(
     passes = learned_vectors(
         samples.X,
         samples.class_index,
-        _confused(members, samples.X),
+        partial(_confused, members) if isinstance(samples.X, StoredRows) else _confused(members, samples.X),
         n_classes=n_classes,
         sample_weight=samples.weights,
         rng=seed,

@@ -18,6 +18,7 @@ from codekin.estimators.probabilities import members_of
 from codekin.learners.compact import Precision
 from codekin.memory import in_units
 from codekin.ranked_model import RankedModel
+from codekin.stored_rows import is_sparse
 from codekin.threads import limited_threads
 
 MANY_CLASSES = 100
@@ -159,7 +160,7 @@ def default_recipe(settings: dict[str, Any], X: Any, n_classes: int) -> Recipe:
     -------
     Recipe
     """
-    is_reranked = MANY_CLASSES <= n_classes <= TOO_MANY_CLASSES and sparse.issparse(X)
+    is_reranked = MANY_CLASSES <= n_classes <= TOO_MANY_CLASSES and is_sparse(X)
     defaults: dict[str, Any] = {
         "width": 2,
         "n_members": 1,

@@ -17,8 +17,10 @@ from codekin.estimators.recipe import Trial
 from codekin.measures import binary_losses, multiclass_error_bound
 from codekin.model import CodedModel
 from codekin.ranked_model import RankedModel
+from codekin.stored_rows import StoredRows
 
-SAMPLES_PER_BLOCK = 20_000
+MARGINS_PER_BLOCK = 1 << 19
+"""How many margins are held at once: four megabytes, some times over."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,8 +175,11 @@ def make_report(
     """
     n_samples = len(class_index)
     total, n_wrong, n_certified = np.zeros(model.n_bits), 0, 0
-    for start in range(0, n_samples, SAMPLES_PER_BLOCK):
-        block = slice(start, start + SAMPLES_PER_BLOCK)
+    step = max(MARGINS_PER_BLOCK // model.n_bits, 256)
+    if isinstance(X, StoredRows):
+        step = min(step, X.rows_at_once)
+    for start in range(0, n_samples, step):
+        block = slice(start, start + step)
         # Input without rows that could be cut, such as text, is small enough to be taken whole.
         margins = model.margins(X[block] if hasattr(X, "dtype") else X)
         if not hasattr(X, "dtype"):

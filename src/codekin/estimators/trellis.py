@@ -18,7 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from codekin.codebooks import trellis_codebook
-from codekin.coding import Assignment, FloatArray, IntArray
+from codekin.coding import Assignment, EncodedLabels, FloatArray, IntArray
 from codekin.decoding import Decoder
 from codekin.decoding.minimum_loss import check_k
 from codekin.estimators.choices import Classes, choose_assignment
@@ -50,6 +50,7 @@ from codekin.learners import (
 from codekin.learners.compact import Precision
 from codekin.memory import require_memory
 from codekin.model import CodedModel, learn_bits, learn_bits_further, make_decoder
+from codekin.stored_rows import StoredRows
 from codekin.workers import with_workers
 
 MAX_CLUSTERED_CLASSES = 15_000
@@ -237,8 +238,9 @@ class TrellisClassifier(CodedClassifier):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
+        X : {array-like, sparse matrix, StoredRows} of shape (n_samples, n_features)
+            Samples on disk, as :func:`codekin.datasets.cached_data` gives them, are learned from block by block.
+        y : array-like or EncodedLabels of shape (n_samples,)
             Labels of any type.
         sample_weight : array-like of shape (n_samples,), default=None
         validation : tuple (X, y), default=None
@@ -261,15 +263,15 @@ class TrellisClassifier(CodedClassifier):
         self._validate_params()
         if self.prune not in (None, "auto") and validation is None:
             raise ValueError(f"prune={self.prune} needs validation samples, which say what a weight is worth.")
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float32, np.float64])
-        check_classification_targets(y)
-        self.classes_, class_index = np.unique(y, return_inverse=True)
+        X, class_index = self._checked_training_samples(X, y)
         weights = checked_weights(sample_weight, X)
         watchers = {"on_epoch": on_epoch, "progress": progress, "checkpoints": checkpoints}
         held_out = None if validation is None else LabelledSamples(*self._held_out(*validation))
         samples = LabelledSamples(X, class_index, weights)
         with with_workers(self.n_jobs):
             if self.max_model_bytes is not None or self.max_microseconds is not None:
+                if isinstance(X, StoredRows):
+                    raise ValueError("A budget is for samples in memory. Find the recipe with a part of the samples.")
                 return self._fit_within_budget(samples, held_out, watchers)
             self.recipe_, self.trials_ = default_recipe(self._open_settings(), X, self._check_n_classes()), ()
             self._fit_recipe(samples, held_out, watchers, self._classes(samples))
@@ -469,6 +471,23 @@ class TrellisClassifier(CodedClassifier):
             and not hasattr(self, "feature_names_in_")
             and bool(np.isfinite(X.data).all())
         )
+
+    def _checked_training_samples(self, X: Any, y: Any) -> tuple[Any, IntArray]:
+        """The samples and their classes; sets the labels and the number of features."""
+        if isinstance(X, StoredRows):
+            self.n_features_in_ = X.shape[1]
+            if X.shape[0] != len(y):
+                raise ValueError(f"There are {X.shape[0]} samples on disk. Got {len(y)} labels.")
+        else:
+            given = np.asarray(y) if isinstance(y, EncodedLabels) else y
+            X, checked = validate_data(self, X, given, accept_sparse="csr", dtype=[np.float32, np.float64])
+            y = y if isinstance(y, EncodedLabels) else checked
+        if isinstance(y, EncodedLabels):
+            self.classes_, class_index = y.classes, y.class_index
+        else:
+            check_classification_targets(y)
+            self.classes_, class_index = np.unique(y, return_inverse=True)
+        return X, class_index
 
     def _held_out(self, X: Any, y: ArrayLike) -> tuple[Any, IntArray]:
         X = self._validated_samples(X)

@@ -20,7 +20,8 @@ from codekin.learners.checkpoints import Checkpoints
 from codekin.learners.compact import decompressed
 from codekin.learners.distribution import SharedPasses
 from codekin.learners.linear import CONSTANT_MARGIN, LinearBits, SparseLinearBits, Validation
-from codekin.learners.samples import Samples, pass_order
+from codekin.learners.samples import Samples, checksum, pass_order
+from codekin.learners.streaming import StreamedSamples, training_samples
 from codekin.learners.training import (
     Block,
     EpochReport,
@@ -29,7 +30,6 @@ from codekin.learners.training import (
     Watchers,
     check_common_settings,
     check_setting,
-    checksum,
 )
 from codekin.memory import available_memory, in_units
 from codekin.workers import n_workers, with_workers
@@ -133,8 +133,8 @@ class AROW:
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Sparse rows are used as they are, a dense matrix is compressed.
+        X : {array-like, sparse matrix, StoredRows} of shape (n_samples, n_features)
+            Sparse rows are used as they are, a dense matrix is compressed, rows on disk are read in shuffled blocks.
         class_index : array of shape (n_samples,)
             The class of each sample, as a row of the coding matrix.
         coding_matrix : array of shape (n_classes, n_bits)
@@ -159,8 +159,8 @@ class AROW:
         signs = _constant_signs(coding_matrix[samples.present_classes])
         codewords = np.where(signs == 0, coding_matrix, 0).astype(np.int8) if signs.any() else coding_matrix
 
-        def learning(bits: AROWBits, block: Block, order: NDArray[np.int64]) -> Iterator[AROWBits]:
-            return bits.learning(samples, codewords[:, slice(*block)], order, r=self.r)
+        def learning(bits: AROWBits, block: Block, some: Samples, order: NDArray[np.int64]) -> Iterator[AROWBits]:
+            return bits.learning(some, codewords[:, slice(*block)], order, r=self.r)
 
         with with_workers(self.n_jobs):
             n_parts = n_workers()
@@ -220,7 +220,9 @@ class AROW:
                 f"fit_intercept={begun.has_bias} and average={begun.is_averaged}; they cannot go on with other ones."
             )
         seed = int(np.random.default_rng(rng).integers(2**63))
-        return begun.learned(samples, coding_matrix, self._order(samples.rows.n_rows, seed), r=self.r)
+        for some, order in samples.in_turns(self._order, seed):
+            begun = begun.learned(some, coding_matrix, order, r=self.r)
+        return begun
 
     @property
     def _settings(self) -> dict[str, Any]:
@@ -238,14 +240,15 @@ class AROW:
 
     def _samples(
         self, X: Any, class_index: IntArray, coding_matrix: CodingMatrix, sample_weight: FloatArray | None
-    ) -> Samples:
-        return Samples.of(
+    ) -> Samples | StreamedSamples:
+        return training_samples(
             X,
             class_index,
             len(coding_matrix),
             sample_weight=sample_weight,
             class_weight=self.class_weight,
             has_bias=self.fit_intercept,
+            is_shuffled=self.shuffle,
         )
 
     def _column_blocks(

@@ -76,7 +76,7 @@ class SharedPasses(Passes[Bits]):
         for epoch, seconds in enumerate(seconds_of_pass, start=1):
             self._report(EpochReport(epoch, n_epochs, block, n_blocks, seconds))
         if self.watchers.progress is not None:
-            n_steps = len(self.order(self.samples.rows.n_rows, self.seeds[0]))
+            n_steps = len(self.order(self.samples.n_rows, self.seeds[0]))
             self.watchers.progress(TrainingProgress(n_epochs, n_epochs, block, n_blocks, n_steps, n_steps))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +13,9 @@ from scipy import sparse
 
 from codekin.coding import FloatArray, IntArray
 from codekin.learners.linear import SparseRows
+
+Order = Callable[[int, int], NDArray[np.int64]]
+"""From a number of samples and a seed to the order of a pass."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,22 +39,24 @@ class Samples:
         has_bias: bool = False,
     ) -> Samples:
         """Check and compress the samples, and multiply their weights by those of their classes."""
-        n_samples = X.shape[0]
-        classes = np.asarray(class_index)
-        if classes.shape != (n_samples,):
-            raise ValueError(f"class_index must have one entry for each of the {n_samples} samples in X.")
-        if classes.size and not 0 <= classes.min() <= classes.max() < n_classes:
-            raise ValueError(
-                f"class_index must be between 0 and {n_classes - 1}, the rows of the coding matrix. "
-                f"Got values from {classes.min()} to {classes.max()}."
-            )
-        weights = np.ones(n_samples) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        if weights.shape != (n_samples,) or (weights < 0).any():
-            raise ValueError(f"sample_weight must have {n_samples} entries, one per sample, none of them negative.")
-        if class_weight is not None:
-            weights = weights * _class_weights(class_weight, classes, n_classes)[classes]
+        classes, weights = checked_labels(X.shape[0], class_index, n_classes, sample_weight, class_weight)
         rows, n_features = _compressed(X, has_bias)
-        return cls(rows, n_features, np.asarray(classes, dtype=np.int64), weights)
+        return cls(rows, n_features, classes, weights)
+
+    @property
+    def n_rows(self) -> int:
+        """How many samples there are."""
+        return self.rows.n_rows
+
+    @property
+    def checksum(self) -> str:
+        """A few letters that change when anything in the samples does."""
+        rows = self.rows
+        return checksum(rows.indptr, rows.indices, rows.values, self.class_of_sample, self.weight_of_sample)
+
+    def in_turns(self, order: Order, seed: int) -> Iterator[tuple[Samples, NDArray[np.int64]]]:
+        """The samples of one pass and their order: all at once."""
+        yield self, order(self.n_rows, seed)
 
     @property
     def present_classes(self) -> IntArray:
@@ -61,6 +68,26 @@ class Samples:
         """The mean of ``|x|**2`` over the samples that are not empty; 1 if all are."""
         n_filled = int(np.count_nonzero(np.diff(self.rows.indptr)))
         return float(np.square(self.rows.values, dtype=np.float64).sum()) / n_filled or 1.0 if n_filled else 1.0
+
+
+def checked_labels(
+    n_samples: int, class_index: IntArray, n_classes: int, sample_weight: FloatArray | None, class_weight: Any
+) -> tuple[NDArray[np.int64], FloatArray]:
+    """The classes of the samples, and their weights multiplied by those of the classes."""
+    classes = np.asarray(class_index)
+    if classes.shape != (n_samples,):
+        raise ValueError(f"class_index must have one entry for each of the {n_samples} samples in X.")
+    if classes.size and not 0 <= classes.min() <= classes.max() < n_classes:
+        raise ValueError(
+            f"class_index must be between 0 and {n_classes - 1}, the rows of the coding matrix. "
+            f"Got values from {classes.min()} to {classes.max()}."
+        )
+    weights = np.ones(n_samples) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (n_samples,) or (weights < 0).any():
+        raise ValueError(f"sample_weight must have {n_samples} entries, one per sample, none of them negative.")
+    if class_weight is not None:
+        weights = weights * _class_weights(class_weight, classes, n_classes)[classes]
+    return np.asarray(classes, dtype=np.int64), weights
 
 
 def pass_order(n_samples: int, seed: int, *, oversample: float = 1.0, is_shuffled: bool) -> NDArray[np.int64]:
@@ -106,3 +133,11 @@ def _class_weights(class_weight: Any, classes: IntArray, n_classes: int) -> Floa
             f"Got shape {weights.shape}."
         )
     return weights
+
+
+def checksum(*arrays: NDArray[Any]) -> str:
+    """A few letters that change when anything in the arrays does."""
+    digest = hashlib.blake2b(digest_size=16)
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array).view(np.uint8).data)
+    return digest.hexdigest()

@@ -18,8 +18,9 @@ from codekin.coding import Assignment, Codebook, FloatArray, IntArray
 from codekin.learners.checkpoints import Checkpoints
 from codekin.learners.compact import decompressed
 from codekin.learners.linear import LinearBits, SparseLinearBits, Validation
-from codekin.learners.samples import Samples, pass_order
+from codekin.learners.samples import Samples, checksum, pass_order
 from codekin.learners.softmax_state import Code, SoftmaxBits, code_of
+from codekin.learners.streaming import StreamedSamples, training_samples
 from codekin.learners.training import (
     Block,
     EpochReport,
@@ -28,7 +29,6 @@ from codekin.learners.training import (
     Watchers,
     check_common_settings,
     check_setting,
-    checksum,
 )
 from codekin.memory import available_memory, in_units
 
@@ -148,8 +148,8 @@ class Softmax:
         n_bits = codebook.n_bits
         self._check_memory(samples.n_features, n_bits, has_validation=validation is not None)
 
-        def learning(bits: SoftmaxBits, _: Block, order: NDArray[np.int64]) -> Iterator[SoftmaxBits]:
-            return bits.learning(samples, code, order, step=self.step)
+        def learning(bits: SoftmaxBits, _: Block, some: Samples, order: NDArray[np.int64]) -> Iterator[SoftmaxBits]:
+            return bits.learning(some, code, order, step=self.step)
 
         passes = Passes(
             samples,
@@ -206,8 +206,9 @@ class Softmax:
         if isinstance(bits, LinearBits | SparseLinearBits):
             begun = begun.going_on_from(bits)
         seed = int(np.random.default_rng(rng).integers(2**63))
-        for learned in begun.learning(samples, code, self._order(samples.rows.n_rows, seed), step=self.step):
-            begun = learned
+        for some, order in samples.in_turns(self._order, seed):
+            for learned in begun.learning(some, code, order, step=self.step):
+                begun = learned
         return begun
 
     @property
@@ -216,7 +217,7 @@ class Softmax:
         names = ("step", "damping", "shuffle", "fit_intercept", "patience")
         return {"learner": "softmax", **{name: getattr(self, name) for name in names}}
 
-    def _begun(self, samples: Samples, code: Code, n_bits: int) -> SoftmaxBits:
+    def _begun(self, samples: Samples | StreamedSamples, code: Code, n_bits: int) -> SoftmaxBits:
         return SoftmaxBits.begun(
             samples.n_features,
             n_bits,
@@ -230,14 +231,15 @@ class Softmax:
 
     def _samples(
         self, X: Any, class_index: IntArray, assignment: Assignment, sample_weight: FloatArray | None
-    ) -> Samples:
-        return Samples.of(
+    ) -> Samples | StreamedSamples:
+        return training_samples(
             X,
             class_index,
             assignment.n_classes,
             sample_weight=sample_weight,
             class_weight=self.class_weight,
             has_bias=self.fit_intercept,
+            is_shuffled=self.shuffle,
         )
 
     def _check_memory(self, n_features: int, n_bits: int, *, has_validation: bool = False) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -16,6 +15,7 @@ from codekin.learners.checkpoints import Checkpoint, CheckpointError, Checkpoint
 from codekin.learners.learning import LearningBits, as_linear_bits
 from codekin.learners.linear import Float32Array, LinearBits, Validation
 from codekin.learners.samples import Samples
+from codekin.learners.streaming import StreamedSamples
 
 Bits = TypeVar("Bits", bound=LearningBits)
 Block = tuple[int, int]
@@ -86,8 +86,8 @@ class Passes(Generic[Bits]):
 
     Parameters
     ----------
-    samples : Samples
-        What to learn from.
+    samples : Samples or StreamedSamples
+        What to learn from, in memory or on disk.
     n_bits : int
         How many bits are learned.
     seeds : sequence of int
@@ -95,7 +95,8 @@ class Passes(Generic[Bits]):
     begun : callable
         From a number of bits to predictors that have not learned anything yet.
     learning : callable
-        From bits, the columns that they are and an order of the samples to the bits during one pass, now and then.
+        From bits, the columns that they are, samples in memory and an order of them to the bits during one pass, now
+        and then.
     order : callable
         From a number of samples and a seed to the order of a pass.
     patience : int
@@ -108,11 +109,11 @@ class Passes(Generic[Bits]):
         What tells this training from others beside its samples and seeds, for checkpoints.
     """
 
-    samples: Samples
+    samples: Samples | StreamedSamples
     n_bits: int
     seeds: Sequence[int]
     begun: Callable[[int], Bits]
-    learning: Callable[[Bits, Block, NDArray[np.int64]], Iterator[Bits]]
+    learning: Callable[[Bits, Block, Samples, NDArray[np.int64]], Iterator[Bits]]
     order: Callable[[int, int], NDArray[np.int64]]
     patience: int
     validation: Validation | None
@@ -169,13 +170,14 @@ class Passes(Generic[Bits]):
         bits = self.begun(last - first) if bits is None else bits
         for epoch in range(n_done + 1, n_epochs + 1):
             begin = time.perf_counter()
-            order = self.order(self.samples.rows.n_rows, self.seeds[epoch - 1])
             n_steps_before = bits.n_steps
-            for learned in self.learning(bits, (first, last), order):
-                bits = learned
-                if self.watchers.progress is not None:
-                    n_steps = bits.n_steps - n_steps_before
-                    self.watchers.progress(TrainingProgress(epoch, n_epochs, block, len(blocks), n_steps, len(order)))
+            for samples, order in self.samples.in_turns(self.order, self.seeds[epoch - 1]):
+                n_in_all = round(len(order) * (self.samples.n_rows / samples.n_rows))
+                for learned in self.learning(bits, (first, last), samples, order):
+                    bits = learned
+                    if self.watchers.progress is not None:
+                        n_steps = bits.n_steps - n_steps_before
+                        self.watchers.progress(TrainingProgress(epoch, n_epochs, block, len(blocks), n_steps, n_in_all))
             yield epoch, bits, time.perf_counter() - begin
 
     def _report(self, report: EpochReport) -> None:
@@ -282,15 +284,12 @@ class Passes(Generic[Bits]):
     @cached_property
     def _identity(self) -> dict[str, Any]:
         """What tells this training from others."""
-        rows = self.samples.rows
         return {
             **self.settings,
             "n_epochs": self.n_epochs,
-            "n_samples": rows.n_rows,
+            "n_samples": self.samples.n_rows,
             "n_features": self.samples.n_features,
-            "samples_checksum": checksum(
-                rows.indptr, rows.indices, rows.values, self.samples.class_of_sample, self.samples.weight_of_sample
-            ),
+            "samples_checksum": self.samples.checksum,
             "n_validation_samples": 0 if self.validation is None else int(self.validation.X.shape[0]),
             "seeds": list(self.seeds),
         }
@@ -405,14 +404,6 @@ def _saved_blocks(saved: Checkpoint, wanted: Sequence[Block]) -> Sequence[Block]
             "Go on when there is more, or start again without resuming."
         )
     return blocks
-
-
-def checksum(*arrays: NDArray[Any]) -> str:
-    """A few letters that change when anything in the arrays does."""
-    digest = hashlib.blake2b(digest_size=16)
-    for array in arrays:
-        digest.update(np.ascontiguousarray(array).view(np.uint8).data)
-    return digest.hexdigest()
 
 
 def check_setting(learner: object, name: str, is_valid: bool, rule: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from scipy import sparse
 
 from codekin.coding import IntArray
 from codekin.ranking.vectors import ClassVectors, centroids
+from codekin.stored_rows import StoredRows
 
 START = 8.0
 """How long the vectors are before the first pass."""
@@ -21,7 +22,7 @@ FIRST_CURVATURE = 0.2
 def learned_vectors(
     X: Any,
     class_index: IntArray,
-    candidates: IntArray,
+    candidates: IntArray | Callable[[Any], IntArray],
     *,
     n_classes: int | None = None,
     sample_weight: ArrayLike | None = None,
@@ -34,11 +35,12 @@ def learned_vectors(
 
     Parameters
     ----------
-    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+    X : {array-like, sparse matrix, StoredRows} of shape (n_samples, n_features)
     class_index : array of shape (n_samples,)
         The class of each sample, from 0.
-    candidates : array of shape (n_samples, n_candidates)
-        The classes that each sample is to be told from, such as the code's best; -1 where there are fewer.
+    candidates : array of shape (n_samples, n_candidates) or callable
+        The classes that each sample is to be told from, such as the code's best; -1 where there are fewer. For rows on
+        disk a function that gives them for some rows in memory, so that they need not be held.
     n_classes : int, optional
         By default, one more than the largest class index.
     sample_weight : array-like of shape (n_samples,), optional
@@ -61,14 +63,24 @@ def learned_vectors(
 
     generator = np.random.default_rng(rng)
     start = START * centroids(X, class_index, n_classes=n_classes, sample_weight=sample_weight)
-    rows = sparse.csr_array(X)
-    samples = rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data.astype(np.float32)
     vectors = start.indptr.astype(np.int64), start.indices.astype(np.int32), start.data.astype(np.float32)
     curvature = np.full(len(start.data), FIRST_CURVATURE, dtype=np.float32)
     classes = np.asarray(class_index, dtype=np.int64)
     weights = np.ones(len(classes)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    listed = np.ascontiguousarray(candidates, dtype=np.int32)
+
+    def learn(rows: Any, block: Any, listed: IntArray, order: IntArray) -> None:
+        samples = block.indptr.astype(np.int64), block.indices.astype(np.int32), block.data.astype(np.float32)
+        listed = np.ascontiguousarray(listed, dtype=np.int32)
+        learn_vectors(order, samples, classes[rows], weights[rows], listed, vectors, curvature, start.shape[1], RATE)
+
+    whole = slice(0, len(classes))
+    in_memory = None if isinstance(X, StoredRows) else sparse.csr_array(X)
     while True:
-        order = generator.permutation(len(classes))
-        learn_vectors(order, samples, classes, weights, listed, vectors, curvature, start.shape[1], RATE)
+        if in_memory is not None:
+            listed = candidates(in_memory) if callable(candidates) else candidates
+            learn(whole, in_memory, listed, generator.permutation(len(classes)))
+        else:
+            for rows, block in X.shuffled_blocks(generator):
+                listed = candidates(block) if callable(candidates) else candidates[rows]
+                learn(rows, block, listed, generator.permutation(len(rows)))
         yield ClassVectors.of(sparse.csr_array((vectors[2], vectors[1], vectors[0]), shape=start.shape))

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from codekin.coding import FloatArray, IntArray
+from codekin.stored_rows import StoredRows, class_sums
 
 LARGEST_STEP = 127
 
@@ -144,7 +145,7 @@ def centroid_vectors(
 
     Parameters
     ----------
-    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+    X : {array-like, sparse matrix, StoredRows} of shape (n_samples, n_features)
     class_index : array of shape (n_samples,)
         The class of each sample, from 0.
     n_classes : int, optional
@@ -179,7 +180,7 @@ def centroids(
     -------
     csr_array of shape (n_classes, n_features), float32
     """
-    rows = sparse.csr_array(X)
+    rows = X if isinstance(X, StoredRows) else sparse.csr_array(X)
     classes = np.asarray(class_index)
     if classes.shape != (rows.shape[0],):
         raise ValueError(f"class_index must have one entry for each of the {rows.shape[0]} samples in X.")
@@ -189,8 +190,7 @@ def centroids(
             f"class_index must be between 0 and {n - 1}. Got values from {classes.min()} to {classes.max()}."
         )
     weights: FloatArray = np.ones(len(classes)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
-    members = sparse.csr_array((weights, (classes, np.arange(len(classes)))), shape=(n, len(classes)))
-    sums = sparse.csr_array(members @ rows.astype(np.float64))
+    sums = class_sums(rows, classes, weights, n)
     sums.sort_indices()
     lengths = np.sqrt(sums.multiply(sums).sum(axis=1))
     sums.data /= np.repeat(np.where(lengths > 0, lengths, 1.0), np.diff(sums.indptr))

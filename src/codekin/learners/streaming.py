@@ -1,0 +1,111 @@
+"""Training samples that are on disk: a pass goes over them in shuffled blocks, each in memory for its turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codekin.coding import FloatArray, IntArray
+from codekin.learners.samples import Order, Samples, checked_labels, checksum
+from codekin.stored_rows import StoredRows
+
+
+@dataclass(frozen=True, eq=False)
+class StreamedSamples:
+    """Training samples on disk.
+
+    Each pass draws the pieces of the file in a new order, loads as many of them together as the memory allows, and
+    shuffles the rows of such a block. The seed decides it all, so the result does not depend on the number of threads,
+    and columns that are trained in turns see the same orders.
+    """
+
+    X: StoredRows
+    class_of_sample: NDArray[np.int64]
+    weight_of_sample: FloatArray
+    n_classes: int
+    has_bias: bool
+    is_shuffled: bool
+
+    @property
+    def n_rows(self) -> int:
+        """How many samples there are."""
+        return self.X.shape[0]
+
+    @property
+    def n_features(self) -> int:
+        """How many features there are, the one of the bias included."""
+        return self.X.shape[1] + self.has_bias
+
+    @property
+    def present_classes(self) -> IntArray:
+        """The classes of the samples that have some influence."""
+        return np.unique(self.class_of_sample[self.weight_of_sample > 0])
+
+    @cached_property
+    def mean_squared_norm(self) -> float:
+        """The mean of ``|x|**2`` over the samples that are not empty; 1 if all are."""
+        total, n_filled = 0.0, 0
+        for _, block in self.X.blocks():
+            total += float(np.square(block.data, dtype=np.float64).sum())
+            n_filled += int(np.count_nonzero(np.diff(block.indptr)))
+        if self.has_bias:
+            total, n_filled = total + self.n_rows, self.n_rows
+        return total / n_filled or 1.0 if n_filled else 1.0
+
+    @property
+    def checksum(self) -> str:
+        """A few letters that change when anything in the samples does, or how they come in blocks."""
+        rows = np.arange(0) if self.X.rows is None else self.X.rows
+        limit = np.array([self.X.max_memory])
+        return f"{self.X.checksum[:16]}-{checksum(rows, limit, self.class_of_sample, self.weight_of_sample)}"
+
+    def in_turns(self, order: Order, seed: int) -> Iterator[tuple[Samples, NDArray[np.int64]]]:
+        """The blocks of one pass, and the order of each."""
+        rng = np.random.default_rng(seed)
+        blocks: Iterable[tuple[Any, Any]] = self.X.shuffled_blocks(rng) if self.is_shuffled else self.X.blocks()
+        for rows, block in blocks:
+            samples = Samples.of(block, self.class_of_sample[rows], self.n_classes, has_bias=self.has_bias)
+            samples = replace(samples, weight_of_sample=self.weight_of_sample[rows])
+            yield samples, order(samples.n_rows, int(rng.integers(2**63)))
+
+
+def training_samples(
+    X: Any,
+    class_index: IntArray,
+    n_classes: int,
+    *,
+    sample_weight: FloatArray | None = None,
+    class_weight: Any = None,
+    has_bias: bool = False,
+    is_shuffled: bool = True,
+) -> Samples | StreamedSamples:
+    """Checked samples, left on disk if that is where they are.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or StoredRows of shape (n_samples, n_features)
+    class_index : array of shape (n_samples,)
+    n_classes : int
+    sample_weight : array of shape (n_samples,), optional
+    class_weight : "balanced" or array of shape (n_classes,), optional
+        Multiplies the weights of a class's samples.
+    has_bias : bool, default=False
+        Whether each sample gets a further feature that is 1.
+    is_shuffled : bool, default=True
+        Whether samples on disk come in an order that changes with every pass.
+
+    Returns
+    -------
+    Samples or StreamedSamples
+    """
+    if isinstance(X, StoredRows):
+        classes, weights = checked_labels(X.shape[0], class_index, n_classes, sample_weight, class_weight)
+        return StreamedSamples(X, classes, weights, n_classes, has_bias, is_shuffled)
+    return Samples.of(
+        X, class_index, n_classes, sample_weight=sample_weight, class_weight=class_weight, has_bias=has_bias
+    )

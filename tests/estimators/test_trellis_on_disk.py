@@ -1,0 +1,55 @@
+"""A trellis classifier learns from samples on disk whatever it learns from samples in memory."""
+
+import numpy as np
+import pytest
+
+from codekin import TrellisClassifier
+from codekin.coding import EncodedLabels
+from codekin.datasets import SparseData, cached_data, make_sparse_topics, write_data
+
+
+@pytest.fixture(scope="module")
+def topics(tmp_path_factory):
+    """Topics in memory, and their training samples on disk: 120 classes, for which much is done by default."""
+    made = make_sparse_topics(120, 3_000, n_features=500, rng=0)
+    path = tmp_path_factory.mktemp("topics") / "train.svm"
+    names = np.array([f"topic-{k:03}" for k in range(120)])
+    write_data(path, SparseData(made.X, made.y, names))
+    return made, names, cached_data(path, n_features=500, max_memory=2 * 8 * made.X.nnz)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"assignment": "preserving", "rerank": "centroid"},
+        {"assignment": "preserving", "rerank": None, "width": 3},
+        {"assignment": "random", "rerank": None, "n_members": 2},
+    ],
+    ids=["default", "centroid", "softmax", "members"],
+)
+def test_a_classifier_is_as_good_as_one_in_memory(options, topics):
+    made, names, stored = topics
+    on_disk = TrellisClassifier(random_state=0, **options).fit(stored.X, stored.encoded_labels)
+    in_memory = TrellisClassifier(random_state=0, **options).fit(made.X, names[made.y])
+    assert on_disk.recipe_ == in_memory.recipe_
+    np.testing.assert_array_equal(on_disk.classes_, names)
+    test, expected = made.test.X, names[made.test.y]
+    assert on_disk.score(test, expected) > in_memory.score(test, expected) - 0.03
+    assert on_disk.report().training_error == pytest.approx(in_memory.report().training_error, abs=0.03)
+
+
+def test_labels_as_numbers_give_the_same_as_labels(topics):
+    made, names, _ = topics
+    encoded = EncodedLabels(names, made.y)
+    few = {"assignment": "random", "rerank": None, "random_state": 0}
+    first, second = (TrellisClassifier(**few).fit(made.X, y) for y in (encoded, names[made.y]))
+    np.testing.assert_array_equal(first.model_.bits.weights, second.model_.bits.weights)
+
+
+def test_what_is_not_possible_is_said(topics):
+    _, _, stored = topics
+    with pytest.raises(ValueError, match="A budget is for samples in memory"):
+        TrellisClassifier(max_model_bytes=10**6).fit(stored.X, stored.encoded_labels)
+    with pytest.raises(ValueError, match=r"There are 3000 samples on disk\. Got 2 labels"):
+        TrellisClassifier().fit(stored.X, ["a", "b"])
