@@ -21,7 +21,10 @@ FUTURE = 4_102_444_800  # the year 2100
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault that hits a command; ``provoke`` returns the outcome, or raises."""
+    """A fault that hits a command; ``provoke`` returns the outcome, or raises.
+
+    Slow ones take long, or are provoked by other tests as well; ``make faults`` provokes them, too.
+    """
 
     name: str
     command: str
@@ -63,12 +66,12 @@ def interrupted_training(place: Place, number: int, code: int) -> str:
     return f"{code}: {shown.split('. Go on')[0]}; --resume ends with the same bytes"
 
 
-@fault("SIGINT", "train")
+@fault("SIGINT", "train", is_slow=True)
 def interrupted_by_user(place: Place) -> str:
     return interrupted_training(place, signal.SIGINT, 130)
 
 
-@fault("SIGTERM", "train")
+@fault("SIGTERM", "train", is_slow=True)
 def asked_to_end(place: Place) -> str:
     return interrupted_training(place, signal.SIGTERM, 143)
 
@@ -84,7 +87,7 @@ def disturbed_study(place: Place, number: int) -> Ended:
     return ended
 
 
-@fault("SIGKILL", "study run")
+@fault("SIGKILL", "study run", is_slow=True)
 def killed_study(place: Place) -> str:
     check(disturbed_study(place, signal.SIGKILL).code == -signal.SIGKILL, "it was not killed")
     place.check_study(ran(*place.study()))

@@ -148,19 +148,30 @@ def results(folder: Path, name: str) -> tuple[dict[str, Any], dict[str, bytes]]:
     return {record["key"]: record for record in records}, contents(workspace / "arrays")
 
 
-def prepared(shared: Path) -> None:
-    """Make the data and the undisturbed results, in this process, so that later ones find everything loaded."""
+def made_data_and_model(shared: Path) -> None:
+    """Good data in several formats, and a good model."""
     from codekin.cli.main import main
     from codekin.datasets import export_dataset, make_sparse_topics
 
     export_dataset(make_sparse_topics(8, 80, n_features=60, rng=0), shared)
+    (shared / "texts.tsv").write_text("cat\tit purrs\ndog\tit barks\n")
+    (shared / "small.vw").write_text("1 | a:2 b\n2 | b c\n")
+    training = Place(shared, shared, Mounts.__new__(Mounts)).training()
+    check(main([str(argument) for argument in training]) == 0, "codekin train does not work at all")
+
+
+def prepared(shared: Path) -> None:
+    """Make the data and the undisturbed results, in this process, so that later ones find everything loaded."""
+    from codekin.cli.main import main
+
+    made_data_and_model(shared)
     (shared / "few.toml").write_text(STUDY)
     (shared / "six.toml").write_text(STUDY_WITH_ARRAYS)
     here = Place(shared, shared, Mounts.__new__(Mounts))
     for arguments in (
-        here.training(),
         ("predict", here.undisturbed, shared / "test.svm", "-o", shared / "predicted.txt", "--quiet"),
         ("assign", "--taxonomy", shared / "taxonomy.txt", "-o", shared / "assignment.json", "--quiet"),
+        ("data", "convert", shared / "small.vw", shared / "small.svm"),
         here.study(),
         here.study("six"),
     ):

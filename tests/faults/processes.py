@@ -5,9 +5,11 @@ A forked process is a process like any other: signals kill it, limits hold it, t
 
 from __future__ import annotations
 
+import mmap
 import os
 import resource
 import signal
+import struct
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -50,9 +52,10 @@ class Running:
         self._files[0].seek(0)
         sys.stdout.flush()
         sys.stderr.flush()
-        self._bytes_before = resident_bytes()
+        self._bytes_before = mmap.mmap(-1, 8)  # which both processes see
         self.pid = os.fork()
         if self.pid == 0:
+            self._bytes_before[:] = struct.pack("q", resident_bytes())
             os._exit(self._run(work, folder, limits or {}))
 
     def _run(self, work: Sequence[Any] | Callable[[], int], folder: Path | None, limits: Mapping[int, int]) -> int:
@@ -108,7 +111,8 @@ class Running:
             texts.append(file.read().decode(errors="replace"))
         for file in self._files:
             file.close()
-        extra = max(used.ru_maxrss * 1024 - self._bytes_before, 0)
+        (before,) = struct.unpack("q", self._bytes_before[:])
+        extra = max(used.ru_maxrss * 1024 - before, 0)
         return Ended(os.waitstatus_to_exitcode(status), *texts, used.ru_utime + used.ru_stime, extra)
 
 

@@ -1,4 +1,4 @@
-"""Provoke the faults one after the other, and show what came of each as a line."""
+"""Provoke the faults one after the other, feed the corpus, and show what came of each as a line."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from tests.faults.feeding import CORPUS, fed, report
 from tests.faults.matrix import FAULTS, Fault
 from tests.faults.mounts import CannotMountError, Mounts
 from tests.faults.place import Place, WrongOutcomeError, prepared
@@ -49,24 +50,51 @@ def provoked(fault: Fault, shared: Path, mounts: Mounts) -> Line:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run what the command line asks for; the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tests.faults", description="Provoke every fault.")
-    parser.add_argument("--quick", action="store_true", help="leave out what starts further interpreters")
+    parser.add_argument("what", nargs="?", choices=("faults", "corpus"), default="faults")
+    parser.add_argument("--quick", action="store_true", help="leave out what takes long or other tests provoke too")
     parser.add_argument("--json", action="store_true", help="a JSON object per line")
-    parser.add_argument("--only", default="", help="only faults with this word in their name or command")
+    parser.add_argument("--only", default="", help="only what has this word in its name")
     options = parser.parse_args(arguments)
-    faults = [each for each in FAULTS if not (options.quick and each.is_slow)]
-    faults = [each for each in faults if options.only in f"{each.name} {each.command}"]
     mounts = Mounts()
-    lines = []
     with TemporaryDirectory(prefix="codekin-faults-") as shared:
         with redirect_stdout(io.StringIO()):
             prepared(Path(shared))
-        for each in faults:
-            line = provoked(each, Path(shared), mounts)
-            lines.append(line)
-            text = f"{MARKS[line.status]} {line.fault:20} {line.command:42} {line.outcome}"
-            sys.stdout.write((json.dumps(asdict(line)) if options.json else text) + "\n")
-            sys.stdout.flush()
+        run = _faults if options.what == "faults" else _corpus
+        return run(options, Path(shared), mounts)
+
+
+def _faults(options: argparse.Namespace, shared: Path, mounts: Mounts) -> int:
+    faults = [each for each in FAULTS if not (options.quick and each.is_slow)]
+    lines = []
+    for each in faults:
+        if options.only not in f"{each.name} {each.command}":
+            continue
+        line = provoked(each, shared, mounts)
+        lines.append(line)
+        text = f"{MARKS[line.status]} {line.fault:20} {line.command:42} {line.outcome}"
+        _say(json.dumps(asdict(line)) if options.json else text)
     counts = {status: sum(line.status == status for line in lines) for status in MARKS}
     if not options.json:
-        sys.stdout.write(f"{len(lines)} faults: " + ", ".join(f"{n} {name}" for name, n in counts.items()) + "\n")
+        _say(f"{len(lines)} faults: " + ", ".join(f"{n} {name}" for name, n in counts.items()))
     return 1 if counts["red"] else 0
+
+
+def _corpus(options: argparse.Namespace, shared: Path, _mounts: Mounts) -> int:
+    results = []
+    for case in CORPUS:
+        if options.only not in f"{case.kind} {case.name}":
+            continue
+        one = fed(case, shared)
+        results.append(one)
+        mark = MARKS["red" if one.wrong else "green"]
+        _say(
+            f"{mark} {one.kind:12} {one.name:48} {one.cpu_seconds:5.2f} s {one.extra_bytes / 2**20:5.0f} MiB  "
+            f"{one.wrong or one.answer}"
+        )
+    _say(report(results))
+    return 1 if any(one.wrong for one in results) else 0
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()

@@ -139,6 +139,9 @@ def assign_codewords(
             known = _from_data(display, str(data), format, class_distances, rng_distances)
         if search is None:
             search = partial(assign, class_distances=known.distances, method=method, sense=sense)  # type: ignore[arg-type]
+        if len(known.labels) < 2:
+            source = next(value for value in given.values() if value is not None)
+            raise ValueError(f"{source}: at least 2 classes are needed. Got {len(known.labels)}.")
         made = _made_codebook(codebook, n_bits, width, known, rng_codebook)
         with display.task("searching", "assignments") as task:
 

@@ -35,6 +35,9 @@ WRONG_INPUT = (ValueError, FileNotFoundError, FileExistsError, NotADirectoryErro
 # All was right, and still it could not be done: no connection, no space, no memory, a package that is not installed.
 EXPECTED_FAILURES = (OSError, MemoryError, ImportError)
 
+MAX_NAME = 300
+"""How many characters of a file's name are shown."""
+
 # What Python's words for errors of the system leave open, or say in other words than it does for other errors.
 REASONS = {
     errno.ENOENT: "there is no such file or folder.",
@@ -147,7 +150,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if session.debug and not _is_usage_error(error):
             raise
         typer.echo(_sentence(error), err=True)
-        is_wrong = isinstance(error, WRONG_INPUT) or _is_usage_error(error) or _is_read_only(error)
+        is_wrong = isinstance(error, WRONG_INPUT) or _is_usage_error(error) or _is_wrong_place(error)
         return EXIT_WRONG if is_wrong else EXIT_FAILED
     return code if isinstance(code, int) else 0
 
@@ -181,9 +184,9 @@ def _termination_as_interruption() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _is_read_only(error: Exception) -> bool:
-    """Whether a folder was given in which nothing can be written; Python calls only some of these PermissionError."""
-    return isinstance(error, OSError) and error.errno == errno.EROFS
+def _is_wrong_place(error: Exception) -> bool:
+    """Whether a name was given under which nothing can be, which Python has no class of errors for."""
+    return isinstance(error, OSError) and error.errno in (errno.EROFS, errno.ENAMETOOLONG)
 
 
 def _is_usage_error(error: Exception) -> bool:
@@ -199,7 +202,7 @@ def _sentence(error: Any) -> str:
         return f"{command}: {_one_line(error.format_message()).rstrip('.')}. See {command} --help."
     text = _one_line(_reason(error) or type(error).__name__)
     if isinstance(error, WRONG_INPUT + EXPECTED_FAILURES):
-        return f"codekin: {text}"
+        return f"codekin: {text}" if text.endswith((".", "?", "!")) else f"codekin: {text}."
     text = f"{type(error).__name__}: {text.rstrip('.')}"
     return f"codekin: {text}. This is a defect of codekin; codekin --debug shows where."
 
@@ -214,7 +217,8 @@ def _reason(error: Exception) -> str:
 
 def _shown_name(error: OSError) -> str:
     """The file; what is written under a hidden name first is called by the name that it was to have."""
-    return re.sub(r"(^|[/\\])\.([^/\\]+)\.[0-9a-f]{8}\.partial", r"\1\2", os.fsdecode(error.filename))
+    name = re.sub(r"(^|[/\\])\.([^/\\]+)\.[0-9a-f]{8}\.partial", r"\1\2", os.fsdecode(error.filename))
+    return name if len(name) <= MAX_NAME else f"{name[:MAX_NAME]}..."
 
 
 def _one_line(text: str) -> str:

@@ -66,6 +66,7 @@ from codekin.cli.train_options import (
 )
 from codekin.datasets import (
     Data,
+    DataError,
     ReadOptions,
     SparseData,
     TextData,
@@ -277,10 +278,14 @@ class _Reader:
             data = read_data(
                 source, self.format, n_features=self.n_features, options=self.options, progress=task.update
             )
+        _check_classes(data, source)
         if not isinstance(data, TextData):
             return _Samples(data.X, data, ModelInput(None, data.encoding))
         with self.display.task("making features of texts"):
-            fitted = self.vectorizer.fit(data.texts)
+            try:
+                fitted = self.vectorizer.fit(data.texts)
+            except ValueError as error:
+                raise DataError(source, str(error)) from error
             return _Samples(fitted.transform(data.texts), data, ModelInput(fitted))
 
     def _on_disk(self, source: Path, cache: Path | None, max_memory: int) -> _Samples:
@@ -295,6 +300,7 @@ class _Reader:
                 progress=task.update,
                 note=lambda sentence: self.display.note(f"{source}: {sentence}"),
             )
+        _check_classes(data, str(source))
         return _Samples(data.X, data, ModelInput(None, data.encoding))
 
     def validation_samples(self, source: str, training: _Samples) -> tuple[csr_array, Any]:
@@ -315,6 +321,12 @@ def _text_bytes(source: Path) -> int:
     if not source.is_file():
         return 0
     return source.stat().st_size * (USUAL_COMPRESSION if source.suffix == ".gz" else 1)
+
+
+def _check_classes(data: Data, source: str) -> None:
+    """Raise where there is nothing to tell apart."""
+    if len(data.classes if data.classes is not None else ()) < 2:
+        raise DataError(source, f"samples of at least 2 classes are needed. All {data.n_samples:,} have one label.")
 
 
 def _chosen_assignment(choice: str) -> str | SavedAssignment:

@@ -96,7 +96,7 @@ class TextVectorizer:
         try:
             vectorizer.fit(texts)
         except ValueError as error:
-            raise ValueError(f"No features can be made from these texts: {error}") from None
+            raise ValueError(f"No features can be made from these texts: {str(error).rstrip('.')}.") from None
         return FittedVectorizer(self, tuple(vectorizer.get_feature_names_out()), np.asarray(vectorizer.idf_))
 
 

@@ -21,6 +21,7 @@ from codekin.estimators import ECOCClassifier, TrellisClassifier
 from codekin.model import CodedModel
 from codekin.ranked_model import RankedModel
 from codekin.storage.assignments import SavedAssignment, codeword_text, load_assignment, save_assignment
+from codekin.storage.consistency import check_classifier, check_code, check_ranking
 from codekin.storage.files import (
     ARRAYS,
     DESCRIPTION,
@@ -225,10 +226,15 @@ def _loaded(source: Path, trusted: Sequence[str]) -> SavedModel:
     learners = read_learners(source / LEARNERS, trusted) if LEARNERS in description["files"] else []
     with _explained(source):
         model: Any = restore_code(description, arrays, learners)
+        check_code(model)
         if "ranking" in description:
             model = restore_ranking(model, description["ranking"], arrays, learners)
+            for member in model.members:
+                check_code(member)
+            check_ranking(model)
         if "classifier" in description:
             model = restore_classifier(model, description["classifier"], arrays, learners)
+            check_classifier(model)
         model_input = restore_input(description.get("input", {"encoding": {}}), arrays)
     return SavedModel(model, model_input, model_bytes(source))
 
@@ -252,7 +258,9 @@ def model_bytes(folder: str | os.PathLike[str]) -> int:
 def _explained(source: Path) -> Iterator[None]:
     try:
         yield
-    except (KeyError, TypeError, IndexError) as error:
+    except (LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         raise ModelFolderError(
             f"{source / DESCRIPTION}: a part of the model is missing or misplaced ({error})."
         ) from error
+    except ValueError as error:
+        raise ModelFolderError(f"{source}: the parts of the model do not fit together: {error}") from error

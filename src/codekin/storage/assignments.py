@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import os
 import zlib
@@ -21,6 +22,7 @@ from codekin.files import output_stream
 FORMAT = "codekin-assignment"
 FORMAT_VERSION = 1
 GZIP_MAGIC = b"\x1f\x8b"
+LEAST_UNZIPPED_BYTES, UNZIPPED_PER_BYTE = 1 << 24, 100
 _SIGNS = {-1: "-", 0: "0", 1: "+"}
 _ENTRIES = {sign: entry for entry, sign in _SIGNS.items()}
 
@@ -191,10 +193,20 @@ def _read_json(path: Path) -> Any:
     try:
         content = path.read_bytes()
         if content.startswith(GZIP_MAGIC):
-            content = gzip.decompress(content)
+            content = _unzipped(content)
         return json.loads(content.decode("utf-8-sig"))
-    except (UnicodeDecodeError, json.JSONDecodeError, EOFError, gzip.BadGzipFile, zlib.error) as error:
+    except (ValueError, RecursionError, EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise ValueError(f"{path} is not JSON: {error}.") from error
+
+
+def _unzipped(content: bytes) -> bytes:
+    """The text; not if it is so much longer than its zipped form that it can be no assignment."""
+    limit = max(LEAST_UNZIPPED_BYTES, UNZIPPED_PER_BYTE * len(content))
+    with gzip.GzipFile(fileobj=io.BytesIO(content)) as stream:
+        text = stream.read(limit + 1)
+    if len(text) > limit:
+        raise ValueError(f"unzipped it is more than {UNZIPPED_PER_BYTE} times as long")
+    return text
 
 
 def _finite(value: float) -> float | None:
@@ -202,4 +214,4 @@ def _finite(value: float) -> float | None:
 
 
 def _reason(error: Exception) -> str:
-    return f"{error} is missing or misplaced." if isinstance(error, KeyError) else str(error)
+    return f"{error} is missing or misplaced." if isinstance(error, KeyError) else f"{str(error).rstrip('.')}."

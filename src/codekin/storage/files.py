@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import numpy as np
 
@@ -48,7 +49,7 @@ def read_description(folder: Path) -> Json:
         raise ModelFolderError(f"{folder} is not a model folder: it has no {DESCRIPTION}.")
     try:
         description = json.loads(path.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise ModelFolderError(f"{path} is not JSON: {error}.") from error
     if not isinstance(description, dict) or description.get("format") != FORMAT:
         raise ModelFolderError(f"{path} does not describe a model: its 'format' must be {FORMAT!r}.")
@@ -59,13 +60,16 @@ def read_description(folder: Path) -> Json:
         )
     if description.get("sha256") != json_checksum(description):
         raise ModelFolderError(f"{path} was changed after it was written: its checksum does not match.")
-    for name, facts in description["files"].items():
+    files = description.get("files")
+    if not isinstance(files, dict) or ARRAYS not in files or not set(files) <= {ARRAYS, LEARNERS}:
+        raise ModelFolderError(f"{path}: 'files' must tell of {ARRAYS}, and of nothing but that and {LEARNERS}.")
+    for name, facts in files.items():
         file = folder / name
         if not file.is_file():
             raise ModelFolderError(f"{file} is missing.")
-        if file.stat().st_size != facts["bytes"]:
-            raise ModelFolderError(f"{file} has {file.stat().st_size} bytes; {DESCRIPTION} says {facts['bytes']}.")
-        if sha256(file) != facts["sha256"]:
+        if not isinstance(facts, dict) or file.stat().st_size != facts.get("bytes"):
+            raise ModelFolderError(f"{file} has {file.stat().st_size} bytes, which is not what {DESCRIPTION} says.")
+        if sha256(file) != facts.get("sha256"):
             raise ModelFolderError(f"{file} was changed after it was written: its checksum does not match.")
     return description
 
@@ -82,6 +86,7 @@ def read_learners(path: Path, trusted: Sequence[str]) -> list[Any]:
     from skops.io import get_untrusted_types, load
 
     try:
+        _check_not_packed(path)
         unknown = [name for name in get_untrusted_types(file=path) if not _is_scikit_learn_class(name)]
         refused = sorted(set(unknown) - set(trusted))
         if refused:
@@ -97,6 +102,13 @@ def read_learners(path: Path, trusted: Sequence[str]) -> list[Any]:
     if not isinstance(learners, list):
         raise ModelFolderError(f"{path} must hold a list of learners. It holds a {type(learners).__name__}.")
     return learners
+
+
+def _check_not_packed(path: Path) -> None:
+    """Raise unless the archive is stored as it is, as we write it: a packed one may be a thousand times as large."""
+    with ZipFile(path) as archive:
+        if sum(member.file_size for member in archive.infolist()) > path.stat().st_size:
+            raise ModelFolderError(f"{path} is packed, so that it may be larger than memory; it must not be.")
 
 
 def _is_scikit_learn_class(name: str) -> bool:

@@ -45,6 +45,8 @@ def restore_linear_bits(description: Json, arrays: Arrays) -> Any:
         return SparseLinearBits(csr_array(parts, shape=tuple(description["shape"])), bias)
     scales = arrays.get("weights_scales")
     if kind == "compact_linear":
+        if not 0 <= description["n_features"] <= 8 * len(arrays["weights_has_row"]):
+            raise ValueError(f"n_features={description['n_features']} is more than 'weights_has_row' has bits.")
         rows = _row_of_feature(arrays["weights_has_row"], description["n_features"])
         return CompactLinearBits(arrays["weights"], scales, rows, bias)
     if kind == "compact_sparse_linear":

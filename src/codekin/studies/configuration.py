@@ -12,6 +12,12 @@ from typing import Any
 PAPER = "evron2023"
 """The folder of the paper's studies."""
 
+NUMBERS = {
+    *("seed", "number", "n_per_class", "angles", "offset", "gap", "C", "one_vs_rest_C"),
+    *("n_assignments", "splits_per_task", "n_runs", "n_test"),
+}
+"""The options that are numbers, or lists of them, in whatever study they are."""
+
 
 @dataclass(frozen=True)
 class Study:
@@ -42,6 +48,21 @@ class Study:
         if name not in self.options:
             raise ValueError(f"The study {self.name!r} must say {name!r}. It has {', '.join(self.options)}.")
         return self.options[name]
+
+    def check_tables(self) -> None:
+        """Raise unless everything that has a name, like data sets and codebooks, is a list of tables with names."""
+        for option in ("data", "codebooks"):
+            entries = self.options.get(option, [])
+            is_list = isinstance(entries, list) and all(isinstance(entry, dict) for entry in entries)
+            if not is_list or not all(isinstance(entry.get("name"), str) for entry in entries):
+                raise ValueError(f"{self.source}: {option!r} must be tables, [[{option}]], with a 'name' in each.")
+
+    def check_number(self, name: str) -> None:
+        """Raise unless an option is a number, or a list of numbers."""
+        value = self.option(name)
+        for number in value if isinstance(value, list) else [value]:
+            if not isinstance(number, int | float) or isinstance(number, bool):
+                raise ValueError(f"{self.source}: {name!r} must be a number. Got {number!r} instead.")
 
 
 def paper_studies() -> list[str]:
@@ -76,10 +97,14 @@ def load_study(name: str) -> Study:
         )
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{name}: this is not TOML ({error}).") from None
     missing = [entry for entry in ("kind", "title") if not isinstance(content.get(entry), str)]
     if missing:
         raise ValueError(f"{name}: a study must have a {missing[0]!r}, in quotes.")
     kind, title = content.pop("kind"), content.pop("title")
-    return Study(path.name.removesuffix(".toml"), kind, title, content, name)
+    study = Study(path.name.removesuffix(".toml"), kind, title, content, name)
+    study.check_tables()
+    for option in NUMBERS & set(content):
+        study.check_number(option)
+    return study
