@@ -39,6 +39,7 @@ from codekin.studies.dichotomies import (
     split_signs,
     train_splits,
 )
+from codekin.studies.draws import drawn_codebooks
 from codekin.studies.runner import Outcome
 from codekin.studies.sweeps import (
     average_losses,
@@ -87,6 +88,7 @@ def stages(study: Study, data_names: list[str]) -> list[Stage]:
         Stage("training all splits", [task for data in chosen for task in train_tasks(study, data)]),
         Stage("measuring class distances", [distances_task(study, data) for data in chosen]),
         Stage("sweeping all assignments", [sweep_task(study, data, code) for data in chosen for code in codebooks]),
+        Stage("sweeping more codebooks", [task for data in chosen for task in draw_tasks(study, data)]),
     ]
 
 
@@ -125,6 +127,11 @@ def sweep_task(study: Study, data: Mapping[str, Any], code: Mapping[str, Any]) -
         "codebook": dict(code),
     }
     return Task(SWEEP, parameters, label=f"{data['name']}, {code['name']}", weight=10.0 + data.get("seconds", 1.0))
+
+
+def draw_tasks(study: Study, data: Mapping[str, Any]) -> list[Task]:
+    """The tasks that test all assignments of further codebooks of one kind."""
+    return [sweep_task(study, data, code) for code in drawn_codebooks(study, data["name"])]
 
 
 def _samples(study: Study, data: Mapping[str, Any]) -> dict[str, Any]:

@@ -17,11 +17,13 @@ from codekin.plots.distributions import (
     variation,
 )
 from codekin.studies.configuration import Study
+from codekin.studies.draws import draws_block
 from codekin.studies.exhaustive import (
     BY_VALIDATION,
     PREDICTORS,
     Sweep,
     choose_task,
+    draw_tasks,
     finished_sweeps,
     load_sweep,
     sweep_task,
@@ -128,6 +130,8 @@ def _data_section(
         _r_squared_table(name, results),
         _choice_table(name, results),
     ]
+    draws = draws_block(study, name, draw_tasks(study, data), workspace)
+    blocks += [draws] if draws else []
     densities = [_density_picture(name, code, sweep, figures) for code, sweep in sweeps.items()]
     blocks += [Beside(densities[start : start + 2]) for start in range(0, len(densities), 2)]
     heat = draw_class_distances(

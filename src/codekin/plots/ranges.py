@@ -1,0 +1,64 @@
+"""Ranges beside each other, each with its mean."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from codekin.plots.style import INK, PALETTE, figure_style, new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Range:
+    """From where to where something goes.
+
+    Parameters
+    ----------
+    low, mean, high : float
+        Its ends and its mean.
+    """
+
+    low: float
+    mean: float
+    high: float
+
+
+@figure_style()
+def draw_ranges(
+    ranges: Sequence[Range], *, title: str, given: Sequence[float | None] = (), label: str = "test accuracy, %"
+) -> Figure:
+    """One upright line per range, and lines across at given values.
+
+    Parameters
+    ----------
+    ranges : sequence of Range
+        From left to right.
+    title : str
+        Above the figure.
+    given : sequence of float or None, default=()
+        What the ends are to be compared with; None is left out.
+    label : str, default="test accuracy, %"
+        What is drawn upwards.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    figure = new_figure(3.4)
+    axes = figure.subplots()
+    places = range(1, len(ranges) + 1)
+    axes.vlines(places, [one.low for one in ranges], [one.high for one in ranges], color=PALETTE["blue"], linewidth=2.5)
+    axes.plot(places, [one.mean for one in ranges], "o", color=PALETTE["orange"], markersize=5)
+    for value in given:
+        if value is not None:
+            axes.axhline(value, color=INK, linestyle="--", linewidth=1)
+    axes.set_xticks([])
+    axes.set_xlabel("codebooks")
+    axes.set_ylabel(label)
+    axes.grid(axis="y")
+    axes.set_title(title)
+    return figure

@@ -1,0 +1,101 @@
+"""More codebooks of one kind: how much of a spread over assignments is due to the one that happened to be drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from codekin.pages import Beside, Cell, Column, Picture, Table
+from codekin.plots import save_figure
+from codekin.plots.ranges import Range, draw_ranges
+from codekin.studies.configuration import Study
+from codekin.studies.paper_numbers import paper_number
+from codekin.studies.tasks import Task
+from codekin.studies.workspace import Workspace
+
+SHOWN = ("worst", "mean", "best")
+TITLES = {
+    "worst": "worst accuracy, %",
+    "mean": "mean accuracy, %",
+    "best": "best accuracy, %",
+    "r_squared:loss": "r² with the training loss",
+}
+
+
+def drawn_codebooks(study: Study, data_name: str) -> list[dict[str, Any]]:
+    """The codebooks that the ``draws`` of a study ask for on a data set, one per seed.
+
+    Parameters
+    ----------
+    study : Study
+        The study.
+    data_name : str
+        The name of the data set.
+
+    Returns
+    -------
+    list of dict
+        Entries like those of the study's ``codebooks``.
+    """
+    draws = study.options.get("draws")
+    if draws is None or data_name not in draws["data"]:
+        return []
+    common = {"codebook": draws["codebook"], "options": dict(draws["options"])}
+    return [{"name": f"{draws['name']}-seed-{seed}", **common, "seed": seed} for seed in draws["seeds"]]
+
+
+def draws_block(study: Study, data_name: str, tasks: list[Task], workspace: Workspace) -> Beside | None:
+    """A figure and a table of the sweeps over drawn codebooks; None where none is finished.
+
+    Parameters
+    ----------
+    study : Study
+        The study.
+    data_name : str
+        The name of the data set.
+    tasks : list of Task
+        The sweeps.
+    workspace : Workspace
+        Their results; the figure is written beside them.
+
+    Returns
+    -------
+    Beside or None
+    """
+    records = workspace.journal.records
+    found = [records[task.key].result for task in tasks if task.key in records]
+    if not found:
+        return None
+    name = study.option("draws")["name"]
+    paper = {
+        shown: paper_number("exhaustive", shown, data=data_name, codebook=name) for shown in (*SHOWN, "r_squared:loss")
+    }
+    ranges = [Range(one["worst"], one["mean"], one["best"]) for one in found]
+    figure = draw_ranges(
+        sorted(ranges, key=lambda one: one.low),
+        given=(paper["worst"], paper["best"]),
+        title=f"{data_name}, {len(found)} codebooks like {name}",
+    )
+    picture = Picture(
+        save_figure(figure, workspace.folder / "figures" / f"{data_name}-draws")[1],
+        f"Worst, mean and best accuracy on {data_name} of all assignments of {len(found)} codebooks.",
+        "A line per codebook, from its worst to its best assignment, with a dot for the mean. Dashed: the paper's "
+        "worst and best.",
+    )
+    return Beside([picture, _table(found, paper)])
+
+
+def _table(found: list[Mapping[str, Any]], paper: Mapping[str, float | None]) -> Table:
+    values = {shown: [one[shown] for one in found] for shown in SHOWN}
+    values["r_squared:loss"] = [one["predictors"]["loss"]["r_squared"] for one in found]
+    rows: list[list[Cell | str | float | None]] = [
+        [TITLES[name], *np.quantile(of_all, [0, 0.5, 1]).tolist(), paper[name]] for name, of_all in values.items()
+    ]
+    columns = [Column("over all assignments"), Column("lowest", ".2f"), Column("median", ".2f")]
+    return Table(
+        [*columns, Column("highest", ".2f"), Column("the paper's codebook", "g")],
+        rows,
+        caption=f"How {len(found)} codebooks, drawn alike with different seeds, differ.",
+    )
