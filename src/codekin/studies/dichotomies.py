@@ -198,6 +198,9 @@ LEARNERS: dict[str, SplitLearner] = {
 }
 """Who learns the splits, by name."""
 
+LEARNER_NAMES = {"linear_svm": "linear SVMs", "decision_tree": "decision trees", "least_squares": "least squares"}
+"""What pages call them."""
+
 
 def train_splits(
     problem: Problem, splits: IntArray, learner: Mapping[str, Any], seed: int

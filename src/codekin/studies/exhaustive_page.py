@@ -17,6 +17,7 @@ from codekin.plots.distributions import (
     variation,
 )
 from codekin.studies.configuration import Study
+from codekin.studies.dichotomies import LEARNER_NAMES
 from codekin.studies.draws import draws_block
 from codekin.studies.exhaustive import (
     BY_VALIDATION,
@@ -38,7 +39,6 @@ AXES = {
     "learnability": "error by learnability",
 }
 SHORT = {"loss": "training loss", "confusion": "confusion", "means": "class means", "learnability": "learnability"}
-LEARNER_NAMES = {"linear_svm": "linear SVMs", "decision_tree": "decision trees"}
 
 METHOD = (
     "An assignment decides which classes each bit has to keep apart. Ten classes can be split in two in only 511 "

@@ -12,6 +12,7 @@ from codekin.pages import Beside, Block, Cell, Column, Command, Page, Paragraph,
 from codekin.plots import Mean, save_figure
 from codekin.plots.scores import draw_scores
 from codekin.studies.configuration import Study
+from codekin.studies.dichotomies import LEARNER_NAMES
 from codekin.studies.intermediate import POLICIES, compare_task
 from codekin.studies.workspace import Workspace
 
@@ -51,29 +52,31 @@ def intermediate_page(study: Study, workspace: Workspace, missing: list[str]) ->
         }
         if not found:
             continue
+        name, learner = data["name"], LEARNER_NAMES[data["learner"]["name"]]
         pictures = []
         for metric, result in found.items():
             scores = np.array(workspace.load(tasks[metric], "random_scores"))
             points = {policy: _points(result, policy) for policy in POLICIES}
-            figure = draw_scores(points, scores, title=f"{data['name']}, {METRIC_NAMES[metric]}")
+            figure = draw_scores(points, scores, title=f"{learner}, {METRIC_NAMES[metric]}")
             pictures.append(
                 Picture(
-                    save_figure(figure, workspace.folder / "figures" / f"{data['name']}-{metric}")[1],
+                    save_figure(figure, workspace.folder / "figures" / f"{name}-{data['learner']['name']}-{metric}")[1],
                     f"Test accuracy against class-codeword score, {METRIC_NAMES[metric]}.",
                     f"Class distance: {METRIC_NAMES[metric]}. On top the scores of random assignments, which no "
                     "sampling would lead out of.",
                 )
             )
         blocks: list[Block] = [Beside(pictures[at : at + 2]) for at in range(0, len(pictures), 2)]
-        blocks += [_table(found), Command(f"codekin study run {study.source} --only {data['name']}")]
-        sections.append(Section(str(data["name"]), blocks))
+        blocks += [_table(found), Command(f"codekin study run {study.source} --only {name}")]
+        sections.append(Section(f"{name}, {learner}", blocks))
         by_chance = {metric: _accuracy(one, "random").value for metric, one in found.items()}
         gains = {metric: _accuracy(one, "preserving").value - by_chance[metric] for metric, one in found.items()}
         best = max(gains, key=lambda metric: gains[metric])
         n_better = sum(gain > 0 for gain in gains.values())
         leads.append(
-            f"On {data['name']}, preserving assignments were on average more accurate than random ones under "
-            f"{n_better} of {len(gains)} class distances, by {gains[best]:+.1f} points under {METRIC_NAMES[best]}."
+            f"On {name}, learned by {learner}, preserving assignments were on average more accurate than random ones "
+            f"under {n_better} of {len(gains)} class distances, by {gains[best]:+.1f} points under "
+            f"{METRIC_NAMES[best]}."
         )
     if missing:
         names = ", ".join(f"`{name}`" for name in missing)
@@ -88,11 +91,11 @@ def intermediate_page(study: Study, workspace: Workspace, missing: list[str]) ->
 METHOD = (
     "A random codebook of 20 bits, the best of 10,000, was given to a hundred classes by chance, by steepest descent "
     "on the class-codeword score (preserving) and by steepest ascent (breaking), as in the paper, and by codekin's "
-    "portfolio of searches. The features are those of a pretrained network; the bits are learned by linear least "
-    "squares, and decoded by the hinge loss.",
+    "portfolio of searches. The features are those of a pretrained network; the bits are learned by linear SVMs or by "
+    "linear least squares, and decoded by the hinge loss.",
     "The paper extracts features by another network, on the official split, and prints no numbers for this experiment: "
-    "what compares is the order of the policies, not the accuracies. Learnability is made for least squares, which "
-    "learns the bits here: that is its home ground.",
+    "what compares is the order of the policies, not the accuracies. Learnability is made for least squares: there it "
+    "is on its home ground, with SVMs it is not.",
 )
 
 

@@ -43,7 +43,7 @@ class StudyKind:
 
 
 def _listed(study: Study) -> list[str]:
-    return [data["name"] for data in study.option("data")]
+    return list(dict.fromkeys(data["name"] for data in study.option("data")))
 
 
 STUDY_KINDS: dict[str, StudyKind] = {

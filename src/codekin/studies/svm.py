@@ -63,7 +63,7 @@ def fit_svms(
     C : float, default=1.0
         What a unit of hinge loss of a sample costs.
     stages : sequence of (float, int), default=STAGES
-        Widths of the rounding and numbers of steps. On MNIST four times as many steps end 0.01 % lower.
+        Widths of the rounding and numbers of steps. On MNIST four times as many steps end less than 0.01 % lower.
 
     Returns
     -------
