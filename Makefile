@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo paper test faults corpus lint format types contracts check coverage docs bench wheel smoke api clean
+.PHONY: help demo paper test faults corpus same lint format types contracts check coverage docs bench wheel smoke api clean
 
 help:  ## show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## */make \1\t/' | expand -t 18
@@ -32,6 +32,9 @@ faults: $(VENV)/.installed-dev  ## provoke every fault: signals, full disks, dam
 
 corpus: $(VENV)/.installed-dev  ## feed a corpus of broken inputs to the command line; answers, worst time and memory
 	$(BIN)/python -m tests.faults corpus
+
+same: $(VENV)/.installed-dev  ## one process, several, a cluster whose workers are killed: is the result the same?
+	$(BIN)/python benchmarks/same_result.py
 
 lint: $(VENV)/.installed-dev  ## check style and formatting
 	$(BIN)/ruff check .

@@ -7,12 +7,18 @@ where. Who the workers are is joblib's business: ``n_jobs`` processes of this ma
 
 from __future__ import annotations
 
+import shutil
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
 
 from codekin.threads import limited_threads
 
@@ -103,6 +109,35 @@ def share_work(
         raise ChildProcessError(
             "A worker process ended before its work did: it was killed, or memory was short."
         ) from error
+
+
+@contextmanager
+def output_array(shape: tuple[int, ...], dtype: DTypeLike) -> Iterator[NDArray[Any]]:
+    """An array for what the workers find; a mapped one, in which they can write themselves, if they are processes here.
+
+    Parameters
+    ----------
+    shape : tuple of int
+    dtype : dtype
+
+    Yields
+    ------
+    ndarray
+        Of unknown content. It may be used after the block, but the workers no longer see what is written to it.
+    """
+    from joblib.parallel import get_active_backend
+
+    if type(get_active_backend()[0]).__name__ != "LokyBackend":
+        yield np.empty(shape, dtype)
+        return
+    n_bytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    in_memory = Path("/dev/shm")
+    has_room = in_memory.is_dir() and shutil.disk_usage(in_memory).free > 2 * n_bytes
+    # A mapped file can be used after its name is gone; where a system sees that differently, the name stays.
+    with TemporaryDirectory(
+        prefix="codekin-", dir=in_memory if has_room else None, ignore_cleanup_errors=True
+    ) as folder:
+        yield np.memmap(Path(folder) / "output", dtype, "w+", shape=shape)
 
 
 def _placed(client: Any, shared: Any) -> Any:

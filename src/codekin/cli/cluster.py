@@ -9,6 +9,8 @@ from typing import Any
 from codekin.workers import with_workers
 
 SECONDS_TO_ANSWER = 10
+SECONDS_WITHOUT_WORKERS = 120
+"""How long to wait for others when all workers are lost."""
 
 
 @contextmanager
@@ -33,7 +35,7 @@ def workers(n_jobs: int | None, scheduler: str | None) -> Iterator[None]:
     with _client(scheduler) as client:
         if not client.ncores():
             raise ValueError(f"The Dask scheduler at {scheduler} has no workers. Start some: dask worker {scheduler}")
-        with parallel_config(backend="dask", client=client):
+        with parallel_config(backend="dask", client=client, wait_for_workers_timeout=SECONDS_WITHOUT_WORKERS):
             yield
 
 

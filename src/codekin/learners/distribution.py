@@ -8,13 +8,16 @@ handed in with the weights, and when the best pass was not the last one, the pas
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from codekin.learners.checkpoints import Checkpoint
 from codekin.learners.linear import Float32Array
 from codekin.learners.training import Bits, Block, EpochReport, Passes, TrainingProgress, Watchers, fill_columns
-from codekin.workers import share_work
+from codekin.workers import output_array, share_work
 
 
 class LearnedBlock(NamedTuple):
@@ -22,15 +25,15 @@ class LearnedBlock(NamedTuple):
 
     Parameters
     ----------
-    weights : ndarray of shape (n_features, n_columns)
-        After the last pass.
+    weights : ndarray of shape (n_features, n_columns) or None
+        After the last pass; None if they are where they belong already.
     margins : sequence of ndarray of shape (n_validation_samples, n_columns)
         After each pass; none without validation samples.
     seconds : sequence of float
         How long each pass took.
     """
 
-    weights: Float32Array
+    weights: Float32Array | None
     margins: Sequence[Float32Array]
     seconds: Sequence[float]
 
@@ -41,11 +44,15 @@ class _Job(NamedTuple):
     passes: Passes[Any]
     n_epochs: int
     validation_samples: Any
+    output: Float32Array | None
 
 
 @dataclass(frozen=True, eq=False)
 class SharedPasses(Passes[Bits]):
     """The same passes with the same result, made by joblib's workers: see :mod:`codekin.workers`."""
+
+    def _output(self) -> AbstractContextManager[Float32Array]:
+        return output_array((self.samples.n_features, self.n_bits), np.float32)
 
     def _train_blocks(
         self,
@@ -62,13 +69,15 @@ class SharedPasses(Passes[Bits]):
             assert saved is not None
             self._restore_block(saved, block, blocks, weights, margins)
         validation_samples = None if self.validation is None or not margins else self.validation.X
-        job = _Job(replace(self, validation=None, watchers=Watchers()), n_epochs, validation_samples)
+        output = weights if isinstance(weights, np.memmap) else None
+        job = _Job(replace(self, validation=None, watchers=Watchers()), n_epochs, validation_samples, output)
         for block, learned in enumerate(share_work(_learned_block, job, blocks[n_finished:]), start=n_finished + 1):
             columns = slice(*blocks[block - 1])
-            weights[:, columns] = learned.weights
+            if learned.weights is not None:
+                weights[:, columns] = learned.weights
             fill_columns(margins, columns, learned.margins)
             self._tell(block, len(blocks), learned.seconds)
-            self._save_block(block, blocks, best_epoch, learned.weights, margins)
+            self._save_block(block, blocks, best_epoch, weights[:, columns], margins)
 
     def _tell(self, block: int, n_blocks: int, seconds_of_pass: Sequence[float]) -> None:
         """Tell the watchers of a block that is over: of its passes nothing was heard meanwhile."""
@@ -86,4 +95,8 @@ def _learned_block(job: _Job, block: Block) -> LearnedBlock:
         seconds_of_pass.append(seconds)
         if job.validation_samples is not None:
             margins.append(bits.margins(job.validation_samples))
-    return LearnedBlock(bits.gathered(), margins, seconds_of_pass)
+    weights = bits.gathered()
+    if job.output is None:
+        return LearnedBlock(weights, margins, seconds_of_pass)
+    job.output[:, slice(*block)] = weights
+    return LearnedBlock(None, margins, seconds_of_pass)

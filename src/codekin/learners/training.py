@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any, Generic, TypeVar
@@ -220,16 +221,19 @@ class Passes(Generic[Bits]):
 
     def _in_blocks(self, blocks: Sequence[Block], saved: Checkpoint | None) -> LinearBits:
         """The same result in less memory."""
-        n_bits = self.n_bits
-        weights = np.empty((self.samples.n_features, n_bits), dtype=np.float32)
-        best_epoch = None if saved is None else saved.progress["best_epoch"]
-        if best_epoch is None:
-            saved, best_epoch = None, self._best_epoch_of_blocks(blocks, weights, saved)
-        if best_epoch < self.n_epochs:
-            # The best weights were not kept, but the orders are known, so they can be had again.
-            self._train_blocks(blocks, best_epoch, weights, [], saved)
+        with self._output() as weights:
+            best_epoch = None if saved is None else saved.progress["best_epoch"]
+            if best_epoch is None:
+                saved, best_epoch = None, self._best_epoch_of_blocks(blocks, weights, saved)
+            if best_epoch < self.n_epochs:
+                # The best weights were not kept, but the orders are known, so they can be had again.
+                self._train_blocks(blocks, best_epoch, weights, [], saved)
         begun = self.begun(0)
         return as_linear_bits(weights, begun.has_bias, begun.n_threads)
+
+    def _output(self) -> AbstractContextManager[Float32Array]:
+        """Where the weights of all blocks are put together."""
+        return nullcontext(np.empty((self.samples.n_features, self.n_bits), dtype=np.float32))
 
     def _best_epoch_of_blocks(self, blocks: Sequence[Block], weights: Float32Array, saved: Checkpoint | None) -> int:
         """Train all passes; the one that early stopping would have chosen, from the margins after each of them."""
