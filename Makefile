@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 JOBS ?= 2
+EXAMPLES ?= 20000
 OUT ?= out
 STUDIES ?= synthetic exhaustive intermediate extreme bound
 
@@ -9,7 +10,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo paper test faults corpus same lint format types contracts check coverage docs bench wheel smoke api clean
+.PHONY: help demo paper test faults corpus fuzz same lint format types contracts check coverage docs bench wheel smoke api clean
 
 help:  ## show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## */make \1\t/' | expand -t 18
@@ -35,6 +36,9 @@ corpus: $(VENV)/.installed-dev  ## feed a corpus of broken inputs to the command
 
 same: $(VENV)/.installed-dev  ## one process, several, a cluster whose workers are killed: is the result the same?
 	$(BIN)/python benchmarks/same_result.py
+
+fuzz: $(VENV)/.installed-dev  ## read thousands of mutated files and forged folders; EXAMPLES says how many of each
+	CODEKIN_FUZZ_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest -n $(JOBS) tests/faults/test_fuzz_readers.py tests/faults/test_fuzz_folders.py
 
 lint: $(VENV)/.installed-dev  ## check style and formatting
 	$(BIN)/ruff check .

@@ -9,6 +9,7 @@ import json
 import struct
 from collections.abc import Mapping
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,9 @@ from numpy.typing import NDArray
 from codekin.files import whole_file
 
 Arrays = dict[str, NDArray[Any]]
+
+NOT_AN_ARRAY = (ValueError, TypeError, KeyError, OverflowError, EOFError, SyntaxError, TokenError, RecursionError)
+"""What NumPy raises for a file that is no .npy file: some of it comes from the parser of Python literals."""
 
 # In the order in which the safetensors package writes them: every array begins at a multiple of its items' size.
 _DTYPES: dict[str, np.dtype[Any]] = {
@@ -99,3 +103,35 @@ def read_arrays(path: Path) -> Arrays:
         return arrays
     except (struct.error, KeyError, ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise ValueError(f"{path} is not a readable safetensors file: {error}.") from error
+
+
+def read_npy(path: Path, *, is_mapped: bool = False) -> NDArray[Any]:
+    """The array of a file in NumPy's own format; never one of Python objects, which would have to be unpickled.
+
+    Parameters
+    ----------
+    path : Path
+        A .npy file.
+    is_mapped : bool, default=False
+        Whether it stays on disk until it is used.
+
+    Returns
+    -------
+    ndarray
+
+    Raises
+    ------
+    ValueError
+        If it is no such file.
+    """
+    try:
+        array = np.load(path, mmap_mode="r" if is_mapped else None, allow_pickle=False)
+    except NOT_AN_ARRAY as error:
+        reason = " ".join(str(error).split()).rstrip(".")
+        # NumPy's own sentence goes on to say how to unpickle them all the same.
+        reason = "it holds Python objects, which are not read" if "object" in reason else reason
+        raise ValueError(f"{path} is not a readable .npy file: {reason}.") from error
+    if not isinstance(array, np.ndarray):
+        array.close()
+        raise ValueError(f"{path} is not a readable .npy file: it is an archive.")
+    return array

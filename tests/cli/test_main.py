@@ -87,7 +87,7 @@ def test_errors_of_the_system_name_the_file_and_the_reason(error, sentence, code
 def test_an_error_of_several_lines_becomes_one(command, capsys):
     command(ValueError("first line\n    second line"))
     assert main(["fail"]) == 2
-    assert capsys.readouterr().err == "codekin: first line second line\n"
+    assert capsys.readouterr().err == "codekin: first line second line.\n"
 
 
 @pytest.mark.parametrize("error", [TypeError("'int' object is not iterable"), KeyError("bits"), AssertionError()])

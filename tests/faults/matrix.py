@@ -329,6 +329,31 @@ def damaged_data(place: Place) -> str:
     return f"2, {n_damages} of {n_damages} noticed: {shown}"
 
 
+@fault("damaged cache", "train --cache")
+def damaged_cache(place: Place) -> str:
+    cache = place.folder / "cache"
+    command = place.training("--cache", cache, "--no-checkpoint")
+    check(ran(*command).code == 0, "the training failed")
+    undisturbed, n_damages = contents(place.model), 0
+    for file in sorted(cache.iterdir()):
+        content = file.read_bytes()
+        for damage in (b"", content[:-1], content[:-2] + bytes([content[-2] ^ 4]) + content[-1:]):
+            file.write_bytes(damage)
+            ended = ran(*(argument for argument in command if argument != "--quiet"))
+            check(ended.code == 0 and "converting it again" in ended.err, f"{file.name}: {ended.err}")
+            check(contents(place.model) == undisturbed, "the model differs")
+            n_damages += 1
+    return f"0, {n_damages} of {n_damages} noticed: the data is converted again; the same model"
+
+
+@fault("file size limit", "train --cache")
+def limited_cache(place: Place) -> str:
+    command = place.training("--cache", place.folder / "cache")
+    shown = place.sentence(ran(*command, limits=FILE_LIMIT), 1, "ulimit -f")
+    check(not list(place.folder.iterdir()), "something was left behind")
+    return f"1: {shown}"
+
+
 # ----- others -------------------------------------------------------------------------------------------------------
 
 

@@ -25,12 +25,13 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from codekin._version import __version__
+from codekin.arrays import NOT_AN_ARRAY, read_npy
 from codekin.datasets.blocks import opened
 from codekin.datasets.options import ReadOptions
 from codekin.datasets.reading import FileReader, ReadProgress, watched
 from codekin.datasets.rows import RowLabels, Rows, sorted_classes
 from codekin.datasets.samples import DataError, SparseData
-from codekin.files import json_checksum, sha256, whole_file, whole_folder
+from codekin.files import json_checksum, named_in_errors, sha256, whole_file, whole_folder
 from codekin.stored_rows import StoredRows
 
 FORMAT, FORMAT_VERSION = "codekin-cache", 1
@@ -149,12 +150,15 @@ def open_cache(folder: str | Path, *, max_memory: int = DEFAULT_MEMORY, verify: 
     folder = Path(folder)
     description = _description(folder)
     for name, facts in description["files"].items():
-        path = folder / name
-        if not path.is_file() or path.stat().st_size != facts["bytes"] or (verify and sha256(path) != facts["sha256"]):
+        path = folder / Path(name).name
+        has_facts = isinstance(facts, dict) and path.is_file() and path.stat().st_size == facts.get("bytes")
+        if not has_facts or (verify and sha256(path) != facts.get("sha256")):
             raise CacheError(f"{path} is missing or was changed after it was written: its checksum does not match.")
     try:
         row_ends, class_index, labels = (_array(folder, name) for name in ("row_ends", "class_index", "labels"))
         has_weights = "sample_weight.npy" in description["files"]
+        if verify:
+            _check_arrays(folder, row_ends, class_index, description["n_features"], len(labels))
         X: Any = StoredRows(
             folder, row_ends, description["n_features"], description["files"]["values.npy"]["sha256"], max_memory
         )
@@ -165,12 +169,37 @@ def open_cache(folder: str | Path, *, max_memory: int = DEFAULT_MEMORY, verify: 
             _array(folder, "sample_weight") if has_weights else None,
             description["encoding"],
         )
-    except (KeyError, TypeError, ValueError, OSError) as error:
-        raise CacheError(f"{folder} is damaged: {error}.") from error
+    except (*NOT_AN_ARRAY, AttributeError, OSError) as error:
+        raise CacheError(f"{folder} is damaged: {' '.join(str(error).split()).rstrip('.')}.") from error
+
+
+def _check_arrays(
+    folder: Path, row_ends: NDArray[Any], class_index: NDArray[Any], n_features: int, n_classes: int
+) -> None:
+    """Raise unless every number points at something: compiled loops would follow it anywhere."""
+    is_one_dimensional = row_ends.ndim == class_index.ndim == 1 and row_ends.dtype.kind == class_index.dtype.kind == "i"
+    if not is_one_dimensional or len(row_ends) != len(class_index) + 1:
+        raise ValueError("there must be a class and an end for every row")
+    if row_ends[0] != 0 or (np.diff(row_ends) < 0).any():
+        raise ValueError("the ends of the rows must begin with 0 and must not decrease")
+    if class_index.min(initial=0) < 0 or class_index.max(initial=0) >= n_classes:
+        raise ValueError("a row has a class that has no label")
+    for name, kind in (("features", "<i4"), ("values", "<f4")):
+        with (folder / f"{name}.npy").open("rb") as file:
+            npy.read_magic(file)
+            shape, _, dtype = npy.read_array_header_1_0(file)
+            if shape != (int(row_ends[-1]),) or dtype != np.dtype(kind):
+                raise ValueError(f"there must be {int(row_ends[-1])} {name} of type {kind}")
+            while name == "features":
+                items = np.frombuffer(file.read(4 * _ITEMS_AT_ONCE), dtype=kind)
+                if not len(items):
+                    break
+                if items.min() < 0 or items.max() >= n_features:
+                    raise ValueError(f"a value is for feature {int(items.max())} of {n_features}")
 
 
 def _array(folder: Path, name: str) -> NDArray[Any]:
-    return np.asarray(np.load(folder / f"{name}.npy", allow_pickle=False))
+    return read_npy(folder / f"{name}.npy")
 
 
 def _description(folder: Path) -> Json:
@@ -179,7 +208,7 @@ def _description(folder: Path) -> Json:
         description = json.loads(path.read_bytes())
     except FileNotFoundError:
         raise CacheError(f"{folder} is not a cache of samples: it has no {DESCRIPTION}.") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise CacheError(f"{path} is not JSON: {error}.") from None
     if not isinstance(description, dict) or description.get("format") != FORMAT:
         raise CacheError(f"{path} does not describe a cache of samples: its 'format' must be {FORMAT!r}.")
@@ -210,7 +239,7 @@ def _check_source(description: Json, path: Path, reading: _Reading) -> None:
 def _write(path: Path, folder: Path, reading: _Reading, progress: ReadProgress | None) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     before = path.stat()
-    with whole_folder(folder) as unfinished:
+    with whole_folder(folder) as unfinished, named_in_errors(folder):
         facts = _convert(path, unfinished, reading, progress)
         files = {file.name: {"bytes": file.stat().st_size, "sha256": sha256(file)} for file in unfinished.glob("*.npy")}
         source = {"bytes": before.st_size, "modified_ns": before.st_mtime_ns, "sha256": sha256(path)}
@@ -250,8 +279,9 @@ def _convert(path: Path, folder: Path, reading: _Reading, progress: ReadProgress
                     reader.name,
                     "these are texts, which become features in memory only. Allow more memory, or give features.",
                 )
-            part.indices.astype("<i4", copy=False).tofile(features)
-            part.values.astype("<f4", copy=False).tofile(values)
+            # Not tofile, which does not say why there was no room for all of it.
+            features.write(part.indices.astype("<i4", copy=False).data)
+            values.write(part.values.astype("<f4", copy=False).data)
             n_values += len(part.indices)
             lengths.append(part.n_in_row.astype(np.int32))
             weights.append(part.weights)

@@ -15,6 +15,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from codekin.arrays import NOT_AN_ARRAY
 from codekin.datasets.features import MAX_FEATURES, FeatureNumbers
 from codekin.datasets.options import ReadOptions
 from codekin.datasets.rows import Rows
@@ -201,7 +202,7 @@ def _array_header(stream: IO[bytes], name: str, source: str) -> tuple[tuple[int,
         read_header = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}[npy.read_magic(stream)]
         shape, is_fortran, dtype = read_header(stream)
     # What a header that is no header can set off in the parser of Python literals.
-    except (ValueError, TypeError, KeyError, SyntaxError, RecursionError, MemoryError):
+    except (*NOT_AN_ARRAY, MemoryError):
         raise DataError(source, f"the array '{name}' has a damaged header.") from None
     if is_fortran and len(shape) > 1:
         raise DataError(source, f"the array '{name}' must be in C order.")

@@ -70,10 +70,10 @@ def read_taxonomy(
                 raise DataError(name, _second_parent_reason(child, known, parent, first), line=line)
     _check_no_cycle(parent_of, lines, name)
     tops = dict.fromkeys(node for node in (*parent_of.values(), *alone) if node not in parent_of)
-    if not tops:
-        raise DataError(name, "there are no edges in it.")
     top_edges = [] if len(tops) == 1 else [(None, node) for node in tops]
     edges = [*top_edges, *((parent, child) for child, parent in parent_of.items())]
+    if not edges:
+        raise DataError(name, "there are no edges in it.")
     if classes is None:
         return ClassTree.from_edges(edges)
     wanted = [str(label) for label in np.asarray(classes).tolist()]

@@ -240,6 +240,10 @@ class Checkpoint:
             if path.stat().st_size != facts["bytes"] or sha256(path) != facts["sha256"]:
                 raise CheckpointError(f"{path} was changed after it was written: its checksum does not match.")
             return read_arrays(path)
+        except CheckpointError:
+            raise
+        except ValueError as error:
+            raise CheckpointError(str(error)) from error
         except (KeyError, TypeError, FileNotFoundError) as error:
             raise CheckpointError(f"{self.folder / DESCRIPTION}: the file of {name!r} is missing ({error}).") from error
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from codekin.arrays import read_npy
 from codekin.files import sha256, whole_file
 from codekin.locks import try_lock
 from codekin.studies.journal import Journal, Record
@@ -73,8 +74,7 @@ class Workspace:
         path = self.array_path(task.key, name)
         if not path.exists():
             raise FileNotFoundError(f"{path} is missing. Run the study first.")
-        array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-        return array
+        return read_npy(path, is_mapped=True)
 
     def checksums(self, task: Task, names: Iterable[str]) -> dict[str, str]:
         """The checksums of the files of some arrays of a task's result.

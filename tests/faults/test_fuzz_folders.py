@@ -1,0 +1,228 @@
+"""Whatever is in a folder or a file that codekin made once, it is read, or refused with the library's own error.
+
+Accidents change bytes; checksums notice those. Forgers change values and write the checksums anew: what they make must
+be refused as well, or be harmless.
+"""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from codekin.arrays import read_arrays, write_arrays
+from codekin.datasets.caching import CacheError, cached_data, open_cache
+from codekin.estimators import ECOCClassifier, TrellisClassifier
+from codekin.files import json_checksum, sha256
+from codekin.learners import CheckpointError, Checkpoints
+from codekin.model import CodedModel
+from codekin.ranked_model import RankedModel
+from codekin.storage import ModelFolderError, load_assignment, load_model, save_model
+from codekin.studies import Journal, JournalError, Record, load_study
+from tests.faults.mutations import FEW_EXAMPLES, SOUPS, Refusal, mutated_bytes, mutated_json, value_or_refusal
+
+fuzzed = settings(max_examples=FEW_EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+ASSIGNMENT = {
+    "format": "codekin-assignment",
+    "format_version": 1,
+    "codebook": {"name": "trellis", "n_codewords": 4, "n_bits": 6, "is_designed": True, "width": 2},
+    **{"method": "ordered", "sense": "preserving", "seed": 0, "score": 0.5, "z": 1.0},
+    "codeword_of_class": {"a": 0, "b": 1, "c": 2, "d": 3},
+}
+DENSE = {**ASSIGNMENT, "codebook": {"name": "own", "is_designed": False, "codewords": ["++", "+-", "-+", "--"]}}
+STUDY = b"kind = 'bound'\ntitle = 'x'\nseed = 0\nlosses = ['hinge']\n[[data]]\nname = 'yeast'\nn_test = 3\n"
+
+X = sparse.random(30, 12, density=0.4, rng=np.random.default_rng(0), format="csr", dtype=np.float32)
+Y = np.arange(30) % 5
+
+
+def models():
+    """One of every form that weights take in a file."""
+    kinds = {
+        "linear": {},
+        "halves": {"precision": "float16"},
+        "bytes": {"precision": "int8"},
+        "ranked": {"rerank": "centroid", "n_members": 2},
+    }
+    made = {name: TrellisClassifier(2, random_state=0, **options).fit(X, Y) for name, options in kinds.items()}
+    validation = {"validation": (X, Y)}
+    made["pruned"] = TrellisClassifier(2, prune=0.9, precision="float32", random_state=0).fit(X, Y, **validation)
+    made["pruned bytes"] = TrellisClassifier(2, prune=0.9, precision="int8", random_state=0).fit(X, Y, **validation)
+    made["estimators"] = ECOCClassifier(random_state=0, calibrate=None).fit(X.toarray(), Y)
+    return made
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    home = tmp_path_factory.mktemp("saved")
+    return {name: save_model(model, home / name) for name, model in models().items()}
+
+
+@pytest.fixture
+def scratch(tmp_path):
+    """A function: a fresh copy of a folder."""
+
+    def copy(folder):
+        shutil.rmtree(tmp_path / "copy", ignore_errors=True)
+        return Path(shutil.copytree(folder, tmp_path / "copy"))
+
+    return copy
+
+
+def sign(folder, description):
+    """Write a description with checksums that are right, as far as it has any."""
+    for name, facts in (description.get("files") or {}).items() if isinstance(description.get("files"), dict) else ():
+        if isinstance(facts, dict) and (folder / name).is_file():
+            facts.update(bytes=(folder / name).stat().st_size, sha256=sha256(folder / name))
+    description["sha256"] = json_checksum(description)
+    return json.dumps(description)
+
+
+def check_harmless(folder):
+    """A model is read and predicts, or is refused."""
+    model = value_or_refusal(lambda: load_model(folder), ModelFolderError)
+    if not isinstance(model, Refusal) and not isinstance(model, CodedModel | RankedModel):
+        value_or_refusal(lambda: model.predict(X if isinstance(model, TrellisClassifier) else X.toarray()), ValueError)
+
+
+KINDS = ["linear", "halves", "bytes", "ranked", "pruned", "pruned bytes", "estimators"]
+
+
+@pytest.mark.parametrize("name", ["model.json", "arrays.safetensors", "learners.skops"])
+@fuzzed
+@given(data=st.data())
+def test_a_model_whose_bytes_have_changed_is_refused(name, data, saved, scratch):
+    folder = scratch(saved["estimators"])
+    content = (folder / name).read_bytes()
+    changed = data.draw(st.one_of(SOUPS, mutated_bytes([content])))
+    (folder / name).write_bytes(changed)
+    if changed == content:
+        return
+    if not isinstance(value_or_refusal(lambda: load_model(folder), ModelFolderError), Refusal):
+        assert name == "model.json"
+        assert json.loads(changed) == json.loads(content)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@fuzzed
+@given(data=st.data())
+def test_a_forged_description_is_refused_or_harmless(kind, data, saved, scratch):
+    folder = scratch(saved[kind])
+    description = data.draw(mutated_json(json.loads((folder / "model.json").read_text())))
+    (folder / "model.json").write_text(sign(folder, description))
+    check_harmless(folder)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@fuzzed
+@given(data=st.data())
+def test_forged_arrays_are_refused_or_harmless(kind, data, saved, scratch):
+    folder = scratch(saved[kind])
+    path = folder / "arrays.safetensors"
+    arrays = {name: np.array(array) for name, array in read_arrays(path).items()}
+    name = data.draw(st.sampled_from(sorted(arrays)))
+    how = data.draw(st.sampled_from(["gone", "shorter", "longer", "large", "another type", "flat"]))
+    array = arrays.pop(name)
+    extremes = {"f": 3e38, "i": np.iinfo(np.int8).max, "u": 255, "b": 1}
+    changed = {
+        "shorter": array[:-1],
+        "longer": np.concatenate([array, array]),
+        "large": np.full_like(array, min(extremes[array.dtype.kind], np.finfo(array.dtype).max))
+        if array.dtype.kind == "f"
+        else np.full_like(array, extremes[array.dtype.kind]),
+        "another type": array.astype(data.draw(st.sampled_from(["float64", "int64", "uint8", "float16"]))),
+        "flat": array.ravel(),
+    }
+    if how != "gone":
+        arrays[name] = changed[how]
+    with np.errstate(all="ignore"):
+        write_arrays(path, arrays)
+        (folder / "model.json").write_text(sign(folder, json.loads((folder / "model.json").read_text())))
+        check_harmless(folder)
+
+
+@fuzzed
+@given(content=st.one_of(SOUPS, st.sampled_from([ASSIGNMENT, DENSE]).flatmap(mutated_json)))
+def test_an_assignment_is_read_or_refused(content, tmp_path):
+    path = tmp_path / "assignment.json"
+    path.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
+    value_or_refusal(lambda: load_assignment(path).for_labels("abcd"), ValueError)
+
+
+@fuzzed
+@given(content=st.one_of(SOUPS, mutated_bytes([STUDY])))
+def test_a_study_is_read_or_refused(content, tmp_path):
+    path = tmp_path / "study.toml"
+    path.write_bytes(content)
+    study = value_or_refusal(lambda: load_study(str(path)), ValueError)
+    assert not isinstance(study, Refusal) or study.startswith(str(path))
+
+
+@fuzzed
+@given(data=st.data())
+def test_a_journal_is_read_or_refused(data, tmp_path):
+    path = tmp_path / "journal.jsonl"
+    path.unlink(missing_ok=True)
+    journal = Journal(path)
+    for key in ("a", "b"):
+        journal.append(Record(key, "k", {"seed": 0}, {"value": 1.5}, ("x",), 0.1, 0.1, {"codekin": "0"}))
+    content = path.read_bytes()
+    path.write_bytes(data.draw(st.one_of(SOUPS, mutated_bytes([content]))))
+    found = value_or_refusal(lambda: Journal(path).records, JournalError)
+    if isinstance(found, Refusal):
+        assert found.startswith(str(path))
+    else:
+        # A checksum that is right says that a record is one that was written.
+        assert all(journal.records[key] == record for key, record in found.items())
+
+
+@fuzzed
+@given(data=st.data())
+def test_a_checkpoint_is_read_or_refused(data, tmp_path):
+    folder = tmp_path / "checkpoint"
+    shutil.rmtree(folder, ignore_errors=True)
+    checkpoints = Checkpoints(folder, resume=True)
+    checkpoints.save({"seed": 7}, {"epoch": 2}, {"state": {"weights": np.ones(3)}})
+    path = data.draw(st.sampled_from(sorted(folder.iterdir())))
+    if path.suffix == ".json" and data.draw(st.booleans()):
+        path.write_text(sign(folder, data.draw(mutated_json(json.loads(path.read_text())))))
+    else:
+        path.write_bytes(data.draw(st.one_of(SOUPS, mutated_bytes([path.read_bytes()]))))
+
+    def read():
+        found = checkpoints.found({"seed": 7})
+        return None if found is None else found.arrays("state")
+
+    arrays = value_or_refusal(read, CheckpointError)
+    assert not isinstance(arrays, Refusal) or str(folder) in arrays
+
+
+@fuzzed
+@given(data=st.data())
+def test_a_cache_is_read_or_refused(data, tmp_path):
+    source, folder = tmp_path / "a.svm", tmp_path / "cache"
+    source.write_bytes(b"0 1:1 3:2\n1 2:1\n")
+    shutil.rmtree(folder, ignore_errors=True)
+    cached_data(source, folder)
+    about = folder / "cache.json"
+    description = json.loads(about.read_text())
+    how = data.draw(st.sampled_from(["bytes of an array", "bytes of the description", "a forged description"]))
+    if how == "bytes of an array":
+        path = data.draw(st.sampled_from(sorted(folder.glob("*.npy"))))
+        path.write_bytes(data.draw(st.one_of(SOUPS, mutated_bytes([path.read_bytes()]))))
+        about.write_text(sign(folder, description))
+    elif how == "bytes of the description":
+        about.write_bytes(data.draw(mutated_bytes([about.read_bytes()])))
+    else:
+        about.write_text(sign(folder, data.draw(mutated_json(description))))
+    found = value_or_refusal(lambda: open_cache(folder), CacheError)
+    if isinstance(found, Refusal):
+        assert str(folder) in found
+    else:
+        found.X.in_memory().check_format(full_check=True)
+        assert found.class_index.max() < len(found.classes)
