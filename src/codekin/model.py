@@ -237,7 +237,7 @@ def learn_bits_further(
 def make_decoder(
     codebook: Codebook, assignment: Assignment, loss: LossLike, *, is_weighted: bool = False
 ) -> MinimumLossDecoder | ShortestPathDecoder:
-    """The fastest decoder that the codebook allows: shortest paths where all of a trellis's paths are classes.
+    """The fastest decoder that the codebook allows: shortest paths on a trellis.
 
     Parameters
     ----------
@@ -252,6 +252,6 @@ def make_decoder(
     -------
     MinimumLossDecoder or ShortestPathDecoder
     """
-    if codebook.trellis is not None and assignment.n_classes == codebook.n_codewords:
+    if codebook.trellis is not None:
         return ShortestPathDecoder(codebook.trellis, loss, assignment)
     return MinimumLossDecoder(codebook.coding_matrix(assignment), loss, is_weighted)

@@ -71,7 +71,8 @@ class RankedModel:
         if not self.members:
             raise ValueError("A ranked model needs at least one member.")
         for member in self.members:
-            if not isinstance(member.decoder, ShortestPathDecoder):
+            has_class_on_every_path = member.n_classes == member.codebook.n_codewords
+            if not isinstance(member.decoder, ShortestPathDecoder) or not has_class_on_every_path:
                 raise ValueError(
                     "The members of a ranked model must be codes on a trellis with a class for every path. "
                     f"Got a {member.codebook.name} codebook of {member.codebook.n_codewords} codewords."

@@ -54,6 +54,7 @@ REASONS = {
 
 COMMANDS = {
     "train": "Learn to classify from samples, and save the model.",
+    "grow": "Let a model learn on from further samples, also of classes that it has not seen.",
     "predict": "Name the classes of samples.",
     "evaluate": "Measure how good a model's predictions are, and how fast.",
     "inspect": "Show what a model is: codebook, sizes, losses, its easiest and hardest bits.",

@@ -59,6 +59,7 @@ from codekin.cli.train_options import (
     Regularisation,
     Rerank,
     Resume,
+    Spare,
     TextMethod,
     TimeLimit,
     ValidationFile,
@@ -124,6 +125,7 @@ def train(
     precision: PrecisionName = "auto",
     rerank: Rerank = "auto",
     n_members: Members = "auto",
+    n_spare: Spare = 0,
     max_memory: MaxMemory = None,
     cache: Cache = None,
     text: TextMethod = "tfidf",
@@ -176,6 +178,7 @@ def train(
         precision=precision,  # type: ignore[arg-type]
         rerank=None if rerank == "none" else rerank,  # type: ignore[arg-type]
         n_members=n_members,
+        n_spare=n_spare,
         random_state=random_state,
     )
     columns = {} if n_features is None else {"n_features": n_features}

@@ -145,6 +145,10 @@ Members = Annotated[
         "--members", parser=count_or_auto, rich_help_panel=CODE, help="How many codes to train, whose losses are added."
     ),
 ]
+Spare = Annotated[
+    int,
+    typer.Option("--spare", min=0, rich_help_panel=CODE, help="How many codewords to leave free, for codekin grow."),
+]
 MaxMemory = Annotated[
     int | None,
     typer.Option(

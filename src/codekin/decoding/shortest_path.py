@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import logsumexp
 
 from codekin.coding import Assignment, FloatArray, IntArray, Margins, Trellis
 from codekin.decoding.losses import STABLE_UNITS, Loss, LossLike, get_loss
@@ -28,6 +29,9 @@ LOSS_BYTES = 2**17 - 2**12
 """What an array of the loss's evaluation may take: it stays in a core's own cache, and below the size from which the C
 library asks the system for every array anew."""
 BLOCKS_PER_TASK = 16
+FIRST_FREE_PATHS = 8
+"""How many paths without a class are reckoned with at first; more where that was too few."""
+MOST_FREE_SHARE = 1 - 1e-6
 SINGLE_PRECISION_FROM = 10**6
 """From this many margins on, deciding the clear cases in single precision is worth its start-up time."""
 
@@ -46,7 +50,7 @@ class ShortestPathDecoder:
     loss : str or callable, default="exponential"
         A name from ``LOSSES`` or a function of ``z = bit * margin``.
     assignment : Assignment, optional
-        Which class has which path; by default class ``k`` has path ``k``. Every path belongs to a class.
+        Which class has which path; by default class ``k`` has path ``k``. Paths that no class has are passed over.
     n_threads : int, optional
         How many threads to use; by default, as many as there are processors. The result does not depend on it.
 
@@ -67,22 +71,27 @@ class ShortestPathDecoder:
     _loss: Loss = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Look the loss up and check that paths and classes are equally many."""
+        """Look the loss up and check that there is a path for every class."""
         object.__setattr__(self, "_loss", get_loss(self.loss))
-        if self.assignment is not None and self.assignment.n_classes != self.trellis.n_paths:
+        if self.assignment is not None and self.assignment.codeword_of_class.max(initial=0) >= self.trellis.n_paths:
             raise ValueError(
-                f"Each of the {self.trellis.n_paths} paths of the trellis must belong to a class. Got an assignment of "
-                f"{self.assignment.n_classes} classes; make a trellis with as many codewords as there are classes."
+                f"The trellis has {self.trellis.n_paths} paths. Got path "
+                f"{int(self.assignment.codeword_of_class.max())} in the assignment."
             )
 
     @property
     def n_classes(self) -> int:
         """How many classes there are."""
-        return self.trellis.n_paths
+        return self.trellis.n_paths if self.assignment is None else self.assignment.n_classes
 
     @cached_property
     def _class_of_path(self) -> IntArray | None:
-        return None if self.assignment is None else self.assignment.class_of_codeword(self.n_classes)
+        return None if self.assignment is None else self.assignment.class_of_codeword(self.trellis.n_paths)
+
+    @cached_property
+    def _free_paths(self) -> IntArray:
+        """The paths that no class has."""
+        return np.zeros(0, np.intp) if self._class_of_path is None else np.flatnonzero(self._class_of_path < 0)
 
     def _classes(self, paths: NDArray[Any]) -> IntArray:
         ranks = paths.astype(np.intp)
@@ -108,7 +117,15 @@ class ShortestPathDecoder:
         ndarray of shape (n_samples,)
         """
         margins = as_margins(margins, self.trellis.n_edges)
-        if margins.size < SINGLE_PRECISION_FROM or self.n_classes > 2**24 or not self._loss.is_stable:
+        classes = self._classes_of_shortest_paths(margins)
+        if len(self._free_paths):
+            without = np.flatnonzero(classes < 0)
+            classes[without] = self.top_k(margins[without], 1)[0][:, 0]
+        return classes
+
+    def _classes_of_shortest_paths(self, margins: Margins) -> IntArray:
+        """The class of the shortest of all paths, -1 where none has it."""
+        if margins.size < SINGLE_PRECISION_FROM or self.trellis.n_paths > 2**24 or not self._loss.is_stable:
             return self._classes(self._shortest_paths(margins, np.float64)[0])
         paths, leads = self._shortest_paths(margins, np.float32)
         # Single precision decides only where the best path leads by more than rounding can account for; the others,
@@ -181,11 +198,26 @@ class ShortestPathDecoder:
         classes : ndarray of shape (n_samples, k)
         losses : ndarray of shape (n_samples, k)
         """
+        check_k(k, self.n_classes)
+        margins = as_margins(margins, self.trellis.n_edges)
+        if not len(self._free_paths):
+            return self._shortest(margins, k)
+        classes, losses = np.full((len(margins), k), -1, dtype=np.intp), np.empty((len(margins), k))
+        rows, n_more = np.arange(len(margins)), FIRST_FREE_PATHS
+        while len(rows):
+            # Among as many more paths as there are free ones, k have a class for certain.
+            n_more = min(n_more, len(self._free_paths))
+            listed, of_listed = self._shortest(margins[rows], k + n_more)
+            order = np.argsort(listed < 0, axis=1, kind="stable")[:, :k]
+            classes[rows], losses[rows] = (np.take_along_axis(each, order, axis=1) for each in (listed, of_listed))
+            rows, n_more = rows[classes[rows, -1] < 0], 8 * n_more
+        return classes, losses
+
+    def _shortest(self, margins: Margins, k: int) -> tuple[IntArray, FloatArray]:
+        """The classes of the k shortest paths, -1 where none has it, and their losses."""
         from codekin.kernels.path_lists import k_cheapest_paths
 
-        check_k(k, self.n_classes)
         trellis = self.trellis
-        margins = as_margins(margins, trellis.n_edges)
         paths = np.empty((len(margins), k), dtype=np.int64)
         losses = np.empty((len(margins), k))
 
@@ -229,7 +261,6 @@ class ShortestPathDecoder:
         -------
         ndarray of shape (n_samples, n)
         """
-        edge_scores = as_margins(edge_scores, self.trellis.n_edges)
         asked = np.asarray(classes, dtype=np.intp)
         if asked.ndim not in (1, 2) or (asked.ndim == 2 and len(asked) != len(edge_scores)):
             raise ValueError(
@@ -237,6 +268,10 @@ class ShortestPathDecoder:
                 f"Got shape {asked.shape}."
             )
         own = asked if self.assignment is None else self.assignment.codeword_of_class[asked]
+        return self._sums_on_paths(as_margins(edge_scores, self.trellis.n_edges), own)
+
+    def _sums_on_paths(self, edge_scores: Margins, own: IntArray) -> FloatArray:
+        """The sum of the scores on each path."""
         edges = self.trellis.unrank(own.ravel()).reshape(*own.shape, -1)
         # A path that takes a shortcut is filled up with -1: the last column, here an edge that costs nothing.
         padded = np.column_stack([edge_scores, np.zeros(len(edge_scores))])
@@ -279,4 +314,13 @@ class ShortestPathDecoder:
             log_sum_over_paths(scores, trellis.width, trellis.digits, log_sums[start:stop])
 
         run_blocks(fill, len(edge_scores), block=SAMPLES_PER_BLOCK, n_threads=self.n_threads)
-        return log_sums
+        return self._without_free_paths(log_sums, edge_scores) if len(self._free_paths) else log_sums
+
+    def _without_free_paths(self, log_sums: FloatArray, edge_scores: Margins) -> FloatArray:
+        """The sums over the paths of classes alone."""
+        share = np.exp(logsumexp(self._sums_on_paths(edge_scores, self._free_paths), axis=1) - log_sums)
+        rest = log_sums + np.log1p(-np.minimum(share, MOST_FREE_SHARE))
+        # Where free paths have nearly all, the difference has too few digits left: then class by class.
+        for row in np.flatnonzero(share > MOST_FREE_SHARE):
+            rest[row] = logsumexp(self.path_scores(edge_scores[row : row + 1], np.arange(self.n_classes)))
+        return rest

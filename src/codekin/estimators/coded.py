@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from dataclasses import replace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,8 +16,9 @@ from codekin.assignments import AssignmentResult
 from codekin.coding import Assignment, Codebook, FloatArray, IntArray, Margins
 from codekin.decoding import Loss, get_loss
 from codekin.distances import ClassDistances
+from codekin.estimators.growth import best_free_codewords
 from codekin.estimators.report import FitReport, make_report
-from codekin.model import CodedModel
+from codekin.model import CodedModel, make_decoder
 from codekin.ranked_model import RankedModel
 
 
@@ -31,6 +33,7 @@ class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
     class_distances_: ClassDistances | None
     loss_: Loss
     model_: CodedModel | RankedModel
+    _report: FitReport
 
     def bit_margins(self, X: Any) -> Margins:
         """The margins of the bits, one column each: positive where the bit is taken for +1.
@@ -96,6 +99,59 @@ class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
         self._check_is_fitted()
         classes, losses = self.model_.top_k(self._validated_samples(X), k)
         return self.classes_[classes], losses
+
+    def add_classes(self, X: Any, y: ArrayLike) -> Self:
+        """Let samples of new classes choose codewords that are still free; the bits stay as they are.
+
+        Each new class gets a free codeword whose decoding loss is small on its samples. All other losses stay what they
+        were, to the last digit, so a prediction changes only where a new class wins. That will be rare at first: the
+        bits were taught to tell the old classes apart. :meth:`partial_fit` with samples of old and new classes teaches
+        them the difference.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples of new classes only, some of each.
+        y : array-like of shape (n_samples,)
+            Their labels, none of which is in ``classes_``.
+
+        Returns
+        -------
+        CodedClassifier
+            Itself.
+        """
+        check_is_fitted(self, "model_")
+        model = self.model_
+        if isinstance(model, RankedModel):
+            raise ValueError("Classes can be added to a single code without re-ranking. Got a model of several parts.")
+        labels, new_class = np.unique(np.asarray(y), return_inverse=True)
+        if (labels.dtype.kind in "US") != (self.classes_.dtype.kind in "USO"):
+            raise ValueError(f"New labels must be like the others, of type {self.classes_.dtype}. Got {labels.dtype}.")
+        known = labels[self._class_index(labels) >= 0]
+        if len(known):
+            raise ValueError(
+                f"The label {known[0].item()!r} is not new; partial_fit learns from further samples of it."
+            )
+        margins = model.margins(self._validated_samples(X))
+        if len(margins) != len(new_class):
+            raise ValueError(f"There are {len(margins)} samples. Got {len(new_class)} labels.")
+        codewords = best_free_codewords(model.codebook, model.assignment, margins, new_class, self.loss_)
+        self.classes_, places = np.unique(np.concatenate([self.classes_, labels]), return_index=True)
+        codeword_of_class = np.concatenate([model.assignment.codeword_of_class, codewords])[places]
+        self.assignment_ = Assignment(codeword_of_class, method=model.assignment.method)
+        self.assignment_result_ = self.class_distances_ = None
+        decoder = make_decoder(
+            model.codebook, self.assignment_, self.loss_, is_weighted=getattr(model.decoder, "is_weighted", False)
+        )
+        self._set_model(CodedModel(model.codebook, self.assignment_, model.bits, decoder))
+        # What was measured is true of the classes that were there; distances to the new ones are not known.
+        self._report = replace(
+            self._report,
+            n_classes=len(self.classes_),
+            class_codeword_score=float("nan"),
+            standard_deviations_below_random=float("nan"),
+        )
+        return self
 
     def report(self) -> FitReport:
         """What the fit was worth: losses of the bits, error bound, class-codeword score and its place among all.

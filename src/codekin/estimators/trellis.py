@@ -120,6 +120,9 @@ class TrellisClassifier(CodedClassifier):
         where AROW learns them, and the restarts of a search for an assignment. By default those of a block of
         ``joblib.parallel_config``, and without one none, so that threads of this process do. The result does not
         depend on it.
+    n_spare : int, default=0
+        How many paths to leave free, for classes to come: see :meth:`add_classes`. They lie among the others, so that
+        there is one near every class. A code with free paths is not re-ranked.
     random_state : int, RandomState instance or None, default=None
         Determines the order of the samples in each pass and the random assignment.
 
@@ -185,6 +188,7 @@ class TrellisClassifier(CodedClassifier):
         "rerank": [StrOptions({"auto", *RERANK}), None],
         "n_members": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "n_jobs": [Integral, None],
+        "n_spare": [Interval(Integral, 0, None, closed="left")],
         "random_state": ["random_state"],
     }
 
@@ -204,6 +208,7 @@ class TrellisClassifier(CodedClassifier):
         precision: Precision | Literal["auto"] = "auto",
         rerank: Literal["auto", "centroid", "learned"] | None = "auto",
         n_members: int | Literal["auto"] = "auto",
+        n_spare: int = 0,
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -220,6 +225,7 @@ class TrellisClassifier(CodedClassifier):
         self.precision = precision
         self.rerank = rerank
         self.n_members = n_members
+        self.n_spare = n_spare
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -317,6 +323,10 @@ class TrellisClassifier(CodedClassifier):
         if self.width == "auto" and self.n_bits is not None:
             codebook = trellis_codebook(self._check_n_classes(), "auto", n_bits=self.n_bits)
             settings["width"] = cast("Any", codebook.trellis).width
+        if self.n_spare:
+            if self.rerank in RERANK or self.n_members not in ("auto", 1):
+                raise ValueError("n_spare is for a single code without re-ranking: use rerank=None and n_members=1.")
+            settings.update(rerank=None, n_members=1)
         return settings
 
     def _fit_recipe(
@@ -371,6 +381,8 @@ class TrellisClassifier(CodedClassifier):
         self._validate_params()
         is_first = self._is_first_batch(classes)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float32, np.float64], reset=is_first)
+        if not is_first and not isinstance(self.model_, CodedModel):
+            raise ValueError("A model that re-ranks, or has several codes, cannot be learned further; use fit instead.")
         check_classification_targets(y)
         class_index = self._batch_class_index(y, classes)
         weights = checked_weights(sample_weight, X)
@@ -514,7 +526,8 @@ class TrellisClassifier(CodedClassifier):
         An order that is left open may be chosen by a trial on training and validation samples.
         """
         rng_assignment, _, self._rng = self._generators(3)
-        self.codebook_ = trellis_codebook(classes.n_classes, min(self.recipe_.width, classes.n_classes))
+        n_paths = classes.n_classes + self.n_spare
+        self.codebook_ = trellis_codebook(n_paths, min(self.recipe_.width, n_paths))
         # Asked before the assignment is chosen, which may take memory for every feature, too.
         require_memory(
             4 * self.n_features_in_ * self.codebook_.n_bits,
@@ -528,6 +541,8 @@ class TrellisClassifier(CodedClassifier):
             policy, first, result = better_policy(self.codebook_, classes, *trial, rng_assignment)
         else:
             first, result = choose_assignment(policy, self.codebook_, classes, rng_assignment)
+        if self.n_spare and policy == "ordered":
+            first = _spread(first, n_paths)
         self.assignment_, self.assignment_result_ = first, result
         # A tree that no choice needed is not learned only to be measured against.
         has_tree = self.taxonomy is not None or "distances" in classes.__dict__
@@ -593,6 +608,12 @@ class TrellisClassifier(CodedClassifier):
         self.temperature_ = temperature.value
         self._measure(X, class_index)
         self._report = replace(self._report, learner=learner_name(self.learner_), **temperature.measures)
+
+
+def _spread(assignment: Assignment, n_paths: int) -> Assignment:
+    """The classes in the same order, with the free paths among them."""
+    rank = np.argsort(np.argsort(assignment.codeword_of_class))
+    return Assignment(rank * n_paths // assignment.n_classes, method=assignment.method)
 
 
 def _accuracy_on(held_out: LabelledSamples, decoder: Decoder) -> Validation:

@@ -1,0 +1,106 @@
+"""``codekin grow``: a model learns on from further samples; classes that it has not seen get free codewords."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from scipy.sparse import csr_array, vstack
+
+from codekin.cli.display import Display
+from codekin.cli.models import loaded_classifier
+from codekin.cli.options import AsJson, Format, IndexBase, Multilabel, NThreads, Quiet
+from codekin.datasets import ReadOptions, label_kind
+from codekin.estimators import TrellisClassifier
+from codekin.estimators.growth import free_codewords
+from codekin.storage import SavedModel, check_target, save_model
+from codekin.threads import limited_threads
+
+app = typer.Typer()
+
+ROWS_AT_ONCE = 50_000
+"""How many samples are learned from together; every batch costs a copy of the weights."""
+
+
+@app.command()
+def grow(
+    model: Annotated[Path, typer.Argument(help="The folder of a model that was trained without re-ranking.")],
+    data: Annotated[Path, typer.Argument(help="Further samples with labels, known and new ones: a file.")],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FOLDER", show_default="MODEL", help="Where to save what has grown."),
+    ] = None,
+    n_epochs: Annotated[
+        int, typer.Option(min=0, help="How many passes over the samples; 0 only finds codewords for new classes.")
+    ] = 1,
+    format: Format = "auto",
+    index_base: IndexBase = None,
+    multilabel: Multilabel = "error",
+    n_threads: NThreads = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Let a model learn on from further samples, also of classes that it has not seen.
+
+    Each new class gets the free codeword that fits its samples best; there are free ones if the model was trained with
+    --spare. Then all bits learn from all samples of the file, in chunks.
+    """
+    target, display = check_target(output or model), Display(quiet)
+    saved = loaded_classifier(model)
+    classifier = saved.model
+    if not isinstance(classifier, TrellisClassifier):
+        raise ValueError(f"{model} holds a {type(classifier).__name__}; only a TrellisClassifier can grow by files.")
+    n_classes, n_samples = len(classifier.classes_), 0
+    options = ReadOptions(
+        labels=label_kind(classifier.classes_),
+        multilabel=multilabel,  # type: ignore[arg-type]
+        index_base="auto" if index_base is None else index_base,  # type: ignore[arg-type]
+    )
+
+    def chunks(what: str) -> Any:
+        with display.task(f"{what} {data}", "samples") as task:
+            yield from saved.model_input.chunks(
+                data,
+                format=format,
+                n_features=classifier.n_features_in_,
+                options=options,
+                chunk_rows=ROWS_AT_ONCE,
+                progress=task.update,
+            )
+
+    with limited_threads(n_threads):
+        unknown, labels = [], []
+        for X, read in chunks("looking for new classes in"):
+            n_samples += X.shape[0]
+            is_new = ~np.isin(read.labels, classifier.classes_)
+            unknown.append(X[np.flatnonzero(is_new)])
+            labels.append(read.labels[is_new])
+        if any(len(some) for some in labels):
+            classifier.add_classes(csr_array(vstack(unknown)), np.concatenate(labels))
+        for epoch in range(n_epochs):
+            for X, read in chunks(f"epoch {epoch + 1} of {n_epochs} on"):
+                classifier.partial_fit(X, read.labels)
+        save_model(classifier, target, model_input=saved.model_input)
+    summary = _summary(saved, target, n_samples, n_classes)
+    typer.echo(json.dumps(summary) if as_json else _text(summary))
+
+
+def _summary(saved: SavedModel, target: Path, n_samples: int, n_classes_before: int) -> dict[str, Any]:
+    coded: Any = saved.model.model_
+    return {
+        "model": str(target),
+        "n_samples": n_samples,
+        "n_classes": coded.n_classes,
+        "n_new_classes": coded.n_classes - n_classes_before,
+        "n_free_codewords": len(free_codewords(coded.codebook, coded.assignment)),
+    }
+
+
+def _text(summary: dict[str, Any]) -> str:
+    return (
+        f"{summary['n_classes']} classes, {summary['n_new_classes']} of them new, {summary['n_free_codewords']} free "
+        f"codewords left; {summary['n_samples']:,} samples, saved in {summary['model']}"
+    )

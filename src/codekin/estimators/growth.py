@@ -1,0 +1,71 @@
+"""Classes that come later: each gets the free codeword that fits its samples best, and nothing else changes."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from codekin.coding import Assignment, Codebook, FloatArray, IntArray, Margins
+from codekin.decoding import Loss
+
+
+def free_codewords(codebook: Codebook, assignment: Assignment) -> IntArray:
+    """The codewords that no class has, in increasing order.
+
+    Parameters
+    ----------
+    codebook : Codebook
+    assignment : Assignment
+
+    Returns
+    -------
+    ndarray of int
+    """
+    return np.flatnonzero(assignment.class_of_codeword(codebook.n_codewords) < 0)
+
+
+def best_free_codewords(
+    codebook: Codebook, assignment: Assignment, margins: Margins, new_class: IntArray, loss: Loss
+) -> IntArray:
+    """A free codeword for each new class, so that the samples' mean decoding losses add up to as little as possible.
+
+    Parameters
+    ----------
+    codebook : Codebook
+    assignment : Assignment
+        Of the classes that have codewords already.
+    margins : array of shape (n_samples, n_bits)
+        Of samples of the new classes.
+    new_class : array of shape (n_samples,)
+        Which of the new classes each sample is of, from 0; every one has some.
+    loss : Loss
+        The decoding loss.
+
+    Returns
+    -------
+    ndarray of shape (n_new_classes,)
+    """
+    free, n_new = free_codewords(codebook, assignment), int(new_class.max()) + 1
+    if len(free) < n_new:
+        raise ValueError(
+            f"{n_new} new classes need as many free codewords. Got {len(free)} among the {codebook.n_codewords} of the "
+            "codebook. Train again with more codewords than classes (n_spare)."
+        )
+    costs = _mean_losses(codebook.codewords(free).astype(np.float64), margins, new_class, loss)
+    return free[linear_sum_assignment(costs)[1]]
+
+
+def _mean_losses(codewords: FloatArray, margins: Margins, new_class: IntArray, loss: Loss) -> FloatArray:
+    """Row ``k`` has the mean loss of each codeword over the samples of new class ``k``.
+
+    A bit of a codeword is +1, -1 or 0, so it has one of three losses, and these are averaged first.
+    """
+    counts = np.bincount(new_class)
+    means = []
+    for bit in (1.0, -1.0):
+        total = np.zeros((len(counts), margins.shape[1]))
+        np.add.at(total, new_class, loss(bit * margins.astype(np.float64)))
+        means.append(total / counts[:, None])
+    of_zeros = float(loss(np.zeros(1))[0]) * (codewords == 0).sum(axis=1)
+    positive, negative = (codewords > 0).astype(np.float64), (codewords < 0).astype(np.float64)
+    return np.asarray(means[0] @ positive.T + means[1] @ negative.T + of_zeros)
