@@ -115,14 +115,14 @@ class TrellisClassifier(CodedClassifier):
     n_members : int or "auto", default="auto"
         How many codes of this width to train, each with an order of the classes of its own; their losses are added.
         "auto" is 1, or what is best within a budget.
+    n_spare : int, default=0
+        How many paths to leave free, for classes to come: see :meth:`add_classes`. They lie among the others, so that
+        there is one near every class. A code with free paths is not re-ranked.
     n_jobs : int, default=None
         How many of joblib's workers share the work of :meth:`fit`, -1 for as many as there are processors: the bits
         where AROW learns them, and the restarts of a search for an assignment. By default those of a block of
         ``joblib.parallel_config``, and without one none, so that threads of this process do. The result does not
         depend on it.
-    n_spare : int, default=0
-        How many paths to leave free, for classes to come: see :meth:`add_classes`. They lie among the others, so that
-        there is one near every class. A code with free paths is not re-ranked.
     random_state : int, RandomState instance or None, default=None
         Determines the order of the samples in each pass and the random assignment.
 
