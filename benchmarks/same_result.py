@@ -98,7 +98,7 @@ def arm(folder, n_deaths):
             for death in range(n_deaths):
                 try:
                     Path(folder, str(death)).touch(exist_ok=False)
-                except FileExistsError:
+                except OSError:  # somebody has died for it already, or all is over
                     continue
                 os.kill(os.getpid(), signal.SIGKILL)
             return found
@@ -122,8 +122,10 @@ def columns(stack):
         client = stack.enter_context(Client(stack.enter_context(LocalCluster(**options))))
 
         def dask(folder, n_deaths=0):
-            client.restart()  # none of the workers armed
-            client.wait_for_workers(2)
+            while (
+                len(client.run(os.getpid, on_error="ignore")) < 2
+            ):  # those in the place of killed ones are on their way
+                client.wait_for_workers(2)
             if n_deaths:
                 (folder / "deaths").mkdir()
                 client.run(arm, folder / "deaths", n_deaths)

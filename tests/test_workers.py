@@ -108,6 +108,20 @@ def test_a_model_has_the_same_bytes_wherever_it_is_fitted(client, samples, tmp_p
     assert [name for name in found if found[name] != found["here"]] == []
 
 
+def test_a_model_has_the_same_bytes_when_ray_fits_it(samples, tmp_path):
+    ray = pytest.importorskip("ray", reason="needs Ray")
+    from ray.util.joblib import register_ray
+
+    expected = fitted_folder(samples, tmp_path / "here", has_validation=True)
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
+    try:
+        register_ray()
+        with parallel_config(backend="ray", n_jobs=2):
+            assert fitted_folder(samples, tmp_path / "ray", has_validation=True) == expected
+    finally:
+        ray.shutdown()
+
+
 def die_after_a_pass(flag):
     """In a worker: have the first one of all that makes a pass of AROW killed after it."""
     learning = AROWBits.learning

@@ -99,8 +99,7 @@ def share_work(
     from joblib.parallel import get_active_backend
 
     backend, _ = get_active_backend()
-    client = getattr(backend, "client", None)
-    placed: Any = shared if client is None else _placed(client, shared)
+    placed = _placed(backend, shared)
     # Mapped arrays are copied where they are written to, and so taken by kernels compiled for ordinary arrays.
     pool = Parallel(return_as="generator" if backend.supports_return_generator else "list", mmap_mode="c")
     try:
@@ -140,15 +139,19 @@ def output_array(shape: tuple[int, ...], dtype: DTypeLike) -> Iterator[NDArray[A
         yield np.memmap(Path(folder) / "output", dtype, "w+", shape=shape)
 
 
-def _placed(client: Any, shared: Any) -> Any:
-    """The value on a Dask cluster.
+def _placed(backend: Any, shared: Any) -> Any:
+    """The value where the workers find it: on a Dask cluster, in Ray's store, or as it is.
 
-    Scattered data is gone with the workers that hold it. The result of a task is not: the scheduler knows how to get it
-    again, and here that is nothing but sending it again.
+    Data that is scattered by Dask is gone with the workers that hold it. The result of a task is not: the scheduler
+    knows how to get it again, and here that is nothing but sending it again.
     """
+    if type(backend).__name__ == "RayBackend":
+        return sys.modules["ray"].put(shared)
+    if not hasattr(backend, "client"):
+        return shared
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sending large graph")
-        return client.submit(_itself, shared, pure=False)
+        return backend.client.submit(_itself, shared, pure=False)
 
 
 def _itself(value: Shared) -> Shared:
@@ -159,9 +162,11 @@ def _call(function: Callable[[Shared, Part], Found], shared: Shared, part: Part,
     from joblib import parallel_config
     from threadpoolctl import threadpool_limits
 
-    distributed = sys.modules.get("distributed")
+    distributed, ray = sys.modules.get("distributed"), sys.modules.get("ray")
     if distributed is not None and isinstance(shared, distributed.Future):
         shared = shared.result()  # joblib does the work itself while a cluster has a single worker left
+    elif ray is not None and isinstance(shared, ray.ObjectRef):
+        shared = ray.get(shared)
     # Whoever is a worker has none: otherwise Dask would share the work of a part again.
     with limited_threads(n_threads), threadpool_limits(n_threads, "blas"), parallel_config(backend="sequential"):
         return function(shared, part)
