@@ -179,53 +179,80 @@ def check_claims(tables):
     return all(results)
 
 
+GROUPS = (
+    ("codekin", OURS, "#0072B2", "o"),
+    ("the paper's recipe", PAPER, "#D55E00", "s"),
+    ("others", PEERS, "#555555", "^"),
+)
+COSTS = (("bytes", 1e6, "megabytes on disk"), ("prediction", 1, "microseconds per prediction, one thread"))
+
+
 def draw(tables, picture):
-    """Accuracy against bytes and against microseconds, a row for each data set, with the frontiers."""
+    """Accuracy against bytes and against microseconds, a row for each data set, with the frontiers.
+
+    Points have numbers, which the key below explains: names would cover each other.
+    """
     import matplotlib as mpl
 
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
-    groups = (
-        ("codekin", OURS, "#0072B2", "o"),
-        ("the paper", PAPER, "#E69F00", "s"),
-        ("others", PEERS, "#666666", "^"),
-    )
-    costs = (("bytes", 1e6, "megabytes on disk"), ("prediction", 1, "microseconds per prediction, one thread"))
+    names = [name for name in NAMES if any(name in points for points in tables.values())]
+    number = {name: k + 1 for k, name in enumerate(names)}
     figure, all_axes = plt.subplots(
-        len(tables), 2, figsize=(11, 4.2 * len(tables)), layout="constrained", squeeze=False, sharey="row"
+        len(tables), 2, figsize=(11, 4.4 * len(tables) + 1.8), layout="constrained", squeeze=False, sharey="row"
     )
     for row, (data_name, points) in zip(all_axes, tables.items(), strict=True):
-        for axes, (cost, unit, label) in zip(row, costs, strict=True):
+        for axes, (cost, unit, label) in zip(row, COSTS, strict=True):
             front = sorted((n for n in points if is_on_frontier(n, points, cost)), key=lambda n: points[n][cost])
-            xs = [points[name][cost] / unit for name in front]
-            ys = [points[name]["accuracy"] for name in front]
-            axes.step(xs, ys, where="post", color="#999999", linewidth=1, zorder=1)
-            for legend, names, colour, marker in groups:
-                own = [name for name in points if name in names]
+            places = {name: (of[cost] / unit, of["accuracy"]) for name, of in points.items()}
+            axes.step(*zip(*(places[name] for name in front), strict=True), where="post", color="#999999", zorder=1)
+            for _, group, colour, marker in GROUPS:
+                own = [places[name] for name in points if name in group]
                 if own:
-                    axes.scatter(
-                        [points[name][cost] / unit for name in own],
-                        [points[name]["accuracy"] for name in own],
-                        color=colour, marker=marker, s=28, label=legend, zorder=2,
-                    )  # fmt: skip
-                for name in own:
-                    x, y = points[name][cost] / unit, points[name]["accuracy"]
-                    text = name.removeprefix("ours, ").removeprefix("paper, ")
-                    axes.annotate(text, (x, y), (4, 3), textcoords="offset points", fontsize=7, color=colour)
+                    axes.scatter(*zip(*own, strict=True), color=colour, marker=marker, s=26, zorder=2)
             axes.set(xscale="log", xlabel=label)
             axes.xaxis.set_major_formatter("{x:g}")
-            axes.margins(x=0.12, y=0.08)
+            axes.margins(x=0.08, y=0.08)
             low, high = axes.get_xlim()
-            axes.set_xlim(low, high * (high / low) ** 0.2)  # room for the names
             axes.xaxis.set_minor_formatter("{x:g}" if high < 15 * low else "")
             axes.grid(alpha=0.25)
         row[0].set_ylabel(f"{data_name}: accuracy, %")
-    figure.legend(*all_axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
+    figure.legend(
+        handles=[
+            mpl.lines.Line2D([], [], color=colour, marker=marker, linestyle="", label=f"{number[name]}  {name}")
+            for name in names
+            for _, group, colour, marker in GROUPS
+            if name in group
+        ],
+        loc="outside lower center", ncols=4, fontsize=8, frameon=False,
+    )  # fmt: skip
+    figure.canvas.draw()
+    for row, points in zip(all_axes, tables.values(), strict=True):
+        for axes, (cost, unit, _) in zip(row, COSTS, strict=True):
+            places = {name: (of[cost] / unit, of["accuracy"]) for name, of in points.items()}
+            put_numbers(axes, places, number)
     picture.parent.mkdir(parents=True, exist_ok=True)
     for suffix in (".png", ".svg"):
         figure.savefig(picture.with_suffix(suffix), dpi=130)
     print(f"\npicture: {picture.with_suffix('.png')}")
+
+
+def put_numbers(axes, places, number, distance=9.0):
+    """Write each number beside its point, where it is farthest from other points and numbers."""
+    dots = {name: axes.transData.transform(place) for name, place in places.items()}
+    taken = list(dots.values())
+    angles = np.arange(12) * np.pi / 6
+    for name, dot in sorted(dots.items(), key=lambda item: item[1][0]):
+        spots = dot + distance * axes.figure.dpi / 72 * np.column_stack([np.cos(angles), np.sin(angles)])
+        room = [min(np.hypot(*(spot - other)) for other in taken) for spot in spots]
+        best = spots[int(np.argmax(room))]
+        taken.append(best)
+        colour = next(colour for _, group, colour, _ in GROUPS if name in group)
+        axes.annotate(
+            str(number[name]), places[name], (best - dot) * 72 / axes.figure.dpi, textcoords="offset points",
+            ha="center", va="center", fontsize=8, color=colour, annotation_clip=False,
+        )  # fmt: skip
 
 
 def parsed():
