@@ -34,7 +34,7 @@ def test_many_classes_of_sparse_samples_are_searched_and_re_ranked(topics):
 
 
 def test_few_classes_and_dense_samples_are_not_re_ranked(topics):
-    assert [default_recipe(OPEN, topics.train.X, n).rerank for n in (99, 100, 50_001)] == [None, "learned", None]
+    assert [default_recipe(OPEN, topics.train.X, n).rerank for n in (99, 100, 50_001)] == [None, "learned", "learned"]
     assert default_recipe(OPEN, topics.train.X.toarray(), 120).rerank is None
     assert default_recipe({**OPEN, "rerank": "centroid"}, topics.train.X, 5).rerank == "centroid"
 

@@ -136,7 +136,7 @@ Rerank = Annotated[
         parser=one_of(("auto", "none", *RERANK)),
         metavar="NAME",
         rich_help_panel=CODE,
-        help=f"Rescore the best classes: none, {', '.join(RERANK)}; auto is learned for 100 to 50,000 classes.",
+        help=f"Rescore the best classes: none, {', '.join(RERANK)}; auto is learned from 100 classes on.",
     ),
 ]
 Members = Annotated[

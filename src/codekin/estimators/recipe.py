@@ -23,9 +23,6 @@ from codekin.threads import limited_threads
 
 MANY_CLASSES = 100
 """From this many classes on, a search for the order and a re-ranking are worth their time."""
-TOO_MANY_CLASSES = 50_000
-"""Up to this many. Beyond, the factors that fit into memory know too little, and the depth-first order is better (17.9
-against 16.4 % on 102,673 classes); and class vectors take minutes to learn, which should be asked for."""
 WIDTHS = (2, 3, 5, 10, 20)
 MAX_TRIALS = 5
 GENTLE_PRUNING = 0.001
@@ -146,7 +143,7 @@ class Limits:
 def default_recipe(settings: dict[str, Any], X: Any, n_classes: int) -> Recipe:
     """What is taken where there is no budget.
 
-    100 to 50,000 classes of sparse samples are re-ranked, since that gains most where a bit has to separate most
+    100 classes of sparse samples or more are re-ranked, since that gains most where a bit has to separate most
     classes; few classes or dense samples are not: their class vectors would be as large as one predictor per class.
 
     Parameters
@@ -160,7 +157,7 @@ def default_recipe(settings: dict[str, Any], X: Any, n_classes: int) -> Recipe:
     -------
     Recipe
     """
-    is_reranked = MANY_CLASSES <= n_classes <= TOO_MANY_CLASSES and is_sparse(X)
+    is_reranked = n_classes >= MANY_CLASSES and is_sparse(X)
     defaults: dict[str, Any] = {
         "width": 2,
         "n_members": 1,

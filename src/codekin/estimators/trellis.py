@@ -111,7 +111,7 @@ class TrellisClassifier(CodedClassifier):
         Rescore the best classes of the code with sparse class vectors: the class means, which take no training, or
         vectors learned by telling each class from those that the code confuses it with. How many classes, and what the
         vectors count, is chosen by the validation samples of :meth:`fit`. "auto" is "learned" for sparse samples of
-        100 to 50,000 classes, None otherwise, and what fits within a budget.
+        100 classes or more, None otherwise, and what fits within a budget.
     n_members : int or "auto", default="auto"
         How many codes of this width to train, each with an order of the classes of its own; their losses are added.
         "auto" is 1, or what is best within a budget.
