@@ -55,7 +55,8 @@ def draw_bounds(pairs: Mapping[str, FloatArray], *, title: str) -> Figure:
         axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axis.set_major_formatter("{x:g}")
         axis.set_minor_formatter(NullFormatter())
-    axes.annotate("bound = error", (high[0], high[0]), (-4, -24), textcoords="offset points", ha="right", size=8.5)
+    end, below = (high[0], high[0]), (-4, -27)  # deep enough to stay clear of the line, which falls to the left
+    axes.annotate("bound = error", end, below, textcoords="offset points", ha="right", va="top", size=8.5)
     axes.set_xlabel("training error, %")
     axes.set_ylabel("bound of Eq. 4, %")
     axes.grid()

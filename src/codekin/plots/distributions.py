@@ -209,7 +209,7 @@ def draw_variations(variations: Sequence[Variation], *, title: str, label: str =
             )
     axes.set_yticks(range(len(variations)), [one.name for one in variations])
     axes.set_ylim(len(variations) - 0.45, -0.55)
-    axes.margins(x=0.12)
+    axes.margins(x=0.17)  # room for the numbers at both ends
     axes.set_xlabel(label)
     axes.grid(axis="x")
     axes.tick_params(axis="y", length=0)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from codekin.pages import Beside, Cell, Column, Picture, Table
+from codekin.pages import Block, Cell, Column, Picture, Table
 from codekin.plots import save_figure
 from codekin.plots.ranges import Range, draw_ranges
 from codekin.studies.configuration import Study
@@ -46,8 +46,8 @@ def drawn_codebooks(study: Study, data_name: str) -> list[dict[str, Any]]:
     return [{"name": f"{draws['name']}-seed-{seed}", **common, "seed": seed} for seed in draws["seeds"]]
 
 
-def draws_block(study: Study, data_name: str, tasks: list[Task], workspace: Workspace) -> Beside | None:
-    """A figure and a table of the sweeps over drawn codebooks; None where none is finished.
+def draws_blocks(study: Study, data_name: str, tasks: list[Task], workspace: Workspace) -> list[Block]:
+    """A figure and a table of the sweeps over drawn codebooks; nothing where none is finished.
 
     Parameters
     ----------
@@ -62,12 +62,12 @@ def draws_block(study: Study, data_name: str, tasks: list[Task], workspace: Work
 
     Returns
     -------
-    Beside or None
+    list of Picture and Table
     """
     records = workspace.journal.records
     found = [records[task.key].result for task in tasks if task.key in records]
     if not found:
-        return None
+        return []
     name = study.option("draws")["name"]
     paper = {
         shown: paper_number("exhaustive", shown, data=data_name, codebook=name) for shown in (*SHOWN, "r_squared:loss")
@@ -84,7 +84,7 @@ def draws_block(study: Study, data_name: str, tasks: list[Task], workspace: Work
         "A line per codebook, from its worst to its best assignment, with a dot for the mean. Dashed: the paper's "
         "worst and best.",
     )
-    return Beside([picture, _table(found, paper)])
+    return [picture, _table(found, paper)]
 
 
 def _table(found: list[Mapping[str, Any]], paper: Mapping[str, float | None]) -> Table:

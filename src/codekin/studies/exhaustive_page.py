@@ -18,7 +18,7 @@ from codekin.plots.distributions import (
 )
 from codekin.studies.configuration import Study
 from codekin.studies.dichotomies import LEARNER_NAMES
-from codekin.studies.draws import draws_block
+from codekin.studies.draws import draws_blocks
 from codekin.studies.exhaustive import (
     BY_VALIDATION,
     PREDICTORS,
@@ -116,22 +116,17 @@ def _data_section(
     chosen = workspace.journal.result(choose_task(study, data))["C"] if is_chosen else None
     blocks: list[Block] = [
         Paragraph(f"{_learner_sentence(data, chosen)} {first.n_test:,} test samples."),
-        Beside(
-            [
-                Picture(
-                    picture,
-                    f"Violins of the test accuracy of all assignments on {name}, one per codebook.",
-                    "All 3,628,800 assignments per codebook; dashed lines are medians, dotted ones quartiles, the "
-                    "ends the worst and the best assignment.",
-                ),
-                _variation_table(name, results),
-            ]
+        Picture(
+            picture,
+            f"Violins of the test accuracy of all assignments on {name}, one per codebook.",
+            "All 3,628,800 assignments per codebook; dashed lines are medians, dotted ones quartiles, the ends the "
+            "worst and the best assignment.",
         ),
+        _variation_table(name, results),
         _r_squared_table(name, results),
         _choice_table(name, results),
     ]
-    draws = draws_block(study, name, draw_tasks(study, data), workspace)
-    blocks += [draws] if draws else []
+    blocks += draws_blocks(study, name, draw_tasks(study, data), workspace)
     densities = [_density_picture(name, code, sweep, figures) for code, sweep in sweeps.items()]
     blocks += [Beside(densities[start : start + 2]) for start in range(0, len(densities), 2)]
     heat = draw_class_distances(
