@@ -49,21 +49,6 @@ class Study:
             raise ValueError(f"The study {self.name!r} must say {name!r}. It has {', '.join(self.options)}.")
         return self.options[name]
 
-    def check_tables(self) -> None:
-        """Raise unless everything that has a name, like data sets and codebooks, is a list of tables with names."""
-        for option in ("data", "codebooks"):
-            entries = self.options.get(option, [])
-            is_list = isinstance(entries, list) and all(isinstance(entry, dict) for entry in entries)
-            if not is_list or not all(isinstance(entry.get("name"), str) for entry in entries):
-                raise ValueError(f"{self.source}: {option!r} must be tables, [[{option}]], with a 'name' in each.")
-
-    def check_number(self, name: str) -> None:
-        """Raise unless an option is a number, or a list of numbers."""
-        value = self.option(name)
-        for number in value if isinstance(value, list) else [value]:
-            if not isinstance(number, int | float) or isinstance(number, bool):
-                raise ValueError(f"{self.source}: {name!r} must be a number. Got {number!r} instead.")
-
 
 def paper_studies() -> list[str]:
     """The names of the paper's studies, in the order of their numbers."""
@@ -104,7 +89,24 @@ def load_study(name: str) -> Study:
         raise ValueError(f"{name}: a study must have a {missing[0]!r}, in quotes.")
     kind, title = content.pop("kind"), content.pop("title")
     study = Study(path.name.removesuffix(".toml"), kind, title, content, name)
-    study.check_tables()
+    _check_tables(study)
     for option in NUMBERS & set(content):
-        study.check_number(option)
+        _check_number(study, option)
     return study
+
+
+def _check_tables(study: Study) -> None:
+    """Raise unless everything that has a name, like data sets and codebooks, is a list of tables with names."""
+    for option in ("data", "codebooks"):
+        entries = study.options.get(option, [])
+        is_list = isinstance(entries, list) and all(isinstance(entry, dict) for entry in entries)
+        if not is_list or not all(isinstance(entry.get("name"), str) for entry in entries):
+            raise ValueError(f"{study.source}: {option!r} must be tables, [[{option}]], with a 'name' in each.")
+
+
+def _check_number(study: Study, name: str) -> None:
+    """Raise unless an option is a number, or a list of numbers."""
+    value = study.option(name)
+    for number in value if isinstance(value, list) else [value]:
+        if not isinstance(number, int | float) or isinstance(number, bool):
+            raise ValueError(f"{study.source}: {name!r} must be a number. Got {number!r} instead.")

@@ -1,0 +1,54 @@
+"""What it costs that every model is checked when it is loaded: the time of its checksums and of everything else.
+
+A model of 100 MB and one of 400 MB; processor time, the best of three, and the share of the checksums.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from codekin.codebooks import trellis_codebook
+from codekin.coding import Assignment
+from codekin.files import sha256
+from codekin.learners import LinearBits
+from codekin.model import CodedModel, make_decoder
+from codekin.storage import load_model, model_bytes, save_model
+
+N_CLASSES = 1000
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """The least processor time of three runs."""
+    times = []
+    for _ in range(3):
+        started = time.process_time()
+        work()
+        times.append(time.process_time() - started)
+    return min(times)
+
+
+def main() -> None:
+    codebook, assignment = trellis_codebook(N_CLASSES, 4), Assignment.identity(N_CLASSES)
+    for n_megabytes in (100, 400):
+        n_features = n_megabytes * 10**6 // (4 * codebook.n_bits)
+        weights = np.random.default_rng(0).standard_normal((n_features, codebook.n_bits), dtype=np.float32)
+        bits = LinearBits(weights, np.zeros(codebook.n_bits, dtype=np.float32))
+        with TemporaryDirectory() as home:
+            folder = save_model(
+                CodedModel(codebook, assignment, bits, make_decoder(codebook, assignment, "hinge")),
+                Path(home) / "model",
+            )
+            whole = seconds(lambda folder=folder: load_model(folder))
+            checksums = seconds(lambda folder=folder: [sha256(path) for path in folder.iterdir()])
+            n_bytes = model_bytes(folder)
+            share = f"{checksums:.3f} s ({checksums / whole:.0%}) of it for checksums"
+            print(f"{n_bytes / 1e6:.0f} MB: loaded in {whole:.3f} s, {share}, at {n_bytes / checksums / 1e9:.2f} GB/s")
+
+
+if __name__ == "__main__":
+    main()
