@@ -26,7 +26,7 @@ def test_beyond_fifty_thousand_classes_the_depth_first_order_is_the_default():
 def test_the_order_that_the_validation_samples_prefer_is_kept(topics, monkeypatch):
     tried = []
 
-    def pilot(codebook, assignment, samples, held_out):
+    def pilot(_learner, codebook, assignment, samples, held_out):
         tried.append(assignment.method)
         return float(assignment.method == favourite)
 

@@ -80,6 +80,9 @@ def _best(classifier: Any, X: Any, k: int, has_probabilities: bool) -> tuple[lis
 
 
 def _text_lines(labels: list[list[Any]], probabilities: list[list[float]] | None, _is_list: bool) -> Iterator[str]:
+    if probabilities is None and labels and len(labels[0]) == 1:
+        yield "\n".join([str(label) for (label,) in labels]) + "\n"
+        return
     if probabilities is None:
         yield from ("\t".join(map(str, row)) + "\n" for row in labels)
         return

@@ -77,6 +77,21 @@ def candidate_learners(learner: Any, width: int, *, has_validation: bool) -> Seq
     return learner.candidates(width, has_validation=has_validation) if isinstance(learner, AutoLearner) else [learner]
 
 
+def memory_limit(learner: Any) -> int | None:
+    """How many bytes the ``learner`` parameter of an estimator allows for weights; None where it sets no limit.
+
+    Parameters
+    ----------
+    learner : "auto", a name from ``LEARNERS``, AutoLearner, BitLearner or JointLearner
+
+    Returns
+    -------
+    int or None
+    """
+    limit: int | None = getattr(learner.arow if isinstance(learner, AutoLearner) else learner, "max_memory", None)
+    return limit
+
+
 def joint_learner(estimator: Any) -> JointLearner | None:
     """The learner of all bits together that the ``estimator`` parameter stands for; None for classifiers of bits.
 

@@ -42,6 +42,8 @@ def better_policy(
     samples: LabelledSamples,
     held_out: LabelledSamples,
     rng: np.random.Generator,
+    *,
+    max_memory: int | None = None,
 ) -> tuple[str, Assignment, AssignmentResult | None]:
     """Learnability or the taxonomy's depth-first order: what is right more often after one pass of AROW.
 
@@ -55,6 +57,8 @@ def better_policy(
         To learn from, and to judge by.
     rng : numpy.random.Generator
         For the search.
+    max_memory : int, optional
+        The most bytes for weights and variances.
 
     Returns
     -------
@@ -63,15 +67,18 @@ def better_policy(
     result : AssignmentResult or None
     """
     found = {policy: choose_assignment(policy, codebook, classes, rng) for policy in ("learnability", "ordered")}
-    accuracy = {policy: _pilot(codebook, order, samples, held_out) for policy, (order, _) in found.items()}
+    learner = AROW(n_epochs=1, max_memory=max_memory)
+    accuracy = {policy: _pilot(learner, codebook, order, samples, held_out) for policy, (order, _) in found.items()}
     best = max(accuracy, key=lambda policy: accuracy[policy])
     return best, *found[best]
 
 
-def _pilot(codebook: Codebook, assignment: Assignment, samples: LabelledSamples, held_out: LabelledSamples) -> float:
+def _pilot(
+    learner: AROW, codebook: Codebook, assignment: Assignment, samples: LabelledSamples, held_out: LabelledSamples
+) -> float:
     """The validation accuracy after one pass."""
     bits: Any = learn_bits(
-        AROW(n_epochs=1),
+        learner,
         samples.X,
         samples.class_index,
         codebook,

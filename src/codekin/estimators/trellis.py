@@ -23,7 +23,7 @@ from codekin.decoding import Decoder
 from codekin.decoding.minimum_loss import check_k
 from codekin.estimators.choices import Classes, choose_assignment
 from codekin.estimators.coded import CodedClassifier, checked_weights
-from codekin.estimators.learner_choice import candidate_learners, decoding_loss, learner_name
+from codekin.estimators.learner_choice import candidate_learners, decoding_loss, learner_name, memory_limit
 from codekin.estimators.order_choice import better_policy, default_policy
 from codekin.estimators.probabilities import all_probabilities, log_probabilities_of, top_k_probabilities
 from codekin.estimators.ranked import RERANK, LabelledSamples, fit_ranked, holdout, other_assignment
@@ -538,7 +538,9 @@ class TrellisClassifier(CodedClassifier):
         if isinstance(policy, str):
             policy = {"auto": default_policy(classes.n_classes), "preserving": "ordered"}.get(policy, policy)
         if is_open and policy == "learnability" and trial is not None and self.taxonomy is not None:
-            policy, first, result = better_policy(self.codebook_, classes, *trial, rng_assignment)
+            policy, first, result = better_policy(
+                self.codebook_, classes, *trial, rng_assignment, max_memory=memory_limit(self.learner)
+            )
         else:
             first, result = choose_assignment(policy, self.codebook_, classes, rng_assignment)
         if self.n_spare and policy == "ordered":
