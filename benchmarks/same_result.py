@@ -116,8 +116,11 @@ def columns(stack):
         "loky": lambda _: parallel_config(backend="loky", n_jobs=2),
     }
     if find_spec("distributed"):
+        import dask
         from distributed import Client, LocalCluster
 
+        # By default the place of a dead worker is given up if none has taken it within 15 s, busy machine or not.
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "600s"})
         options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": logging.CRITICAL}
         client = stack.enter_context(Client(stack.enter_context(LocalCluster(**options))))
 

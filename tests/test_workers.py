@@ -38,8 +38,11 @@ N_CLASSES, N_SAMPLES, N_FEATURES = 40, 600, 300
 def cluster(tmp_path_factory):
     """A Dask cluster of two processes on this machine."""
     distributed = pytest.importorskip("distributed", reason="needs codekin[distributed]")
+    dask = pytest.importorskip("dask")
     folder = tmp_path_factory.mktemp("cluster")
     with (
+        # Where a worker has died another one is waited for, also on a busy machine.
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "600s"}),
         distributed.LocalCluster(
             n_workers=2,
             threads_per_worker=1,
