@@ -8,7 +8,7 @@ import json
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     mounts = Mounts()
     with TemporaryDirectory(prefix="codekin-faults-") as shared:
-        with redirect_stdout(io.StringIO()):
+        with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
             prepared(Path(shared))
         run = _faults if options.what == "faults" else _corpus
         return run(options, Path(shared), mounts)
