@@ -26,7 +26,7 @@ paper: $(VENV)/.installed  ## rerun the paper's experiments on all data that is 
 	@echo "$(OUT)/studies/index.html"
 
 test: $(VENV)/.installed-dev  ## run all tests, in random order
-	$(BIN)/python -m pytest -n $(JOBS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
 
 faults: $(VENV)/.installed-dev  ## provoke every fault: signals, full disks, damaged files, two processes; what came of it
 	$(BIN)/python -m tests.faults

@@ -31,6 +31,8 @@ from codekin.studies.workspace import Workspace
 from codekin.threads import available_threads
 from codekin.workers import n_workers, share_work, with_workers
 
+pytestmark = pytest.mark.xdist_group("cluster")  # one cluster for all of them
+
 N_CLASSES, N_SAMPLES, N_FEATURES = 40, 600, 300
 
 
