@@ -48,19 +48,18 @@ def fault(name: str, command: str, *, is_slow: bool = False) -> Callable[[Provok
 
 @fault("SIGKILL", "train")
 def killed_training(place: Place) -> str:
-    for options, epoch in (((), 1), (("--resume",), 40)):
-        running = place.started_training(*options, after_epoch=epoch)
-        running.send(signal.SIGKILL)
-        check(running.ended().code == -signal.SIGKILL, "it was not killed")
+    for options, epoch in (((), 1), (("--resume",), 15)):
+        ended = place.disturbed_training(signal.SIGKILL, *options, after_epoch=epoch)
+        check(ended.code == -signal.SIGKILL, "it was not killed")
         check(not place.model.exists(), "there is a model already")
     place.check_model(ran(*place.training("--resume")))
     return "killed twice; --resume ends with the same bytes, nothing else is left"
 
 
 def interrupted_training(place: Place, number: int, code: int) -> str:
-    running = place.started_training()
-    running.send(number)
-    shown = place.sentence(running.ended(), code, "holds the last epoch. Go on with: codekin train", "--resume")
+    shown = place.sentence(
+        place.disturbed_training(number), code, "holds the last epoch. Go on with: codekin train", "--resume"
+    )
     check(not place.model.exists(), "there is a model already")
     place.check_model(ran(*place.training("--resume")))
     return f"{code}: {shown.split('. Go on')[0]}; --resume ends with the same bytes"
@@ -94,7 +93,7 @@ def killed_study(place: Place) -> str:
     return "the same command does what is left; same results"
 
 
-@fault("SIGINT", "study run")
+@fault("SIGINT", "study run", is_slow=True)
 def interrupted_study(place: Place) -> str:
     shown = place.sentence(disturbed_study(place, signal.SIGINT), 130, "The same command goes on")
     place.check_study(ran(*place.study()))
@@ -158,7 +157,7 @@ def full_disk_in_training(place: Place) -> str:
     return f"1: {shown} With space, --resume ends with the same bytes"
 
 
-@fault("file size limit", "train")
+@fault("file size limit", "train", is_slow=True)
 def limited_checkpoint(place: Place) -> str:
     shown = place.sentence(ran(*place.training(), limits=FILE_LIMIT), 1, "ulimit -f")
     check(not list(place.folder.iterdir()), "something was left behind")
@@ -196,7 +195,7 @@ def full_output(place: Place) -> str:
     return f"1: {place.sentence(Running(predict).ended(), 1, 'o space is left')}"
 
 
-@fault("file size limit", "study run")
+@fault("file size limit", "study run", is_slow=True)
 def limited_study(place: Place) -> str:
     shown = place.sentence(ran(*place.study(), limits={resource.RLIMIT_FSIZE: 1500}), 1, "ulimit -f")
     place.check_study(ran(*place.study()))
@@ -226,7 +225,7 @@ def read_only(place: Place) -> str:
         ("predict", place.undisturbed, place.shared / "test.svm", "-o", folder / "labels.txt", "--quiet"),
         ("assign", "--taxonomy", place.shared / "taxonomy.txt", "-o", folder / "new.json", "--quiet"),
         ("data", "convert", place.data, folder / "new.tsv"),
-        ("study", "run", place.shared / "few.toml", "-o", folder / "studies", "--n-jobs", 1, "--no-report", "--quiet"),
+        ("study", "run", "synthetic", "-o", folder / "studies", "--n-jobs", 1, "--no-report", "--quiet"),
     ):
         shown = place.sentence(ran(*command), 2, "the file system is read-only")
     return f"2: {shown}"
@@ -276,9 +275,7 @@ def damaged_model(place: Place) -> str:
 
 @fault("damaged checkpoint", "train --resume")
 def damaged_checkpoint(place: Place) -> str:
-    running = place.started_training()
-    running.send(signal.SIGKILL)
-    running.ended()
+    place.disturbed_training(signal.SIGKILL)
     for path in place.checkpoint.glob(".*"):
         path.unlink()
     n_damages, shown = damaged(place, sorted(place.checkpoint.iterdir()), place.training("--resume"))
@@ -287,7 +284,7 @@ def damaged_checkpoint(place: Place) -> str:
     return f"2, {n_damages} of {n_damages} noticed: {shown}"
 
 
-@fault("damaged journal", "study run")
+@fault("damaged journal", "study run", is_slow=True)
 def damaged_journal(place: Place) -> str:
     check(ran(*place.study()).code == 0, "the study failed")
     journal = place.folder / "studies" / "few" / "journal.jsonl"
@@ -306,7 +303,7 @@ def damaged_journal(place: Place) -> str:
     return f"2, {n_damages} of {n_damages} noticed: {shown} A torn last line is done again"
 
 
-@fault("damaged array", "study run, study report")
+@fault("damaged array", "study run, study report", is_slow=True)
 def damaged_array(place: Place) -> str:
     check(ran(*place.study("six")).code == 0, "the study failed")
     for array in sorted((place.folder / "studies" / "six" / "arrays").iterdir())[:2]:
@@ -329,7 +326,7 @@ def damaged_data(place: Place) -> str:
     return f"2, {n_damages} of {n_damages} noticed: {shown}"
 
 
-@fault("damaged cache", "train --cache")
+@fault("damaged cache", "train --cache", is_slow=True)
 def damaged_cache(place: Place) -> str:
     cache = place.folder / "cache"
     command = place.training("--cache", cache, "--no-checkpoint")
@@ -360,12 +357,14 @@ def limited_cache(place: Place) -> str:
 @fault("two processes", "train, one checkpoint")
 def two_trainings(place: Place) -> str:
     running = place.started_training()
+    running.send(signal.SIGSTOP)  # so that it is not over too early
     shown = place.sentence(ran(*place.training()), 2, "Another training is at work")
+    running.send(signal.SIGCONT)
     place.check_model(running.ended())
     return f"2: {shown} The first is not disturbed"
 
 
-@fault("two processes", "train --no-checkpoint")
+@fault("two processes", "train --no-checkpoint", is_slow=True)
 def two_savings(place: Place) -> str:
     for _ in range(3):
         both = [Running(place.training("--no-checkpoint")) for _ in range(2)]
@@ -399,12 +398,14 @@ def saving_and_loading(place: Place) -> str:
     return "a reader finds a whole model at any moment"
 
 
-@fault("two processes", "study run")
+@fault("two processes", "study run", is_slow=True)
 def two_studies(place: Place) -> str:
     running = Running(place.study())
     lock = place.folder / "studies" / "few" / "lock"
     check(running.wait_for(lock.exists), "the study has not begun")
+    running.send(signal.SIGSTOP)
     shown = place.sentence(ran(*place.study()), 2, "Another run is at work")
+    running.send(signal.SIGCONT)
     place.check_study(running.ended())
     return f"2: {shown} The first is not disturbed"
 
@@ -418,11 +419,9 @@ def two_predictions(place: Place) -> str:
     return "0: the file of the last one, whole"
 
 
-@fault("clock going back", "train --resume, study run, predict")
+@fault("clock going back", "train --resume, study run, predict", is_slow=True)
 def times_in_the_future(place: Place) -> str:
-    running = place.started_training()
-    running.send(signal.SIGKILL)
-    running.ended()
+    place.disturbed_training(signal.SIGKILL)
     disturbed_study(place, signal.SIGKILL)
     for path in (place.folder, *place.folder.rglob("*")):
         os.utime(path, (FUTURE, FUTURE))

@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     mounts = Mounts()
     with TemporaryDirectory(prefix="codekin-faults-") as shared:
         with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
-            prepared(Path(shared))
+            prepared(Path(shared), has_studies=not options.quick)
         run = _faults if options.what == "faults" else _corpus
         return run(options, Path(shared), mounts)
 
