@@ -401,9 +401,9 @@ def saving_and_loading(place: Place) -> str:
 @fault("two processes", "study run", is_slow=True)
 def two_studies(place: Place) -> str:
     running = Running(place.study())
-    lock = place.folder / "studies" / "few" / "lock"
-    check(running.wait_for(lock.exists), "the study has not begun")
-    running.send(signal.SIGSTOP)
+    journal = place.folder / "studies" / "few" / "journal.jsonl"
+    check(running.wait_for(journal.exists), "no task was finished")
+    running.send(signal.SIGSTOP)  # so that it is not over too early
     shown = place.sentence(ran(*place.study()), 2, "Another run is at work")
     running.send(signal.SIGCONT)
     place.check_study(running.ended())
