@@ -215,7 +215,8 @@ def _in_brackets(data: str, n_bits: int, quantity: str) -> str:
 def _paper_section(study: Study, found: Sequence[Found]) -> Section | None:
     """The paper's gains beside ours on the data most like it."""
     ours = {one.name: one for one in found}
-    columns = [Column("the paper's data"), Column("width"), Column("bits"), Column("random"), Column("preserving")]
+    columns = [Column("the paper's data"), Column("width"), Column("bits"), Column("random", ".2f")]
+    columns += [Column("preserving", ".2f")]
     columns += [Column("gain", "+.2f"), Column("ours"), Column("bits"), Column("random"), Column("depth-first")]
     columns += [Column("gain", "+.2f")]
     rows: list[list[Cell | str | float | None]] = []
