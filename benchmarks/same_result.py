@@ -77,7 +77,7 @@ def restarts_of_searches(data, _folder):
 def splits_of_a_study(_data, folder):
     path = folder / "yeast.toml"
     path.write_text(STUDY)
-    studies.run_study(studies.load_study(path), folder / "out")
+    studies.run_study(studies.load_study(str(path)), folder / "out")
     return files_of(folder / "out" / "yeast" / "arrays")
 
 
