@@ -19,7 +19,7 @@ def test_without_dask_the_package_is_named(run, monkeypatch, command):
     shown = run(*COMMANDS[command], "--scheduler", "tcp://127.0.0.1:1")
     assert shown.code == 2
     assert shown.err == (
-        "codekin: --scheduler needs Dask, which is not installed. Install it: pip install 'codekin[distributed]'\n"
+        "codekin: --scheduler needs Dask, which is not installed. Install it: pip install 'codekin[distributed]'.\n"
     )
 
 
