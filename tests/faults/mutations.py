@@ -64,7 +64,7 @@ def mutated_json(draw: Callable[[Any], Any], content: Any) -> Any:
             if draw(st.integers(0, 4)) == 0:
                 del place[key]
             else:
-                place[key] = draw(ODD_VALUES)
+                place[key] = deepcopy(draw(ODD_VALUES))  # which a later change may change
             break
     return changed
 

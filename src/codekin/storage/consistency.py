@@ -101,6 +101,9 @@ def _check_gaps(bits: CompactSparseLinearBits, n_bits: int) -> None:
 def _check_precision(bits: CompactLinearBits | CompactSparseLinearBits) -> None:
     expected = np.float16 if bits.scales is None else np.int8
     _check(bits.weights.dtype == expected, f"the weights must be {np.dtype(expected)}, not {bits.weights.dtype}")
+    for name in ("scales", "bias"):
+        array = getattr(bits, name)
+        _check(array is None or array.dtype == np.float32, f"the {name} must be float32")
 
 
 def _check_vectors(vectors: ClassVectors) -> None:
