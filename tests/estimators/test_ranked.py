@@ -93,15 +93,15 @@ def test_probabilities_fit_held_out_classes_better_than_those_of_the_bare_code(t
 
 
 def test_the_same_seed_gives_the_same_model(topics):
-    classifier = TrellisClassifier(rerank="learned", n_members=2, random_state=3)
+    classifier = TrellisClassifier(rerank="learned", n_members=2, assignment="random", random_state=3)
     first, second = (clone(classifier).fit(topics.X, topics.y) for _ in range(2))
     np.testing.assert_array_equal(first.decision_function(topics.test.X), second.decision_function(topics.test.X))
 
 
 def test_the_first_code_is_the_one_that_would_be_learned_alone(topics):
     held_out = topics.test.X[:200], topics.test.y[:200]
-    alone = TrellisClassifier(random_state=0).fit(topics.X, topics.y, validation=held_out)
-    ranked = TrellisClassifier(rerank="learned", n_members=2, random_state=0)
+    alone = TrellisClassifier(assignment="random", random_state=0).fit(topics.X, topics.y, validation=held_out)
+    ranked = TrellisClassifier(rerank="learned", n_members=2, assignment="random", random_state=0)
     ranked.fit(topics.X, topics.y, validation=held_out)
     np.testing.assert_array_equal(ranked.model_.members[0].margins(topics.test.X), alone.bit_margins(topics.test.X))
 
@@ -158,7 +158,9 @@ def test_classes_of_one_sample_each_can_be_ranked():
 
 
 def test_an_interrupted_fit_of_several_codes_goes_on_to_the_same_model(topics, tmp_path):
-    classifier = TrellisClassifier(rerank="centroid", n_members=2, learner=AROW(n_epochs=3), random_state=0)
+    classifier = TrellisClassifier(
+        rerank="centroid", n_members=2, assignment="random", learner=AROW(n_epochs=3), random_state=0
+    )
     expected = clone(classifier).fit(topics.X, topics.y).decision_function(topics.test.X)
     n_passes = 0
 
