@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, fields, replace
-from functools import partial
 from itertools import count
 from numbers import Integral, Real
 from typing import Any, Literal, Self, cast
@@ -19,9 +18,9 @@ from sklearn.utils.validation import validate_data
 
 from codekin.codebooks import trellis_codebook
 from codekin.coding import Assignment, EncodedLabels, FloatArray, IntArray
-from codekin.decoding import Decoder
 from codekin.decoding.minimum_loss import check_k
 from codekin.estimators.choices import Classes, choose_assignment
+from codekin.estimators.code_learning import learned_code
 from codekin.estimators.coded import CodedClassifier, checked_weights
 from codekin.estimators.learner_choice import candidate_learners, decoding_loss, learner_name, memory_limit
 from codekin.estimators.order_choice import better_policy, default_policy
@@ -44,12 +43,10 @@ from codekin.learners import (
     EpochReport,
     JointLearner,
     TrainingProgress,
-    Validation,
-    compacted,
 )
 from codekin.learners.compact import Precision
 from codekin.memory import require_memory
-from codekin.model import CodedModel, learn_bits, learn_bits_further, make_decoder
+from codekin.model import CodedModel, learn_bits_further, make_decoder
 from codekin.stored_rows import StoredRows
 from codekin.workers import with_workers
 
@@ -565,45 +562,17 @@ class TrellisClassifier(CodedClassifier):
         held_out: LabelledSamples | None,
         **given: Any,
     ) -> CodedModel:
-        """A code with its bits, learned by the candidate with the best validation score; the first code sets him."""
+        """A code with its bits; the first one sets who learns the others."""
         width = cast("Any", self.codebook_.trellis).width
         candidates: Sequence[BitLearner | JointLearner] = (
             [self.learner_]
             if number > 0
             else candidate_learners(self.learner, width, has_validation=held_out is not None)
         )
-        if samples.weights is not None:
-            given["sample_weight"] = samples.weights
-        checkpoints = given.get("checkpoints")
-        validation: Validation | None = None
-        best, model = -np.inf, None
-        # The first candidate learns as it would alone.
-        for learner, rng in zip(candidates, [self._rng, *self._rng.spawn(len(candidates) - 1)], strict=True):
-            loss = decoding_loss(self.loss, learner)
-            decoder = make_decoder(self.codebook_, assignment, loss)
-            if held_out is not None:
-                validation = given["validation"] = _accuracy_on(held_out, decoder)
-            if checkpoints is not None and len(candidates) > 1:
-                given["checkpoints"] = checkpoints.part(learner_name(learner))
-            bits: Any = learn_bits(
-                learner, samples.X, samples.class_index, self.codebook_, assignment, rng=rng, **given
-            )
-            score = 0.0
-            if validation is not None and len(candidates) > 1:
-                score = validation.score(bits.margins(validation.X))
-            if score > best:
-                bits = self._compressed(bits, validation)
-                best, self.learner_, self.loss_ = score, learner, loss
-                model = CodedModel(self.codebook_, assignment, bits, decoder)
-        assert model is not None
-        return model
-
-    def _compressed(self, bits: Any, validation: Validation | None) -> Any:
-        """The bits without small weights and in the precision that are asked for."""
-        precision, prune = self.recipe_.precision, self.recipe_.prune
-        if validation is not None and prune is not None:
-            return bits.pruned(validation, max_loss=prune, finished=partial(compacted, precision=precision))
-        return bits if precision == "float32" else compacted(bits, precision)
+        settings = {"loss": self.loss, "recipe": self.recipe_, "rng": self._rng}
+        code = learned_code(candidates, self.codebook_, assignment, samples, held_out, **settings, **given)
+        self.learner_, self.loss_ = code.learner, code.loss
+        return code.model
 
     def _set_temperature(self, temperature: Temperature, X: Any, class_index: IntArray) -> None:
         """Set the temperature and the report, which speaks of it."""
@@ -616,8 +585,3 @@ def _spread(assignment: Assignment, n_paths: int) -> Assignment:
     """The classes in the same order, with the free paths among them."""
     rank = np.argsort(np.argsort(assignment.codeword_of_class))
     return Assignment(rank * n_paths // assignment.n_classes, method=assignment.method)
-
-
-def _accuracy_on(held_out: LabelledSamples, decoder: Decoder) -> Validation:
-    y = held_out.class_index
-    return Validation(held_out.X, lambda margins: float((decoder.decode(margins) == y).mean()))

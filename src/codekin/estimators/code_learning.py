@@ -1,0 +1,106 @@
+"""One code of a trellis classifier with its bits: by the better learner, without weights that it can spare."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from codekin.coding import Assignment, Codebook
+from codekin.decoding import Decoder, Loss
+from codekin.estimators.learner_choice import decoding_loss, learner_name
+from codekin.estimators.ranked import LabelledSamples
+from codekin.estimators.recipe import Recipe
+from codekin.learners import BitLearner, JointLearner, Validation, compacted
+from codekin.model import CodedModel, learn_bits, make_decoder
+
+
+class LearnedCode(NamedTuple):
+    """A code with its bits, who learned them, and the loss that decodes them.
+
+    Parameters
+    ----------
+    model : CodedModel
+    learner : BitLearner or JointLearner
+    loss : Loss
+    """
+
+    model: CodedModel
+    learner: BitLearner | JointLearner
+    loss: Loss
+
+
+def learned_code(
+    candidates: Sequence[BitLearner | JointLearner],
+    codebook: Codebook,
+    assignment: Assignment,
+    samples: LabelledSamples,
+    held_out: LabelledSamples | None,
+    *,
+    loss: Any,
+    recipe: Recipe,
+    rng: np.random.Generator,
+    **watchers: Any,
+) -> LearnedCode:
+    """Let each candidate learn the bits, and keep the one who is right most often on the validation samples.
+
+    Parameters
+    ----------
+    candidates : sequence of BitLearner or JointLearner
+        More than one only with validation samples.
+    codebook : Codebook
+        The paths of a trellis.
+    assignment : Assignment
+        Which class has which path.
+    samples : LabelledSamples
+        To learn from.
+    held_out : LabelledSamples or None
+        To choose by: the pass, the learner, the weights that go.
+    loss : str or callable
+        The decoding loss; "auto" goes by the learner.
+    recipe : Recipe
+        How weights are kept.
+    rng : numpy.random.Generator
+        The first candidate learns as it would alone.
+    **watchers : dict
+        ``on_epoch``, ``progress`` and ``checkpoints``, as far as there are any.
+
+    Returns
+    -------
+    LearnedCode
+    """
+    given = dict(watchers) if samples.weights is None else {**watchers, "sample_weight": samples.weights}
+    checkpoints = given.get("checkpoints")
+    validation: Validation | None = None
+    highest, best = -np.inf, None
+    for learner, own_rng in zip(candidates, [rng, *rng.spawn(len(candidates) - 1)], strict=True):
+        own_loss = decoding_loss(loss, learner)
+        decoder = make_decoder(codebook, assignment, own_loss)
+        if held_out is not None:
+            validation = given["validation"] = _accuracy_on(held_out, decoder)
+        if checkpoints is not None and len(candidates) > 1:
+            given["checkpoints"] = checkpoints.part(learner_name(learner))
+        bits: Any = learn_bits(learner, samples.X, samples.class_index, codebook, assignment, rng=own_rng, **given)
+        score = 0.0
+        if validation is not None and len(candidates) > 1:
+            score = validation.score(bits.margins(validation.X))
+        if score > highest:
+            model = CodedModel(codebook, assignment, _compressed(bits, recipe, validation), decoder)
+            highest, best = score, LearnedCode(model, learner, own_loss)
+    assert best is not None
+    return best
+
+
+def _compressed(bits: Any, recipe: Recipe, validation: Validation | None) -> Any:
+    """The bits without small weights and in the precision that the recipe asks for."""
+    if validation is not None and recipe.prune is not None:
+        finished = partial(compacted, precision=recipe.precision)
+        return bits.pruned(validation, max_loss=recipe.prune, finished=finished)
+    return bits if recipe.precision == "float32" else compacted(bits, recipe.precision)
+
+
+def _accuracy_on(held_out: LabelledSamples, decoder: Decoder) -> Validation:
+    y = held_out.class_index
+    return Validation(held_out.X, lambda margins: float((decoder.decode(margins) == y).mean()))
