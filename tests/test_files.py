@@ -40,17 +40,15 @@ def test_a_dash_is_the_standard_output(capsysbinary):
     assert capsysbinary.readouterr().out == b"seen\n"
 
 
-def test_a_folder_replaces_the_one_before_it_as_a_whole(tmp_path):
+@pytest.mark.parametrize("can_exchange", [True, False])
+def test_a_folder_replaces_the_one_before_it_as_a_whole(can_exchange, tmp_path, monkeypatch):
+    if not can_exchange:
+        monkeypatch.setattr("codekin.files._exchange", lambda one, other: False)
     for content in ("old", "new"):
         with whole_folder(tmp_path / "model") as folder:
             (folder / content).write_text(content)
     assert [path.name for path in (tmp_path / "model").iterdir()] == ["new"]
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
-
-
-def test_a_folder_is_replaced_where_names_cannot_be_exchanged_too(tmp_path, monkeypatch):
-    monkeypatch.setattr("codekin.files._exchange", lambda one, other: False)
-    test_a_folder_replaces_the_one_before_it_as_a_whole(tmp_path)
 
 
 def test_an_interruption_leaves_the_folder_as_it_was(tmp_path):

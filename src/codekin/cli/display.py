@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -53,7 +54,7 @@ class Display:
             yield BarTask(bars, name, unit)
 
 
-class Task:
+class Task(ABC):
     """Something that takes a while and can say how far it is."""
 
     def __init__(self, name: str, unit: str) -> None:
@@ -61,6 +62,7 @@ class Task:
         self.unit = unit
         self.started = time.perf_counter()
 
+    @abstractmethod
     def update(self, done: float, total: float | None = None, *, count: float | None = None, name: str = "") -> None:
         """Tell how far it is.
 
@@ -75,7 +77,6 @@ class Task:
         name : str, optional
             What is being done now.
         """
-        raise NotImplementedError
 
     def rate(self, count: float) -> str:
         """Units per second."""
