@@ -93,7 +93,8 @@ def branch_and_bound(problem: QuadraticProblem, budget: Budget, seed: int) -> Qu
     start = tabu_search(problem, replace(budget, time_limit=None), tabu_seed, n_moves=n_moves)
     tree = _SearchTree(problem, start)
     history = [tuple(point) for point in start.history]
-    while not tree.is_finished and perf_counter() < budget.deadline:
+    # The root is always bounded, however early time is over: the result of a search that was cut short is its bound.
+    while not tree.is_finished and (tree.n_nodes == 0 or perf_counter() < budget.deadline):
         before = tree.objective
         n_nodes = tree.explore(_NODES_AT_ONCE)
         budget.report(n_nodes, tree.objective)
