@@ -1,30 +1,51 @@
 """All 3,628,800 assignments of a 10 x 8 codebook on 10,000 samples: at most 60 s of one processor, and exact.
 
-The other sides are loops over assignments, timed on some of them in the same run. A plain NumPy loop picks the columns
-of the splits, works out how much they speak for +1 under the hinge loss, multiplies that by the codewords and takes the
-largest. A careful one has done all of that beforehand which no assignment changes, and stores splits as rows. The third
-is the library's decoder. Exact means: equal to that decoder, ties included.
+    python benchmarks/sweep.py                     on made-up margins
+    python benchmarks/sweep.py --study out/studies on the margins that `codekin study run exhaustive` has trained
+
+The other sides are loops over assignments, timed on some of them in the same run, in turns and with one thread. A plain
+NumPy loop picks the columns of the splits, works out how much they speak for +1 under the hinge loss, multiplies that
+by the codewords and takes the largest. A careful one has done all of that beforehand which no assignment changes, and
+stores splits as rows. The third is the library's decoder. Exact means: equal to that decoder, ties included.
 """
 
+import argparse
 import time
+from pathlib import Path
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from codekin.assignments import nth_assignment
 from codekin.codebooks import dense_random
+from codekin.datasets import data_home
 from codekin.decoding import MinimumLossDecoder, get_loss
-from codekin.studies.sweeps import count_correct, rounded_margins
+from codekin.studies.configuration import load_study
+from codekin.studies.exhaustive import load_problem, load_splits, sweep_task
+from codekin.studies.sample_blocks import rounded_margins
+from codekin.studies.sweeps import count_correct
+from codekin.studies.workspace import Workspace
 
 N_SAMPLES, N_BITS, N_CHECKED, N_TIMED = 10_000, 8, 1_000, 100
 
 
-def made_up_margins(rng, y):
-    """Margins of 511 splits, mostly right, on a grid; a tenth of the samples have whole numbers, to make ties."""
-    splits = np.arange(512)
-    signs = np.where((splits[:, None] >> y[None, :]) & 1, 1.0, -1.0)
+def made_up_margins(is_whole):
+    """Margins of 511 splits, mostly right; whole numbers make ties, as decision trees do."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(10, size=N_SAMPLES)
+    signs = np.where((np.arange(512)[:, None] >> y[None, :]) & 1, 1.0, -1.0)
     margins = signs + rng.normal(scale=1.5, size=signs.shape)
-    margins[:, : N_SAMPLES // 10] = np.rint(margins[:, : N_SAMPLES // 10])
-    return rounded_margins(margins, N_BITS)
+    return np.rint(margins) if is_whole else rounded_margins(margins, N_BITS), y
+
+
+def trained_margins(folder, name):
+    """The margins of a data set of the study of all assignments, which must have trained its splits."""
+    study = load_study("exhaustive")
+    workspace = Workspace(folder / "exhaustive", data_home())
+    (data,) = (data for data in study.option("data") if data["name"] == name)
+    task = sweep_task(study, data, study.option("codebooks")[0])
+    problem = load_problem(name, data.get("n_test"), study.option("seed"), workspace.data_home)
+    return load_splits(task, workspace)[0], problem.y_test
 
 
 def bits_of(coding_matrix, margins):
@@ -51,37 +72,47 @@ def decoder_loop(coding_matrix, margins, y):
     return (MinimumLossDecoder(coding_matrix, "hinge").decode(bits_of(coding_matrix, margins)) == y).sum()
 
 
-def main():
-    rng = np.random.default_rng(0)
-    y = rng.integers(10, size=N_SAMPLES)
-    margins = made_up_margins(rng, y)
+def compare(name, margins, y):
+    """Sweep, and time the loops on some of the assignments."""
     codebook = dense_random(10, N_BITS, min_distance=3, rng=0)
     started = time.process_time()
     n_correct = count_correct(codebook, margins, y, n_threads=1)
     seconds = time.process_time() - started
     print(
-        f"sweep: {len(n_correct):,} assignments x {N_SAMPLES:,} samples in {seconds:.1f} s of one processor, "
+        f"{name}: {len(n_correct):,} assignments x {len(y):,} samples in {seconds:.1f} s of one processor, "
         "compiling included"
     )
-
     loops = {
         "plain NumPy": (plain_loop, np.ascontiguousarray(margins.T)),
         "careful NumPy": (careful_loop, get_loss("hinge").agreement(margins)),
         "the decoder": (decoder_loop, margins),
     }
     n_equal, spent = 0, dict.fromkeys(loops, 0.0)
-    ranks = rng.choice(len(n_correct), N_CHECKED, replace=False)
+    ranks = np.random.default_rng(1).choice(len(n_correct), N_CHECKED, replace=False)
     for number, rank in enumerate(ranks):
         coding_matrix = codebook.matrix[nth_assignment(int(rank), 10, 10)]
         n_equal += int(decoder_loop(coding_matrix, margins, y) == n_correct[rank])
-        for name, (count, values) in loops.items() if number < N_TIMED else ():
+        for loop, (count, values) in loops.items() if number < N_TIMED else ():
             started = time.process_time()
             assert count(coding_matrix, values, y) == n_correct[rank]
-            spent[name] += time.process_time() - started
-    print(f"exact: {n_equal} of {N_CHECKED} sampled assignments are as the decoder says")
-    for name, of_some in spent.items():
-        loop = of_some / N_TIMED * len(n_correct)
-        print(f"a loop of {name}: {loop / 3600:.1f} hours, {loop / seconds:,.0f} times as long")
+            spent[loop] += time.process_time() - started
+    print(f"  exact: {n_equal} of {N_CHECKED} sampled assignments are as the decoder says")
+    for loop, of_some in spent.items():
+        of_all = of_some / N_TIMED * len(n_correct)
+        print(f"  a loop of {loop}: {of_all / 3600:.1f} hours, {of_all / seconds:,.0f} times as long")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--study", type=Path, help="the output folder of codekin study run exhaustive")
+    parser.add_argument("--data", default="mnist", help="which of its data sets (default: mnist)")
+    options = parser.parse_args()
+    with threadpool_limits(1):
+        if options.study:
+            compare(options.data, *trained_margins(options.study, options.data))
+        else:
+            compare("made-up margins", *made_up_margins(is_whole=False))
+            compare("made-up whole margins", *made_up_margins(is_whole=True))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,11 @@ of the classes, and ``t`` the same number turned towards the sample's own class 
 from that of ``y`` in the bits ``D`` has a larger loss than ``y`` exactly if ``sum(t[split of bit j] for j in D) > 0``.
 Which bits these are depends on the two codewords alone, so the sums of all pairs of codewords are laid out as straight
 lines of code, in which partial sums that several of them need are made once. The text of the function depends on the
-codebook and is compiled for it, in some seconds; everything it adds up is an integer, so no order of additions matters.
+codebook and is compiled for it, in some seconds.
+
+It adds numbers of 16 bits, 16 at a time where a processor has registers of 256 bits. Where they are rounded, a sum may
+be so close to zero that rounding has turned it: such samples are looked at again with the exact numbers. Everything
+that is added up is an integer, so no order of additions matters.
 """
 
 from collections import Counter
@@ -16,9 +20,9 @@ import numpy as np
 from numba import njit
 
 LANES = 128
-"""How many samples a block has; the table of 511 splits of a block of int32 then fits in the second-level cache."""
+"""How many samples a block has; the rows of a block that a few hundred assignments need then stay in fast caches."""
 
-PADDING = -1
+PADDING = -1_000
 """What stands in the place of samples that are missing in a block: no assignment gets it right."""
 
 
@@ -32,7 +36,7 @@ def fill_assignments(ranks, codewords, codeword_of_class, class_of_codeword, spl
     codewords : int8 array of shape (n, n_bits)
         As many codewords as classes, at most 15.
     codeword_of_class, class_of_codeword : int8 arrays of shape (n_assignments, n), changed in place
-    splits : int16 array of shape (n_assignments, n_bits), changed in place
+    splits : uint16 array of shape (n_assignments, n_bits), changed in place
         The classes on one side of each bit, as a mask; of the two sides, the one without the last class.
     """
     n, n_bits = codewords.shape
@@ -62,72 +66,206 @@ def fill_assignments(ranks, codewords, codeword_of_class, class_of_codeword, spl
             splits[a, j] = mask
 
 
-def sweep_kernel(codewords):
-    """The compiled function that counts, for one codebook, the samples that assignments get right.
+@njit(cache=True, nogil=True)
+def group_by_codeword(codeword_of_class, places, first):
+    """For every class, list assignments by the codeword that it has in them.
+
+    Parameters
+    ----------
+    codeword_of_class : int8 array of shape (n_assignments, n)
+    places : uint32 array of shape (n, n_assignments), changed in place
+        Row ``k`` begins with the assignments in which class ``k`` has codeword 0, in rising order.
+    first : int64 array of shape (n, n + 1), changed in place
+        ``places[k, first[k, c]:first[k, c + 1]]`` are those with codeword ``c``.
+    """
+    n_assignments, n = codeword_of_class.shape
+    following = np.empty(n, np.int64)
+    for k in range(n):
+        for c in range(n + 1):
+            first[k, c] = 0
+        for a in range(n_assignments):
+            first[k, codeword_of_class[a, k] + 1] += 1
+        for c in range(n):
+            first[k, c + 1] += first[k, c]
+            following[c] = first[k, c]
+        for a in range(n_assignments):
+            c = codeword_of_class[a, k]
+            places[k, following[c]] = a
+            following[c] += 1
+
+
+@njit(cache=True, nogil=True)
+def count_exactly(table, y, plans, sums, codeword_of_class, class_of_codeword, splits, is_wanted, n_correct):
+    """Count the samples of a block that some assignments get right; of classes with equal losses the lowest wins.
+
+    Parameters
+    ----------
+    table : int32 array of shape (n_splits, LANES)
+        ``t``, not rounded, of the samples of a block.
+    y : int
+        Their class.
+    plans, sums : int64 arrays of shapes (n, n_steps, 2) and (n, n)
+        Those of :func:`plans_of_sums`.
+    codeword_of_class, class_of_codeword, splits : arrays
+        Those of :func:`fill_assignments`.
+    is_wanted : bool array of shape (n_assignments,)
+        Which assignments to look at.
+    n_correct : int32 array of shape (n_assignments,), added to
+    """
+    n_bits, n_steps = splits.shape[1], plans.shape[1]
+    v = np.empty((n_bits + n_steps, LANES), np.int32)
+    lead = np.empty(LANES, np.int32)
+    for a in range(splits.shape[0]):
+        if not is_wanted[a]:
+            continue
+        own = codeword_of_class[a, y]
+        for j in range(n_bits):
+            source, target = table[splits[a, j]], v[j]
+            for i in range(LANES):
+                target[i] = source[i]
+        for step in range(n_steps):
+            if plans[own, step, 0] == plans[own, step, 1]:
+                break
+            left, right, target = v[plans[own, step, 0]], v[plans[own, step, 1]], v[n_bits + step]
+            for i in range(LANES):
+                target[i] = left[i] + right[i]
+        for i in range(LANES):
+            lead[i] = 0
+        for c in range(sums.shape[0]):
+            if c != own:
+                # An equal loss is enough for a lower class to win: its sum must be above zero, not only at zero.
+                handicap = np.int32(class_of_codeword[a, c] < y)
+                source = v[sums[own, c]]
+                for i in range(LANES):
+                    lead[i] = min(lead[i], np.int32(source[i] - handicap))
+        n_right = 0
+        for i in range(LANES):
+            n_right += lead[i] >= 0
+        n_correct[a] += n_right
+
+
+def plans_of_sums(codewords):
+    """For each codeword, how to add up the bits in which it differs from the other ones.
+
+    Parameters
+    ----------
+    codewords : int8 array of shape (n, n_bits)
+
+    Returns
+    -------
+    plans : int64 array of shape (n, n_steps, 2)
+        The terms that :func:`shared_sums` adds up in each step; zeros after the last step.
+    sums : int64 array of shape (n, n)
+        The term that is the sum over the bits in which two codewords differ.
+    """
+    n = len(codewords)
+    steps_and_sums = [_steps_and_sums(codewords, own) for own in range(n)]
+    plans = np.zeros((n, max(len(steps) for steps, _ in steps_and_sums), 2), dtype=np.int64)
+    sums = np.zeros((n, n), dtype=np.int64)
+    for own, (steps, sums_of_others) in enumerate(steps_and_sums):
+        plans[own, : len(steps)] = np.reshape(steps, (-1, 2))
+        sums[own, np.arange(n) != own] = sums_of_others
+    return plans, sums
+
+
+def sweep_kernel(codewords, is_rounded):
+    """The compiled function that counts, for one codebook, the samples of a block that assignments get right.
 
     Parameters
     ----------
     codewords : int8 array of shape (n, n_bits)
         Entries -1 and +1.
+    is_rounded : bool
+        Whether numbers are rounded. If not, the function breaks ties: of classes with equal losses the lowest wins.
 
     Returns
     -------
     callable
-        ``count(tables, class_of_block, codeword_of_class, class_of_codeword, splits, n_correct)``: adds to
-        ``n_correct``, int32 of shape (n_assignments,). ``tables``, int32 of shape (n_blocks, 2**(n - 1), LANES), holds
-        ``t`` for the samples of each block, which are all of class ``class_of_block``; the other arrays are those of
-        :func:`fill_assignments`. Of classes with equal losses the lowest is the answer.
+        ``count(table, y, places, first, class_of_codeword, splits, slack, n_correct, is_open)``: adds to
+        ``n_correct``, int32 of shape (n_assignments,). ``table``, int16 of shape (2**(n - 1), LANES), holds ``t`` of
+        samples of class ``y``; ``places`` and ``first`` are the rows of :func:`group_by_codeword` for that class, and
+        the assignments are those of :func:`fill_assignments`. If numbers are rounded, assignments with a sum from
+        ``-slack`` to ``slack`` are marked in ``is_open``, for :func:`count_exactly`, and not counted.
     """
     codewords = np.ascontiguousarray(codewords, dtype=np.int8)
-    return _compiled(codewords.tobytes(), codewords.shape)
+    return _compiled(codewords.tobytes(), codewords.shape, is_rounded)
 
 
 @lru_cache(maxsize=8)
-def _compiled(content, shape):
-    namespace = {"LANES": LANES, "int32": np.int32}
-    exec(sweep_source(np.frombuffer(content, dtype=np.int8).reshape(shape)), namespace)
+def _compiled(content, shape, is_rounded):
+    namespace = {"LANES": LANES, "int16": np.int16, "uint16": np.uint16, "int32": np.int32}
+    exec(sweep_source(np.frombuffer(content, dtype=np.int8).reshape(shape), is_rounded), namespace)
     return njit(nogil=True)(namespace["count"])
 
 
-def sweep_source(codewords):
+def sweep_source(codewords, is_rounded):
     """The text of the function that :func:`sweep_kernel` compiles.
 
     Parameters
     ----------
     codewords : int8 array of shape (n, n_bits)
+    is_rounded : bool
 
     Returns
     -------
     str
     """
-    n, n_bits = codewords.shape
+    n = len(codewords)
     lines = [
-        "def count(tables, class_of_block, codeword_of_class, class_of_codeword, splits, n_correct):",
-        "    for block in range(tables.shape[0]):",
-        "        t = tables[block]",
-        "        y = class_of_block[block]",
-        "        for a in range(splits.shape[0]):",
-        "            own = codeword_of_class[a, y]",
-        "            n_wrong = int32(0)",
-        *(f"            s{j} = splits[a, {j}]" for j in range(n_bits)),
+        "def count(table, y, places, first, class_of_codeword, splits, slack, n_correct, is_open):",
+        "    least, most = int16(-slack), int16(slack)",
     ]
     for own in range(n):
-        others = [c for c in range(n) if c != own]
-        steps, sums = shared_sums([np.flatnonzero(codewords[c] != codewords[own]).tolist() for c in others], n_bits)
-        lines.append(f"            {'if' if own == 0 else 'elif'} own == {own}:")
-        # An equal loss is enough for a lower class to win: its sum must be above zero, not only at zero.
-        lines += [f"                e{c} = int32(class_of_codeword[a, {c}] < y)" for c in others]
-        lines.append("                for i in range(LANES):")
-        indent = " " * 20
-        lines += [f"{indent}v{j} = t[s{j}, i]" for j in range(n_bits)]
-        # Without the casts, Numba would add in 64 bits, half as many at a time.
-        lines += [f"{indent}v{k} = int32(v{a} + v{b})" for k, (a, b) in enumerate(steps, start=n_bits)]
-        leads = [f"int32(v{k} - e{c})" for k, c in zip(sums, others, strict=True)]
-        lines.append(f"{indent}lead = {leads[0]}")
-        lines += [f"{indent}lead = min(lead, {lead})" for lead in leads[1:]]
-        lines.append(f"{indent}n_wrong = int32(n_wrong + ((lead >> int32(31)) & int32(1)))")
-    lines.append("            n_correct[a] += int32(LANES) - n_wrong")
+        lines += [
+            f"    for place in range(first[{own}], first[{own + 1}]):",
+            "        a = places[place]",
+            *(f"        {line}" for line in (_rounded_lines if is_rounded else _exact_lines)(codewords, own)),
+        ]
     return "\n".join(lines) + "\n"
+
+
+def _rounded_lines(codewords, own):
+    return [
+        "counts = uint16(0)",
+        *_lead_lines(codewords, own, [""] * len(codewords)),
+        # Two counts in one number, a byte each: sums below the slack, and sums not above it.
+        "    counts = uint16(counts + uint16(lead < least) + (uint16(lead <= most) << uint16(8)))",
+        "n_below, n_not_above = counts & uint16(255), counts >> uint16(8)",
+        "is_open[a] = n_below != n_not_above",
+        "n_correct[a] += int32(LANES - n_below) * int32(n_below == n_not_above)",
+    ]
+
+
+def _exact_lines(codewords, own):
+    """An equal loss is enough for a lower class to win: its sum must be above zero, not only at zero."""
+    return [
+        *(f"e{c} = int16(class_of_codeword[a, {c}] < y)" for c in range(len(codewords)) if c != own),
+        "n_below = uint16(0)",
+        *_lead_lines(codewords, own, [f" - e{c}" for c in range(len(codewords))]),
+        "    n_below = uint16(n_below + uint16(lead < int16(0)))",
+        "n_correct[a] += int32(LANES) - int32(n_below)",
+    ]
+
+
+def _lead_lines(codewords, own, handicaps):
+    """A loop over the samples, up to the least sum by which the codeword ``own`` leads another one."""
+    n, n_bits = codewords.shape
+    steps, sums = _steps_and_sums(codewords, own)
+    leads = [f"int16(v{k}{handicaps[c]})" for k, c in zip(sums, [c for c in range(n) if c != own], strict=True)]
+    return [
+        *(f"s{j} = splits[a, {j}]" for j in range(n_bits)),
+        "for i in range(LANES):",
+        *(f"    v{j} = table[s{j}, i]" for j in range(n_bits)),
+        # Without the casts, Numba would add in 64 bits, a quarter as many at a time.
+        *(f"    v{k} = int16(v{a} + v{b})" for k, (a, b) in enumerate(steps, start=n_bits)),
+        f"    lead = {leads[0]}",
+        *(f"    lead = min(lead, {lead})" for lead in leads[1:]),
+    ]
+
+
+def _steps_and_sums(codewords, own):
+    others = np.delete(codewords, own, axis=0)
+    return shared_sums([np.flatnonzero(word != codewords[own]).tolist() for word in others], codewords.shape[1])
 
 
 def shared_sums(sets, n_terms):

@@ -41,12 +41,12 @@ from codekin.studies.dichotomies import (
 )
 from codekin.studies.draws import drawn_codebooks
 from codekin.studies.runner import Outcome
+from codekin.studies.sample_blocks import rounded_margins
 from codekin.studies.sweeps import (
     average_losses,
     count_correct,
     distinct_assignments,
     lexicographic_rank,
-    rounded_margins,
 )
 from codekin.studies.tasks import Stage, Task
 from codekin.studies.workspace import Workspace

@@ -10,46 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from codekin.assignments import nth_assignment
 from codekin.coding import Codebook, FloatArray, IntArray
-from codekin.decoding import get_loss
+from codekin.studies.sample_blocks import sample_blocks
 from codekin.threads import run_blocks
 
-MAX_GRID_EXPONENT = 24
 ASSIGNMENTS_PER_BLOCK = 40_320
 """As many as share the first two codewords of ten."""
-
-
-def rounded_margins(margins: ArrayLike, n_bits: int) -> FloatArray:
-    """Margins on the finest grid on which sums over ``n_bits`` of them are exact in 32 bits.
-
-    On a grid whose step is a power of two no sum depends on its order: ties are ties in every decoder.
-
-    Parameters
-    ----------
-    margins : array-like
-        Any shape.
-    n_bits : int
-        How many margins are added up, at most.
-
-    Returns
-    -------
-    ndarray of float64
-        The rounded margins.
-
-    Examples
-    --------
-    >>> rounded_margins([0.1, 30.0], n_bits=8)[1]
-    np.float64(30.0)
-    """
-    values = np.asarray(margins, dtype=np.float64)
-    step = 2.0 ** -grid_exponent(values, n_bits)
-    return np.asarray(np.rint(values / step) * step)
-
-
-def grid_exponent(margins: FloatArray, n_bits: int) -> int:
-    """The grid has ``2**grid_exponent`` steps to the unit."""
-    largest = max(float(np.abs(margins).max()), 2.0**-MAX_GRID_EXPONENT) if margins.size else 1.0
-    # Agreements are at most as large as margins and have one more binary digit; one bit is the sign, one is spare.
-    return min(MAX_GRID_EXPONENT, int(np.floor(np.log2(2.0**28 / (n_bits * largest)))))
 
 
 def lexicographic_rank(codeword_of_class: ArrayLike) -> int:
@@ -105,65 +70,34 @@ def count_correct(
     -------
     ndarray of shape (n_assignments,)
     """
-    from codekin.kernels.sweep import fill_assignments, sweep_kernel
+    from codekin.kernels.sweep import count_exactly, fill_assignments, group_by_codeword, plans_of_sums, sweep_kernel
 
     check_sweepable(codebook)
     codewords = np.ascontiguousarray(codebook.matrix)
     n, n_bits = codewords.shape
     if ranks is None:
         ranks = np.arange(factorial(n), dtype=np.int64)
-    tables, class_of_block = agreement_tables(margins, y, n, n_bits)
-    count = sweep_kernel(codewords)
-    n_correct = np.zeros(len(ranks), dtype=np.int32)
+    blocks = sample_blocks(codebook, margins, y)
+    count = sweep_kernel(codewords, blocks.is_rounded)
+    plans, sums = plans_of_sums(codewords)
+    n_correct = np.full(len(ranks), blocks.n_always_right, dtype=np.int32)
 
     def fill(start: int, stop: int) -> None:
-        codeword_of_class = np.empty((stop - start, n), dtype=np.int8)
-        class_of_codeword = np.empty((stop - start, n), dtype=np.int8)
-        splits = np.empty((stop - start, n_bits), dtype=np.int16)
+        codeword_of_class, class_of_codeword = np.empty((2, stop - start, n), dtype=np.int8)
+        splits = np.empty((stop - start, n_bits), dtype=np.uint16)
         fill_assignments(ranks[start:stop], codewords, codeword_of_class, class_of_codeword, splits)
-        count(tables, class_of_block, codeword_of_class, class_of_codeword, splits, n_correct[start:stop])
+        places = np.empty((n, stop - start), dtype=np.uint32)
+        first = np.empty((n, n + 1), dtype=np.int64)
+        group_by_codeword(codeword_of_class, places, first)
+        is_open = np.empty(stop - start, dtype=np.bool_)
+        counts = n_correct[start:stop]
+        for k, small, exact in zip(blocks.class_of_block, blocks.small, blocks.exact, strict=True):
+            count(small, k, places[k], first[k], class_of_codeword, splits, blocks.slack, counts, is_open)
+            if blocks.is_rounded:
+                count_exactly(exact, k, plans, sums, codeword_of_class, class_of_codeword, splits, is_open, counts)
 
     run_blocks(fill, len(ranks), block=ASSIGNMENTS_PER_BLOCK, n_threads=n_threads)
     return n_correct
-
-
-def agreement_tables(
-    margins: FloatArray, y: IntArray, n_classes: int, n_bits: int
-) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Agreements as whole numbers, turned towards each sample's class, in blocks of samples of one class.
-
-    Parameters
-    ----------
-    margins : array of shape (2**(n_classes - 1), n_samples)
-        On a grid.
-    y : array of shape (n_samples,)
-        The classes of the samples.
-    n_classes : int
-        How many classes there are.
-    n_bits : int
-        How many agreements are added up.
-
-    Returns
-    -------
-    tables : ndarray of shape (n_blocks, 2**(n_classes - 1), LANES)
-    class_of_block : ndarray of shape (n_blocks,)
-    """
-    from codekin.kernels.sweep import LANES, PADDING
-
-    exponent = grid_exponent(margins, n_bits)
-    agreements = get_loss("hinge").agreement(margins) * 2.0 ** (exponent + 1)
-    blocks = [
-        (k, samples[start : start + LANES])
-        for k in range(n_classes)
-        for samples in [np.flatnonzero(y == k)]
-        for start in range(0, len(samples), LANES)
-    ]
-    tables = np.full((len(blocks), len(margins), LANES), PADDING, dtype=np.int32)
-    splits = np.arange(len(margins))
-    for table, (k, samples) in zip(tables, blocks, strict=True):
-        towards = np.where((splits >> k) & 1, 1, -1)
-        table[:, : len(samples)] = towards[:, None] * agreements[:, samples]
-    return tables, np.array([k for k, _ in blocks], dtype=np.int64)
 
 
 def average_losses(codebook: Codebook, split_losses: FloatArray) -> FloatArray:
@@ -245,7 +179,7 @@ def _symmetries(codebook: Codebook) -> IntArray:
     # Sums of squares rule most assignments out; what is left is compared in full.
     square = np.arange(2 ** (codebook.n_codewords - 1), dtype=np.int64) ** 2
     found: list[int] = []
-    own = np.empty(0, dtype=np.int16)
+    own = np.empty(0, dtype=np.uint16)
     for start, splits in _splits_of_assignments(codebook):
         if start == 0:
             own = np.sort(splits[0])
@@ -256,7 +190,7 @@ def _symmetries(codebook: Codebook) -> IntArray:
     return np.array([nth_assignment(rank, n, n) for rank in found])
 
 
-def _splits_of_assignments(codebook: Codebook) -> Iterator[tuple[int, NDArray[np.int16]]]:
+def _splits_of_assignments(codebook: Codebook) -> Iterator[tuple[int, NDArray[np.uint16]]]:
     """The splits of all assignments, (n_assignments, n_bits), some at a time, with the place of the first."""
     from codekin.kernels.sweep import fill_assignments
 
@@ -265,6 +199,6 @@ def _splits_of_assignments(codebook: Codebook) -> Iterator[tuple[int, NDArray[np
     for start in range(0, factorial(n), ASSIGNMENTS_PER_BLOCK):
         ranks = np.arange(start, min(start + ASSIGNMENTS_PER_BLOCK, factorial(n)), dtype=np.int64)
         unused = np.empty((2, len(ranks), n), dtype=np.int8)
-        splits = np.empty((len(ranks), n_bits), dtype=np.int16)
+        splits = np.empty((len(ranks), n_bits), dtype=np.uint16)
         fill_assignments(ranks, codewords, unused[0], unused[1], splits)
         yield start, splits

@@ -17,8 +17,9 @@ from codekin.coding import Codebook, CodingMatrix, FloatArray, IntArray
 from codekin.studies.configuration import Study
 from codekin.studies.dichotomies import n_splits, split_signs
 from codekin.studies.runner import Outcome
+from codekin.studies.sample_blocks import rounded_margins
 from codekin.studies.svm import fit_svms
-from codekin.studies.sweeps import count_correct, rounded_margins
+from codekin.studies.sweeps import count_correct
 from codekin.studies.tasks import Stage, Task
 from codekin.studies.workspace import Workspace
 
