@@ -6,7 +6,8 @@ Claim, on a machine that does nothing else: two processes with one thread each l
 least 1.6 times as fast as one process with one thread. Each worker walks over all samples, so narrow codes gain less.
 The sides take turns; the least of several runs counts. The workers are running and have compiled their kernels before;
 what is measured includes the samples on their way to them and the weights on their way back. The weights must be the
-same to the last bit.
+same to the last bit. Beside it stands what the machine allows: two processes that read, change and write the same rows
+of half the width, in the same order, and do nothing else, against one with rows of the whole width.
 
 Also printed, in CPU seconds of one thread: what a pass costs for each non-zero of the samples and each of its bits,
 which is what ``cluster_plan.py`` goes by.
@@ -14,9 +15,11 @@ which is what ``cluster_plan.py`` goes by.
 
 import argparse
 import sys
-from time import perf_counter, process_time
+from time import perf_counter, process_time, sleep, time
 
 import numpy as np
+from arow import update_rows
+from joblib import Parallel, delayed
 
 from codekin.codebooks import trellis_codebook
 from codekin.datasets import load_dataset
@@ -31,6 +34,32 @@ def fitted(data, codewords, n_epochs, n_jobs):
     learner = AROW(n_epochs=n_epochs, n_threads=1, n_jobs=n_jobs)
     bits = learner.fit_bits(data.X, data.class_index, codewords, rng=0)
     return bits.weights, perf_counter() - start, process_time() - cpu_start
+
+
+def seconds_for_rows(indices, n_features, n_floats, n_passes, begin):
+    """How long a process needs to change the rows of all non-zeros, from a moment on that it shares with the others."""
+    rows = np.zeros((n_features, n_floats), dtype=np.float32)
+    update_rows(indices[:1000], rows)
+    sleep(max(0.0, begin - time()))
+    start = perf_counter()
+    for _ in range(n_passes):
+        update_rows(indices, rows)
+    return perf_counter() - start
+
+
+def allowed_ratio(data, n_bits, n_passes, repeats):
+    """How much faster two processes change rows of half the width than one changes those of the whole width."""
+    least = []
+    with Parallel(2) as parallel:
+        for n_processes in (1, 2):
+            # A bit has a weight and a variance; processes wait for the slowest to have compiled and touched its rows.
+            jobs = (data.X.indices, data.X.shape[1], 2 * n_bits // n_processes, n_passes)
+            runs = [
+                max(parallel(delayed(seconds_for_rows)(*jobs, time() + 8) for _ in range(n_processes)))
+                for _ in range(repeats)
+            ]
+            least.append(min(runs))
+    return least[0] / least[1]
 
 
 class Samples:
@@ -59,7 +88,11 @@ def compare(data, width, n_epochs, repeats):
     for n_jobs, of_side in times.items():
         print(f"{n_jobs:>10}{min(of_side):>10.2f}{work / min(of_side) / 1e6:>20,.0f}")
     ratio = min(times[1]) / min(times[2])
-    print(f"ratio {ratio:.2f}, {'the same' if is_same else 'NOT THE SAME'} weights", flush=True)
+    allowed = allowed_ratio(data, n_bits, n_epochs, repeats)
+    print(
+        f"ratio {ratio:.2f}, {'the same' if is_same else 'NOT THE SAME'} weights; of rows alone {allowed:.2f}",
+        flush=True,
+    )
     return ratio >= CLAIMED_RATIO and is_same
 
 
@@ -90,7 +123,8 @@ def main():
     data = Samples(arguments.set, arguments.data_home)
     for width in sorted(arguments.widths):
         holds = compare(data, width, arguments.epochs, arguments.repeats)
-    print_rates(data, arguments.widths, arguments.repeats)
+    if len(arguments.widths) > 1:
+        print_rates(data, arguments.widths, arguments.repeats)
     if not holds:
         print("BELOW THE CLAIM")
     return 0 if holds else 1
