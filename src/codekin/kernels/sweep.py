@@ -120,24 +120,26 @@ def count_exactly(table, y, plans, sums, codeword_of_class, class_of_codeword, s
             continue
         own = codeword_of_class[a, y]
         for j in range(n_bits):
-            source, target = table[splits[a, j]], v[j]
+            split = splits[a, j]
             for i in range(LANES):
-                target[i] = source[i]
+                v[j, i] = table[split, i]
         for step in range(n_steps):
             if plans[own, step, 0] == plans[own, step, 1]:
                 break
-            left, right, target = v[plans[own, step, 0]], v[plans[own, step, 1]], v[n_bits + step]
+            # Without a sign, no place can count from the end, and the loop needs no look at it.
+            left, right = np.uint64(plans[own, step, 0]), np.uint64(plans[own, step, 1])
+            target = np.uint64(n_bits + step)
             for i in range(LANES):
-                target[i] = left[i] + right[i]
+                v[target, i] = v[left, i] + v[right, i]
         for i in range(LANES):
             lead[i] = 0
         for c in range(sums.shape[0]):
             if c != own:
                 # An equal loss is enough for a lower class to win: its sum must be above zero, not only at zero.
                 handicap = np.int32(class_of_codeword[a, c] < y)
-                source = v[sums[own, c]]
+                source = np.uint64(sums[own, c])
                 for i in range(LANES):
-                    lead[i] = min(lead[i], np.int32(source[i] - handicap))
+                    lead[i] = min(lead[i], np.int32(v[source, i] - handicap))
         n_right = 0
         for i in range(LANES):
             n_right += lead[i] >= 0
