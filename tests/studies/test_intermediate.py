@@ -17,7 +17,6 @@ title = "Twelve classes"
 seed = 0
 n_assignments = 3
 n_random_scores = 50
-search_seconds = 0.05
 metrics = ["taxonomy", "means"]
 [[data]]
 name = "twelve"

@@ -62,7 +62,7 @@ def compare_task(study: Study, data: Mapping[str, Any], metric: str) -> Task:
     """Search assignments by one class distance, and learn them all."""
     if metric not in METRICS:
         raise ValueError(f"{study.source}: 'metrics' must be among {', '.join(METRICS)}. Got {metric!r} instead.")
-    options = ("seed", "n_assignments", "n_random_scores", "search_seconds")
+    options = ("seed", "n_assignments", "n_random_scores")
     parameters = {
         "data": data["name"],
         "learner": dict(data["learner"]),
@@ -139,7 +139,7 @@ def _assignments(
     if policy == "random":
         return [random_assignment(codebook, distances, rng=rng) for rng in seeds]
     if policy == "portfolio":
-        return [portfolio(codebook, distances, rng=given["seed"], time_limit=given["search_seconds"])]
+        return [portfolio(codebook, distances, rng=given["seed"])]
     sense: Any = policy
     return [steepest_descent(codebook, distances, sense=sense, rng=rng, n_restarts=1) for rng in seeds]
 
