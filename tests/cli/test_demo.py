@@ -4,24 +4,15 @@ import pytest
 
 import codekin.demo
 from codekin.cli.main import main
-from codekin.demo import run_demo, run_diagnoses
 
-
-@pytest.fixture(scope="module")
-def result():
-    return run_demo(n_draws=2, is_quick=True)
-
-
-@pytest.fixture(scope="module")
-def diagnoses():
-    return run_diagnoses(n_seeds=1)
+pytestmark = pytest.mark.xdist_group("demo")
 
 
 @pytest.fixture
-def demo(result, diagnoses, monkeypatch, tmp_path, capsys):
+def demo(quick_result, quick_diagnoses, monkeypatch, tmp_path, capsys):
     """A function: the exit code and what was printed by ``codekin demo`` with the given options."""
-    monkeypatch.setattr(codekin.demo, "run_demo", lambda **options: result)
-    monkeypatch.setattr(codekin.demo, "run_diagnoses", lambda **options: diagnoses)
+    monkeypatch.setattr(codekin.demo, "run_demo", lambda **options: quick_result)
+    monkeypatch.setattr(codekin.demo, "run_diagnoses", lambda **options: quick_diagnoses)
 
     def run(*options):
         code = main(["demo", "--quick", "--output", str(tmp_path / "demo"), *options])
@@ -38,9 +29,9 @@ def test_the_last_line_is_the_page(demo, tmp_path):
     assert "dense_random" in shown.out
 
 
-def test_json_is_all_that_is_printed_when_asked_for(demo, result, diagnoses):
+def test_json_is_all_that_is_printed_when_asked_for(demo, quick_result, quick_diagnoses):
     _, shown = demo("--json")
-    assert json.loads(shown.out) == {**result.as_dict(), "diagnoses": diagnoses.as_dict()}
+    assert json.loads(shown.out) == {**quick_result.as_dict(), "diagnoses": quick_diagnoses.as_dict()}
 
 
 def test_typed_diagnoses_are_answered_on_the_terminal(demo):

@@ -105,6 +105,8 @@ def test_validation_stops_early_calibrates_and_prunes(icd, succeed, tmp_path):
         icd / "validation.tsv",
         "--max-features",
         4000,
+        "--assignment",
+        "preserving",
         "--json",
     )
     full = json.loads(succeed("train", icd / "train.tsv", tmp_path / "full", "--n-epochs", 3, *options))

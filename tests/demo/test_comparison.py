@@ -2,9 +2,12 @@ import json
 
 import joblib
 import numpy as np
+import pytest
 
 from codekin.demo import run_demo
 from codekin.demo.comparison import PROBLEMS, QUICK_CODES
+
+pytestmark = pytest.mark.xdist_group("demo")
 
 
 def test_every_code_is_compared_on_every_problem(quick_result):

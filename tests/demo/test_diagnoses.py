@@ -1,3 +1,8 @@
+import pytest
+
+pytestmark = pytest.mark.xdist_group("demo")
+
+
 def test_preserving_assignments_are_better_at_every_width(quick_diagnoses):
     assert [trellis.width for trellis in quick_diagnoses.trellises] == [2, 5]
     assert all(trellis.gain > 0.5 for trellis in quick_diagnoses.trellises)

@@ -4,6 +4,8 @@ import pytest
 
 from codekin.demo import example_views, write_demo
 
+pytestmark = pytest.mark.xdist_group("demo")
+
 
 @pytest.fixture(scope="module")
 def folder(quick_result, quick_diagnoses, tmp_path_factory):

@@ -6,10 +6,12 @@ from codekin.datasets import make_sparse_topics
 from codekin.estimators import order_choice
 from codekin.estimators.order_choice import default_policy
 
+pytestmark = pytest.mark.xdist_group("order choice")  # one search for all of them
+
 
 @pytest.fixture(scope="module")
 def topics():
-    return make_sparse_topics(120, 1_500, n_features=800, rng=0)
+    return make_sparse_topics(100, 1_200, n_features=800, rng=0)
 
 
 def fitted(topics, *, has_validation=True, **settings):
@@ -23,7 +25,13 @@ def test_beyond_fifty_thousand_classes_the_depth_first_order_is_the_default():
     assert policies == ["ordered", "learnability", "learnability", "ordered"]
 
 
-def test_the_order_that_the_validation_samples_prefer_is_kept(topics, monkeypatch):
+@pytest.fixture(scope="module")
+def orders(topics):
+    """The order of each policy when it is asked for by its name."""
+    return {policy: fitted(topics, assignment=policy) for policy in ("learnability", "preserving")}
+
+
+def test_the_order_that_the_validation_samples_prefer_is_kept(topics, orders, monkeypatch):
     tried = []
 
     def pilot(_learner, codebook, assignment, samples, held_out):
@@ -32,17 +40,15 @@ def test_the_order_that_the_validation_samples_prefer_is_kept(topics, monkeypatc
 
     monkeypatch.setattr(order_choice, "_pilot", pilot)
     for favourite, policy in (("portfolio", "learnability"), ("ordered", "preserving")):
-        chosen = fitted(topics).assignment_
-        alone = fitted(topics, assignment=policy).assignment_
+        chosen, alone = fitted(topics).assignment_, orders[policy].assignment_
         assert chosen.method == alone.method == favourite
         np.testing.assert_array_equal(chosen.codeword_of_class, alone.codeword_of_class)
     assert tried == ["portfolio", "ordered"] * 2
 
 
-def test_a_pilot_prefers_the_order_whose_bits_can_be_learned(topics):
+def test_a_pilot_prefers_the_order_whose_bits_can_be_learned(topics, orders):
     chosen = fitted(topics)
-    learnable, ordered = (fitted(topics, assignment=policy) for policy in ("learnability", "preserving"))
-    better = max((learnable, ordered), key=lambda one: one.score(topics.test.X, topics.test.y))
+    better = max(orders.values(), key=lambda one: one.score(topics.test.X, topics.test.y))
     np.testing.assert_array_equal(chosen.assignment_.codeword_of_class, better.assignment_.codeword_of_class)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from codekin.datasets import make_sparse_topics
-from codekin.estimators import FitReport, TrellisClassifier
+from codekin.estimators import FitReport, TrellisClassifier, order_choice
 from codekin.estimators.recipe import Limits, Recipe, bytes_of, default_recipe, recipes_within
 from codekin.model import CodedModel
 from codekin.ranked_model import RankedModel
@@ -18,17 +18,18 @@ def topics():
     return make_sparse_topics(120, 1_500, n_features=800, rng=0)
 
 
-def fitted(topics, **settings):
-    held_out = topics.test.X, topics.test.y
-    return TrellisClassifier(random_state=0, **settings).fit(topics.train.X, topics.train.y, validation=held_out)
+def fitted(topics, *, assignment="preserving", **settings):
+    """A classifier; most tests here are not about orders, and leave the search for a better one out."""
+    classifier = TrellisClassifier(assignment=assignment, random_state=0, **settings)
+    return classifier.fit(topics.train.X, topics.train.y, validation=(topics.test.X, topics.test.y))
 
 
 def test_many_classes_of_sparse_samples_are_searched_and_re_ranked(topics):
-    classifier = fitted(topics)
+    classifier = fitted(topics, assignment="auto")
     assert classifier.recipe_ == Recipe(2, 1, "learned", "float32", None)
     assert isinstance(classifier.model_, RankedModel)
     assert classifier.assignment_.method == "portfolio"
-    paper = fitted(topics, assignment="preserving", rerank=None, learner="arow")
+    paper = fitted(topics, rerank=None, learner="arow")
     assert isinstance(paper.model_, CodedModel)
     assert classifier.score(topics.test.X, topics.test.y) > paper.score(topics.test.X, topics.test.y)
 
@@ -59,6 +60,17 @@ def test_a_larger_budget_is_never_less_accurate_on_the_samples_that_choose(topic
     assert accuracies[1] >= accuracies[0]
 
 
+def test_members_of_one_width_share_their_orders_with_every_recipe(topics, monkeypatch):
+    found = []
+    search = order_choice.choose_assignment
+    monkeypatch.setattr(
+        order_choice, "choose_assignment", lambda *given: found.append(given[1].n_bits) or search(*given)
+    )
+    classifier = fitted(topics, assignment="random", max_model_bytes=60_000)
+    assert len({trial.recipe.width for trial in classifier.trials_}) < len(classifier.trials_)
+    assert sorted(found) == sorted(set(found))
+
+
 def test_what_was_settled_stays_settled(topics):
     classifier = fitted(topics, max_model_bytes=200_000, width=3, rerank=None, n_members=1, precision="float16")
     recipes = {(trial.recipe.width, trial.recipe.rerank, trial.recipe.precision) for trial in classifier.trials_}
@@ -81,7 +93,7 @@ def test_the_limit_of_time_leaves_one_recipe_at_least(topics):
 
 
 def test_without_validation_some_samples_are_held_out(topics):
-    classifier = TrellisClassifier(max_model_bytes=60_000, time_limit=1e-3, random_state=0)
+    classifier = TrellisClassifier(assignment="preserving", max_model_bytes=60_000, time_limit=1e-3, random_state=0)
     classifier.fit(topics.train.X, topics.train.y)
     assert len(classifier.classes_) == 120
     assert classifier.score(topics.test.X, topics.test.y) > 0.5

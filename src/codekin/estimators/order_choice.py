@@ -1,7 +1,8 @@
-"""Which order of the classes a trellis gets where that is left open: by the number of classes, and by a short trial."""
+"""Which orders of the classes a trellis gets: where it is left open, by their number and by a short trial."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from codekin.assignments import AssignmentResult
 from codekin.coding import Assignment, Codebook
 from codekin.decoding import get_loss
 from codekin.estimators.choices import Classes, choose_assignment
-from codekin.estimators.ranked import LabelledSamples
+from codekin.estimators.ranked import LabelledSamples, other_assignment
 from codekin.estimators.recipe import MANY_CLASSES
 from codekin.learners import AROW
 from codekin.model import learn_bits, make_decoder
@@ -34,6 +35,98 @@ def default_policy(n_classes: int) -> str:
     str
     """
     return "learnability" if MANY_CLASSES <= n_classes <= TOO_MANY_CLASSES else "ordered"
+
+
+@dataclass
+class Orders:
+    """The orders of the members of an ensemble, each searched when it is first needed.
+
+    Parameters
+    ----------
+    policy : str or object
+        How the first one was found, and further ones will be: see :func:`choose_orders`.
+    first : Assignment
+    result : AssignmentResult or None
+        What the search for the first one says of it.
+    codebook : Codebook
+    classes : Classes
+    rng : numpy.random.Generator
+        For further searches.
+    """
+
+    policy: Any
+    first: Assignment
+    result: AssignmentResult | None
+    codebook: Codebook
+    classes: Classes
+    rng: np.random.Generator
+    _others: list[Assignment] = field(default_factory=list)
+
+    def of(self, n_members: int) -> list[Assignment]:
+        """The orders of the first members; those of more members begin with them.
+
+        Parameters
+        ----------
+        n_members : int
+
+        Returns
+        -------
+        list of Assignment
+        """
+        while len(self._others) < n_members - 1:
+            (rng,) = self.rng.spawn(1)
+            self._others.append(other_assignment(self.first, self.policy, self.codebook, self.classes, rng=rng))
+        return [self.first, *self._others[: n_members - 1]]
+
+
+def choose_orders(
+    choice: Any,
+    codebook: Codebook,
+    classes: Classes,
+    rng: np.random.Generator,
+    *,
+    trial: tuple[LabelledSamples, LabelledSamples] | None = None,
+    max_memory: int | None = None,
+) -> Orders:
+    """The orders that the parameter ``assignment`` of a trellis stands for.
+
+    Parameters
+    ----------
+    choice : str or object
+        "auto", "preserving" or what :func:`choose_assignment` takes.
+    codebook : Codebook
+        The paths of a trellis. Free ones are spread among those of a depth-first order.
+    classes : Classes
+    rng : numpy.random.Generator
+    trial : tuple of LabelledSamples, optional
+        Training and validation samples, by which an order that is left open is chosen where there is a taxonomy.
+    max_memory : int, optional
+        The most bytes for the weights and variances of that trial.
+
+    Returns
+    -------
+    Orders
+    """
+    is_name = isinstance(choice, str)
+    policy = (
+        {"auto": default_policy(classes.n_classes), "preserving": "ordered"}.get(choice, choice) if is_name else choice
+    )
+    is_tried = is_name and choice == "auto" and policy == "learnability" and classes.given_tree is not None
+    if is_tried and trial is not None:
+        policy, first, result = better_policy(codebook, classes, *trial, rng, max_memory=max_memory)
+    else:
+        first, result = choose_assignment(policy, codebook, classes, rng)
+    if is_name and policy == "ordered":
+        first = _spread(first, codebook.n_codewords)
+    return Orders(policy, first, result, codebook, classes, rng)
+
+
+def _spread(assignment: Assignment, n_paths: int) -> Assignment:
+    """The classes in the same order, with the free paths, if there are any, among them."""
+    if n_paths == assignment.n_classes:
+        return assignment
+    rank = np.argsort(np.argsort(assignment.codeword_of_class))
+    return Assignment(rank * n_paths // assignment.n_classes, method=assignment.method)
 
 
 def better_policy(

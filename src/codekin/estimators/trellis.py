@@ -19,13 +19,13 @@ from sklearn.utils.validation import validate_data
 from codekin.codebooks import trellis_codebook
 from codekin.coding import Assignment, EncodedLabels, FloatArray, IntArray
 from codekin.decoding.minimum_loss import check_k
-from codekin.estimators.choices import Classes, choose_assignment
+from codekin.estimators.choices import Classes
 from codekin.estimators.code_learning import learned_code
 from codekin.estimators.coded import CodedClassifier, checked_weights
 from codekin.estimators.learner_choice import candidate_learners, decoding_loss, learner_name, memory_limit
-from codekin.estimators.order_choice import better_policy, default_policy
+from codekin.estimators.order_choice import Orders, choose_orders
 from codekin.estimators.probabilities import all_probabilities, log_probabilities_of, top_k_probabilities
-from codekin.estimators.ranked import RERANK, LabelledSamples, fit_ranked, holdout, other_assignment
+from codekin.estimators.ranked import RERANK, LabelledSamples, fit_ranked, holdout
 from codekin.estimators.recipe import (
     Limits,
     Recipe,
@@ -55,8 +55,11 @@ MAX_CLUSTERED_CLASSES = 15_000
 
 
 def _learns_in_batches(classifier: TrellisClassifier) -> bool:
-    if classifier.rerank in RERANK or classifier.n_members not in ("auto", 1):
-        raise AttributeError("Only a single code without re-ranking can be learned batch by batch; use fit instead.")
+    has_budget = classifier.max_model_bytes is not None or classifier.max_microseconds is not None
+    if classifier.rerank in RERANK or classifier.n_members not in ("auto", 1) or has_budget:
+        raise AttributeError(
+            "Only a single code without re-ranking or a budget can be learned batch by batch; use fit instead."
+        )
     return True
 
 
@@ -277,7 +280,7 @@ class TrellisClassifier(CodedClassifier):
                     raise ValueError("A budget is for samples in memory. Find the recipe with a part of the samples.")
                 return self._fit_within_budget(samples, held_out, watchers)
             self.recipe_, self.trials_ = default_recipe(self._open_settings(), X, self._check_n_classes()), ()
-            self._fit_recipe(samples, held_out, watchers, self._classes(samples))
+            self._fit_recipe(samples, held_out, watchers, self._classes(samples), {})
         return self
 
     def _fit_within_budget(
@@ -289,21 +292,18 @@ class TrellisClassifier(CodedClassifier):
             samples, held_out = samples.at(kept), samples.at(held if len(held) else kept)
         limits = Limits(self.max_model_bytes, self.max_microseconds, self.time_limit)
         n_classes = self._check_n_classes()
-        orders: dict[int, Assignment] = {}
+        orders: dict[int, Orders] = {}
         classes = self._classes(samples)
 
         def fit(recipe: Recipe, number: int) -> TrellisClassifier:
             settings = {**self.get_params(deep=False), **asdict(recipe), "n_bits": None, "time_limit": None}
             trial = TrellisClassifier(**{**settings, "max_model_bytes": None, "max_microseconds": None})
-            if recipe.n_members == 1 and recipe.width in orders:
-                trial.assignment = orders[recipe.width]
             trial.classes_, trial.n_features_in_ = self.classes_, self.n_features_in_
             trial.recipe_, trial.trials_ = recipe, ()
             own = dict(watchers)
             if own["checkpoints"] is not None:
                 own["checkpoints"] = own["checkpoints"].part(f"trial-{number}")
-            trial._fit_recipe(samples, held_out, own, classes)
-            orders.setdefault(recipe.width, trial.assignment_)
+            trial._fit_recipe(samples, held_out, own, classes, orders)
             return trial
 
         recipes = recipes_within(self._open_settings(), samples.X, samples.class_index, n_classes, limits)
@@ -327,12 +327,17 @@ class TrellisClassifier(CodedClassifier):
         return settings
 
     def _fit_recipe(
-        self, samples: LabelledSamples, held_out: LabelledSamples | None, watchers: dict[str, Any], classes: Classes
+        self,
+        samples: LabelledSamples,
+        held_out: LabelledSamples | None,
+        watchers: dict[str, Any],
+        classes: Classes,
+        known_orders: dict[int, Orders],
     ) -> None:
         """Learn the codes of a recipe and their ranking."""
         recipe, checkpoints = self.recipe_, watchers["checkpoints"]
         trial = None if held_out is None else (samples, held_out)
-        assignments = self._choose_parts(classes, recipe.n_members, trial)
+        assignments = self._choose_parts(classes, known_orders, trial)
         is_ranked = recipe.rerank is not None or recipe.n_members > 1
         n_fits = count()
 
@@ -385,7 +390,7 @@ class TrellisClassifier(CodedClassifier):
         weights = checked_weights(sample_weight, X)
         if is_first:
             self.recipe_ = replace(default_recipe(self._open_settings(), X, self._check_n_classes()), rerank=None)
-            self._choose_parts(self._classes(LabelledSamples(X, class_index, weights)))
+            self._choose_parts(self._classes(LabelledSamples(X, class_index, weights)), {})
             self._set_learner_by_width()
         bits = learn_bits_further(
             self.learner_,
@@ -516,11 +521,15 @@ class TrellisClassifier(CodedClassifier):
         )
 
     def _choose_parts(
-        self, classes: Classes, n_members: int = 1, trial: tuple[LabelledSamples, LabelledSamples] | None = None
+        self,
+        classes: Classes,
+        known: dict[int, Orders],
+        trial: tuple[LabelledSamples, LabelledSamples] | None = None,
     ) -> list[Assignment]:
         """Set codebook, assignment and the generator for the learner; return the assignments of all members.
 
-        An order that is left open may be chosen by a trial on training and validation samples.
+        Orders that are ``known``, by the width of the trellis, are not searched again. One that is left open may be
+        chosen by a trial on training and validation samples.
         """
         rng_assignment, _, self._rng = self._generators(3)
         n_paths = classes.n_classes + self.n_spare
@@ -531,23 +540,16 @@ class TrellisClassifier(CodedClassifier):
             f"A model of {self.n_features_in_:,} features x {self.codebook_.n_bits:,} bits x 4 bytes",
             "Use fewer bits, fewer features (number them without gaps, or hash them) or more memory.",
         )
-        policy, is_open = self.assignment, isinstance(self.assignment, str) and self.assignment == "auto"
-        if isinstance(policy, str):
-            policy = {"auto": default_policy(classes.n_classes), "preserving": "ordered"}.get(policy, policy)
-        if is_open and policy == "learnability" and trial is not None and self.taxonomy is not None:
-            policy, first, result = better_policy(
-                self.codebook_, classes, *trial, rng_assignment, max_memory=memory_limit(self.learner)
-            )
-        else:
-            first, result = choose_assignment(policy, self.codebook_, classes, rng_assignment)
-        if self.n_spare and policy == "ordered":
-            first = _spread(first, n_paths)
-        self.assignment_, self.assignment_result_ = first, result
+        width = self.recipe_.width
+        if width not in known:
+            choice, limit = self.assignment, memory_limit(self.learner)
+            known[width] = choose_orders(choice, self.codebook_, classes, rng_assignment, trial=trial, max_memory=limit)
+        orders = known[width]
+        self.assignment_, self.assignment_result_ = orders.first, orders.result
         # A tree that no choice needed is not learned only to be measured against.
         has_tree = self.taxonomy is not None or "distances" in classes.__dict__
         self.class_distances_ = classes.distances if has_tree else None
-        generators = rng_assignment.spawn(n_members - 1)
-        return [first, *(other_assignment(first, policy, self.codebook_, classes, rng=rng) for rng in generators)]
+        return orders.of(self.recipe_.n_members)
 
     def _set_learner_by_width(self) -> None:
         width = cast("Any", self.codebook_.trellis).width
@@ -579,9 +581,3 @@ class TrellisClassifier(CodedClassifier):
         self.temperature_ = temperature.value
         self._measure(X, class_index)
         self._report = replace(self._report, learner=learner_name(self.learner_), **temperature.measures)
-
-
-def _spread(assignment: Assignment, n_paths: int) -> Assignment:
-    """The classes in the same order, with the free paths among them."""
-    rank = np.argsort(np.argsort(assignment.codeword_of_class))
-    return Assignment(rank * n_paths // assignment.n_classes, method=assignment.method)
