@@ -90,7 +90,10 @@ def assign_task(data: Mapping[str, Any], width: int, order: str, run: int = 0) -
 def _assign_task(parameters: Mapping[str, Any]) -> Task:
     """The task that finds an assignment, from its parameters or from those of a fit."""
     own = {name: value for name, value in parameters.items() if name not in ("run", "n_epochs")}
-    weight = DATASETS[own["data"]].n_classes / 1000 if ORDERS[own["order"]].chance == "search" else 1.0
+    n_classes = DATASETS[own["data"]].n_classes
+    weight = 1.0
+    if ORDERS[own["order"]].chance == "search":
+        weight = n_classes / 1000 * (1 + TrellisGraph(n_classes, own["width"]).n_edges / 100)
     return Task(ASSIGN, own, label="{data}, width {width}, {order}, seed {seed}".format(**own), weight=weight)
 
 
