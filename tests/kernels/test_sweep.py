@@ -1,3 +1,4 @@
+import operator
 from itertools import permutations, product
 
 import numpy as np
@@ -84,7 +85,7 @@ def test_the_text_of_a_sweep_counts_what_the_bits_say_one_by_one(n_bits, slack):
     places, first = np.empty((10, 40), np.uint32), np.empty((10, 11), np.int64)
     group_by_codeword(codeword_of_class, places, first)
     n_correct, is_open = np.zeros(40, dtype=int), np.zeros(40, dtype=bool)
-    namespace = {"LANES": 4, "int16": int, "uint16": int, "int32": int}
+    namespace = {"LANES": 4, "int16": int, "uint16": int, "int32": int, "plus": operator.add}
     exec(sweep_source(codewords, is_rounded=slack > 0), namespace)
     namespace["count"](table, y, places[y], first[y], class_of_codeword, splits, slack, n_correct, is_open)
     leads, wins_ties = leads_over_other_classes(block)

@@ -7,9 +7,9 @@ Which bits these are depends on the two codewords alone, so the sums of all pair
 lines of code, in which partial sums that several of them need are made once. The text of the function depends on the
 codebook and is compiled for it, in some seconds.
 
-It adds numbers of 16 bits, 16 at a time where a processor has registers of 256 bits. Where they are rounded, a sum may
-be so close to zero that rounding has turned it: such samples are looked at again with the exact numbers. Everything
-that is added up is an integer, so no order of additions matters.
+It adds numbers of 16 bits, 16 at a time where a processor has registers of 256 bits. A sum that is too large stays the
+largest number, and a sum may be so close to zero that rounding has turned it: such samples are looked at again with the
+exact numbers. Everything that is added up exactly is an integer, so no order of additions matters.
 """
 
 from collections import Counter
@@ -17,13 +17,28 @@ from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
+from llvmlite import ir
 from numba import njit
+from numba.core import types
+from numba.extending import intrinsic
 
 LANES = 128
 """How many samples a block has; the rows of a block that a few hundred assignments need then stay in fast caches."""
 
 PADDING = -1_000
 """What stands in the place of samples that are missing in a block: no assignment gets it right."""
+
+
+@intrinsic
+def saturating_sum(_, a, b):
+    """The sum of two int16, or the int16 that is closest to it: one instruction for many of them."""
+
+    def code(_context, builder, _signature, terms):
+        int16 = terms[0].type
+        function = ir.FunctionType(int16, [int16, int16])
+        return builder.call(builder.module.declare_intrinsic("llvm.sadd.sat", [int16], function), terms)
+
+    return types.int16(a, b), code
 
 
 @njit(cache=True, nogil=True)
@@ -195,7 +210,7 @@ def sweep_kernel(codewords, is_rounded):
 
 @lru_cache(maxsize=8)
 def _compiled(content, shape, is_rounded):
-    namespace = {"LANES": LANES, "int16": np.int16, "uint16": np.uint16, "int32": np.int32}
+    namespace = {"LANES": LANES, "int16": np.int16, "uint16": np.uint16, "int32": np.int32, "plus": saturating_sum}
     exec(sweep_source(np.frombuffer(content, dtype=np.int8).reshape(shape), is_rounded), namespace)
     return njit(nogil=True)(namespace["count"])
 
@@ -229,7 +244,7 @@ def sweep_source(codewords, is_rounded):
 def _rounded_lines(codewords, own):
     return [
         "counts = uint16(0)",
-        *_lead_lines(codewords, own, [""] * len(codewords)),
+        *_lead_lines(codewords, own, has_handicaps=False),
         # Two counts in one number, a byte each: sums below the slack, and sums not above it.
         "    counts = uint16(counts + uint16(lead < least) + (uint16(lead <= most) << uint16(8)))",
         "n_below, n_not_above = counts & uint16(255), counts >> uint16(8)",
@@ -243,25 +258,24 @@ def _exact_lines(codewords, own):
     return [
         *(f"e{c} = int16(class_of_codeword[a, {c}] < y)" for c in range(len(codewords)) if c != own),
         "n_below = uint16(0)",
-        *_lead_lines(codewords, own, [f" - e{c}" for c in range(len(codewords))]),
+        *_lead_lines(codewords, own, has_handicaps=True),
         "    n_below = uint16(n_below + uint16(lead < int16(0)))",
         "n_correct[a] += int32(LANES) - int32(n_below)",
     ]
 
 
-def _lead_lines(codewords, own, handicaps):
+def _lead_lines(codewords, own, *, has_handicaps):
     """A loop over the samples, up to the least sum by which the codeword ``own`` leads another one."""
     n, n_bits = codewords.shape
     steps, sums = _steps_and_sums(codewords, own)
-    leads = [f"int16(v{k}{handicaps[c]})" for k, c in zip(sums, [c for c in range(n) if c != own], strict=True)]
+    others = [c for c in range(n) if c != own]
+    leads = [f"int16(v{k} - e{c})" if has_handicaps else f"v{k}" for k, c in zip(sums, others, strict=True)]
     return [
         *(f"s{j} = splits[a, {j}]" for j in range(n_bits)),
         "for i in range(LANES):",
         *(f"    v{j} = table[s{j}, i]" for j in range(n_bits)),
-        # Without the casts, Numba would add in 64 bits, a quarter as many at a time.
-        *(f"    v{k} = int16(v{a} + v{b})" for k, (a, b) in enumerate(steps, start=n_bits)),
-        f"    lead = {leads[0]}",
-        *(f"    lead = min(lead, {lead})" for lead in leads[1:]),
+        *(f"    v{k} = plus(v{a}, v{b})" for k, (a, b) in enumerate(steps, start=n_bits)),
+        f"    lead = min({', '.join(leads)})",
     ]
 
 

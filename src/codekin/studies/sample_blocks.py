@@ -125,12 +125,18 @@ def _is_used(codebook: Codebook, splits: IntArray) -> NDArray[np.bool_]:
 def _in_16_bits(
     values: NDArray[np.int32], is_used: NDArray[np.bool_], most_terms: int
 ) -> tuple[NDArray[np.int16], bool]:
-    """The columns divided so that sums of ``most_terms`` fit in 16 bits, and whether one had to be rounded."""
-    used = np.abs(values[is_used].astype(np.int64))
-    largest_sum = np.sort(used, axis=0)[-most_terms:].sum(axis=0)
+    """The columns divided so that 16 bits tell the signs of sums of ``most_terms``, and whether one had to be rounded.
+
+    Sums stop at the largest number. What is left of one that did, after all that can be subtracted from it, must still
+    be positive: so it is enough that all negative numbers of a sum fit, or all positive ones.
+    """
+    rising = np.sort(values[is_used].astype(np.int64), axis=0)
+    largest = [np.maximum(ends, 0).sum(axis=0) for ends in (-rising[:most_terms], rising[-most_terms:])]
     # Whole margins on a fine grid end with zeros: without them, they may fit as they are.
-    every_digit = np.bitwise_or.reduce(used, axis=0)
+    every_digit = np.bitwise_or.reduce(np.abs(rising), axis=0)
     power_of_two = np.maximum(every_digit & -every_digit, 1)
-    is_rounded = largest_sum // power_of_two >= _MAX_INT16
-    divisor = np.where(is_rounded, largest_sum / (_MAX_INT16 - most_terms), power_of_two)
-    return np.where(is_used[:, None], np.rint(values / divisor), 0).astype(np.int16), bool(is_rounded.any())
+    is_rounded = np.maximum(*largest) // power_of_two >= _MAX_INT16
+    # A sum of rounded numbers may be off by half the number of terms, and must then be beyond the slack, which is that.
+    divisor = np.where(is_rounded, np.maximum(np.minimum(*largest), 1) / (_MAX_INT16 - 2 * most_terms), power_of_two)
+    small = np.clip(np.rint(values / divisor), -_MAX_INT16, _MAX_INT16)
+    return np.where(is_used[:, None], small, 0).astype(np.int16), bool(is_rounded.any())
