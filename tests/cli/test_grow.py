@@ -50,3 +50,44 @@ def test_too_many_classes_are_an_error_that_leaves_the_model_alone(parts, small_
     assert shown.code == 2
     assert "9 new classes need as many free codewords. Got 6 among the 34 of the codebook." in shown.err
     assert (small_model / "model.json").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (("--rerank", "centroid"), "has several codes or a re-ranking"),
+        (("--members", 2), "has several codes or a re-ranking"),
+        (("--budget", "1MB", "--rerank", "none", "--members", 1, "--width", 2), "was chosen within a budget"),
+    ],
+    ids=["re-ranked", "two codes", "budget"],
+)
+def test_a_model_that_cannot_grow_is_refused_before_the_samples_are_read(
+    options, reason, parts, succeed, run, tmp_path
+):
+    succeed("train", parts / "old.svm", tmp_path / "model", "--quiet", *options)
+    shown = run("grow", tmp_path / "model", tmp_path / "there is no such file", "--quiet")
+    assert (shown.code, shown.out, shown.err.count("\n")) == (2, "", 1)
+    assert reason in shown.err
+    assert shown.err.endswith("codekin train --spare N makes a model that can.\n")
+
+
+def test_a_model_within_a_budget_takes_new_classes_without_learning_on(parts, succeed, tmp_path):
+    options = ("--budget", "1MB", "--width", 2, "--spare", 6, "--n-features", 400)
+    succeed("train", parts / "old.svm", tmp_path / "model", "--quiet", *options)
+    shown = succeed("grow", tmp_path / "model", parts / "new.svm", "--n-epochs", 0, "--quiet")
+    assert shown.startswith("32 classes, 4 of them new, 2 free codewords left; ")
+
+
+def test_samples_that_are_read_several_times_do_not_come_from_a_pipe(parts, small_model, run):
+    shown = run("grow", small_model, "-", "--quiet", stdin=(parts / "new.svm").read_bytes())
+    assert (shown.code, shown.out) == (2, "")
+    assert "they must be in a file. Got - instead." in shown.err
+
+
+def test_a_single_class_too_many_is_spoken_of_as_one(parts, succeed, run, tmp_path):
+    succeed("train", parts / "old.svm", tmp_path / "model", "--quiet")
+    (tmp_path / "one.svm").write_text("100 1:1\n")
+    shown = run("grow", tmp_path / "model", tmp_path / "one.svm", "--quiet")
+    assert shown.code == 2
+    assert "1 new class needs a free codeword. Got 0 among the 28" in shown.err
+    assert "Train again with more spare codewords." in shown.err

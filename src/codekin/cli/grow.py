@@ -10,12 +10,13 @@ import numpy as np
 import typer
 from scipy.sparse import csr_array, vstack
 
-from codekin.cli.display import Display
+from codekin.cli.display import Display, counted
 from codekin.cli.models import loaded_classifier
 from codekin.cli.options import AsJson, Format, IndexBase, Multilabel, NThreads, Quiet
 from codekin.datasets import ReadOptions, label_kind
 from codekin.estimators import TrellisClassifier
 from codekin.estimators.growth import free_codewords
+from codekin.model import CodedModel
 from codekin.storage import SavedModel, check_target, save_model
 from codekin.threads import limited_threads
 
@@ -27,7 +28,9 @@ ROWS_AT_ONCE = 50_000
 
 @app.command()
 def grow(
-    model: Annotated[Path, typer.Argument(help="The folder of a model that was trained without re-ranking.")],
+    model: Annotated[
+        Path, typer.Argument(help="The folder of a model that was trained with --spare, or without re-ranking.")
+    ],
     data: Annotated[Path, typer.Argument(help="Further samples with labels, known and new ones: a file.")],
     output: Annotated[
         Path | None,
@@ -48,11 +51,12 @@ def grow(
     Each new class gets the free codeword that fits its samples best; there are free ones if the model was trained with
     --spare. Then all bits learn from all samples of the file, in chunks.
     """
+    if str(data) == "-":
+        raise ValueError("codekin grow reads the samples several times, so they must be in a file. Got - instead.")
     target, display = check_target(output or model), Display(quiet)
     saved = loaded_classifier(model)
-    classifier = saved.model
-    if not isinstance(classifier, TrellisClassifier):
-        raise ValueError(f"{model} holds a {type(classifier).__name__}; only a TrellisClassifier can grow by files.")
+    classifier: Any = saved.model
+    _check_can_grow(model, classifier, n_epochs)
     n_classes, n_samples = len(classifier.classes_), 0
     options = ReadOptions(
         labels=label_kind(classifier.classes_),
@@ -88,6 +92,20 @@ def grow(
     typer.echo(json.dumps(summary) if as_json else _text(summary))
 
 
+def _check_can_grow(model: Path, classifier: Any, n_epochs: int) -> None:
+    """Raise before any sample is read if the model cannot take further classes, or cannot learn on."""
+    if not isinstance(classifier, TrellisClassifier):
+        raise ValueError(f"{model} holds a {type(classifier).__name__}; only a TrellisClassifier can grow by files.")
+    remedy = "codekin train --spare N makes a model that can."
+    if not isinstance(classifier.model_, CodedModel):
+        raise ValueError(f"{model} has several codes or a re-ranking, and so it cannot grow; {remedy}")
+    # Without a pass over the samples no weight changes, so that it does not matter how they were learned.
+    if n_epochs and not hasattr(classifier, "partial_fit"):
+        raise ValueError(f"{model} was chosen within a budget, and so it cannot learn on; {remedy}")
+    if n_epochs and not hasattr(classifier, "learner_"):
+        raise ValueError(f"{model} was trained by a learner of the user's own, which is not saved; {remedy}")
+
+
 def _summary(saved: SavedModel, target: Path, n_samples: int, n_classes_before: int) -> dict[str, Any]:
     coded: Any = saved.model.model_
     return {
@@ -101,6 +119,7 @@ def _summary(saved: SavedModel, target: Path, n_samples: int, n_classes_before: 
 
 def _text(summary: dict[str, Any]) -> str:
     return (
-        f"{summary['n_classes']} classes, {summary['n_new_classes']} of them new, {summary['n_free_codewords']} free "
-        f"codewords left; {summary['n_samples']:,} samples, saved in {summary['model']}"
+        f"{summary['n_classes']} classes, {summary['n_new_classes']} of them new, "
+        f"{counted(summary['n_free_codewords'], 'free codeword')} left; "
+        f"{counted(summary['n_samples'], 'sample')}, saved in {summary['model']}"
     )

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from codekin.cli.display import counted
 from codekin.cli.models import loaded_classifier, ranking_facts, ranking_text
 from codekin.cli.options import AsJson
 from codekin.estimators.probabilities import members_of
@@ -122,4 +123,4 @@ def _bit_line(bit: dict[str, Any]) -> str:
 
 def _side(n_classes: int, labels: list[Any]) -> str:
     more = ", ..." if n_classes > len(labels) else ""
-    return f"{n_classes:,} classes ({', '.join(map(str, labels))}{more})"
+    return f"{counted(n_classes, 'class')} ({', '.join(map(str, labels))}{more})"

@@ -47,9 +47,12 @@ def best_free_codewords(
     """
     free, n_new = free_codewords(codebook, assignment), int(new_class.max()) + 1
     if len(free) < n_new:
+        needs = (
+            "1 new class needs a free codeword" if n_new == 1 else f"{n_new} new classes need as many free codewords"
+        )
         raise ValueError(
-            f"{n_new} new classes need as many free codewords. Got {len(free)} among the {codebook.n_codewords} of the "
-            "codebook. Train again with more codewords than classes (n_spare)."
+            f"{needs}. Got {len(free)} among the {codebook.n_codewords} of the codebook. "
+            "Train again with more spare codewords."
         )
     costs = _mean_losses(codebook.codewords(free).astype(np.float64), margins, new_class, loss)
     return free[linear_sum_assignment(costs)[1]]
