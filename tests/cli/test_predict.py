@@ -122,6 +122,16 @@ def test_a_model_of_texts_takes_lines_and_files_of_two_columns(texts_model, succ
     assert succeed("predict", texts_model, tmp_path / "notes") == "car\n"
 
 
+@pytest.mark.parametrize("options", [(), ("--chunk-rows", 1), ("--top-k", 1, "--probabilities")], ids=str)
+def test_a_blank_line_is_a_text_without_words_and_gets_a_label(options, texts_model, succeed, tmp_path):
+    whole = succeed("predict", texts_model, *options, stdin=b"apple\n\nsky\n").splitlines()
+    alone = succeed("predict", texts_model, *options, stdin=b"apple\nsky\n").splitlines()
+    assert len(whole) == 3
+    assert whole[::2] == alone
+    (tmp_path / "lines").write_bytes(b"apple\r\n\r\nsky")
+    assert succeed("predict", texts_model, tmp_path / "lines", *options).splitlines() == whole
+
+
 def test_texts_and_features_are_not_mixed_up(texts_model, topics, topics_model, run):
     shown = run("predict", texts_model, topics / "test.svm")
     assert shown.code == 2

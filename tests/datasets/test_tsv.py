@@ -28,6 +28,11 @@ def test_without_labels_the_text_is_what_follows_the_first_tab_or_the_whole_line
     assert read("what is it\nlabel\ttext\n", labels="none").texts == ("what is it", "text")
 
 
+def test_without_labels_every_line_is_a_text():
+    assert read("purr\n\n  \r\nbone", labels="none").texts == ("purr", "", "  ", "bone")
+    assert read("\n\n", labels="none").texts == ("", "")
+
+
 @pytest.mark.parametrize(("policy", "texts"), [("first", ("x", "y")), ("drop", ("y",))])
 def test_rows_of_several_labels_follow_the_policy(policy, texts):
     assert read("1,2\tx\n3\ty\n", multilabel=policy).texts == texts

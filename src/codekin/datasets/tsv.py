@@ -11,7 +11,10 @@ from codekin.datasets.rows import LabelColumn, TextRows
 
 
 def text_rows(blocks: Iterator[LineBlock], labels: LabelColumn) -> Iterator[TextRows]:
-    """The texts of a file, block by block. Further tabs belong to the text; lines without anything are passed over.
+    """The texts of a file, block by block. Further tabs belong to the text.
+
+    Lines without anything are passed over where there should be labels; where labels are not read they are texts
+    without words, so that what is said of the texts stays in step with the lines.
 
     Parameters
     ----------
@@ -28,9 +31,9 @@ def text_rows(blocks: Iterator[LineBlock], labels: LabelColumn) -> Iterator[Text
         texts: list[str] = []
         spans: list[tuple[int, int]] = []
         start = 0
-        for line in block.text.split(b"\n"):
+        for line in block.text.removesuffix(b"\n").split(b"\n"):
             content = line.rstrip(b"\r")
-            if content.strip():
+            if content.strip() or labels.kind == "none":
                 tab = content.find(b"\t")
                 if tab < 0 and labels.kind != "none":
                     raise block.error(start, "there is no tab between the label and the text.")
