@@ -118,6 +118,29 @@ def test_validation_stops_early_calibrates_and_prunes(icd, succeed, tmp_path):
     assert pruned["model_bytes"] < full["model_bytes"]
 
 
+def test_validation_samples_of_unknown_classes_are_refused_or_counted(topics, run, tmp_path):
+    some, none = tmp_path / "some.svm", tmp_path / "none.svm"
+    none.write_text("77 1:1\n78 2:1\n")
+    shown = run("train", topics / "train.svm", tmp_path / "model", "--validation", none, "--quiet")
+    assert (shown.code, shown.err.count("\n")) == (2, 1)
+    assert f"{none}: none of its 2 samples has a label of the training samples. Got 77, for example." in shown.err
+    assert not (tmp_path / "model").exists()
+    some.write_text("3 1:1\n78 2:1\n")
+    shown = run("train", topics / "train.svm", tmp_path / "model", "--validation", some, "--quiet")
+    assert (shown.code, shown.err.count("\n")) == (0, 1)
+    assert "1 of the 2 validation samples have labels that no training sample has, 78 for example" in shown.err
+
+
+def test_an_assignment_from_a_file_goes_with_a_budget(topics, succeed, tmp_path):
+    order = tmp_path / "order.json"
+    succeed("assign", "--taxonomy", topics / "taxonomy.txt", "--output", order, "--quiet")
+    summary = succeed(
+        "train", topics / "train.svm", tmp_path / "model", "--assignment", order, "--budget", "1MB", "--rerank", "none",
+        "--json", "--quiet",
+    )  # fmt: skip
+    assert json.loads(summary)["ranking"] is None
+
+
 def test_data_come_from_a_pipe_too(topics, topics_model, succeed, tmp_path):
     data = (topics / "train.svm").read_bytes()
     succeed("train", "-", tmp_path / "model", "--taxonomy", topics / "taxonomy.txt", stdin=data)

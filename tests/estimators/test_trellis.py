@@ -187,8 +187,62 @@ def test_validation_stops_early_and_epochs_are_reported(digits):
 
 def test_validation_labels_that_were_never_seen_are_errors(digits):
     X, y = digits
-    classifier = TrellisClassifier(random_state=0).fit(X[y < 5], y[y < 5], validation=(X[:50], y[:50]))
+    with pytest.warns(UserWarning, match="of the 50 validation samples have labels that no training sample has, 5 for"):
+        classifier = TrellisClassifier(random_state=0).fit(X[y < 5], y[y < 5], validation=(X[:50], y[:50]))
     assert np.isfinite(classifier.temperature_)
+
+
+@pytest.mark.parametrize(
+    ("validation", "message"),
+    [
+        (lambda X, y: (X, y + 100), "None of the 20 validation samples has a label of the training samples. Got 100,"),
+        (lambda X, y: (X, y.astype(str)), "None of the 20 validation samples has a label .* Got '0', for example"),
+        (lambda X, _: (X,), r"'validation' parameter must be two values, samples and labels: \(X, y\). Got 1 values"),
+        (lambda X, _: X, "'validation' parameter must be two values, .* Got ndarray"),
+        (lambda X, y: (X, y[:5]), "The validation samples are 20, their labels 5"),
+    ],
+    ids=["other labels", "labels of another type", "no labels", "no tuple", "too few labels"],
+)
+def test_validation_samples_that_can_choose_nothing_are_refused(digits, validation, message):
+    X, y = digits
+    with pytest.raises(ValueError, match=message):
+        TrellisClassifier().fit(X, y, validation=validation(X[:20], y[:20]))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"time_limit": 5}, "time_limit=5 needs a budget"),
+        ({"width": 3, "n_bits": 40}, "n_bits=40 chooses an automatic width. Got width=3 beside it"),
+        ({"taxonomy": 3}, "The 'taxonomy' parameter must be a ClassTree, .* Got 3 instead"),
+        ({"taxonomy": "tree.txt"}, "The 'taxonomy' parameter must be a ClassTree, .* Got 'tree.txt' instead"),
+        ({"taxonomy": [("root", "0"), "01"]}, "Got '01' in the place of a pair"),
+        ({"assignment": "best"}, r"'assignment' parameter must be one of \['preserving', 'breaking', 'random', 'learn"),
+    ],
+    ids=str,
+)
+def test_settings_that_would_have_no_effect_or_no_meaning_are_refused(digits, settings, message):
+    X, y = digits
+    with pytest.raises(ValueError, match=message) as error:
+        TrellisClassifier(**settings).fit(X, y)
+    assert str(error.value).count("'random'") <= 1
+
+
+def test_a_given_order_within_a_budget_means_a_single_code(digits):
+    X, y = digits
+    classifier = TrellisClassifier(2, assignment=np.arange(10)[::-1], max_model_bytes=1_000_000, random_state=0)
+    classifier.fit(X[:300], y[:300])
+    assert {trial.recipe.n_members for trial in classifier.trials_} == {1}
+    assert classifier.assignment_.codeword_of_class.tolist() == list(range(10))[::-1]
+
+
+def test_a_label_that_partial_fit_does_not_know_is_shown_as_it_is(digits):
+    X, y = digits
+    classifier = TrellisClassifier(random_state=0).fit(X[y < 2], y[y < 2])
+    with pytest.raises(
+        ValueError, match="The label 2 is not among the 2 classes of the model; add_classes gives spare"
+    ):
+        classifier.partial_fit(X[y == 2], y[y == 2])
 
 
 def test_partial_fit_learns_batch_by_batch(digits):

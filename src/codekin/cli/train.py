@@ -316,7 +316,14 @@ class _Reader:
                 source, format=self.format, n_features=training.X.shape[1], options=options, progress=task.update
             )
             parts = [(X, data.labels) for X, data in chunks]
-        return csr_array(vstack([X for X, _ in parts])), np.concatenate([labels for _, labels in parts])
+        labels = np.concatenate([of_part for _, of_part in parts])
+        if not np.isin(labels, training.classes).any():
+            raise DataError(
+                source,
+                f"none of its {len(labels):,} samples has a label of the training samples. "
+                f"Got {labels[0].item()!r}, for example.",
+            )
+        return csr_array(vstack([X for X, _ in parts])), labels
 
 
 def _text_bytes(source: Path) -> int:

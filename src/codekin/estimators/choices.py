@@ -198,9 +198,10 @@ def choose_assignment(
     """
     if isinstance(choice, str):
         if choice not in ASSIGNMENT_POLICIES and choice not in ASSIGNMENTS:
+            names = list(dict.fromkeys([*ASSIGNMENT_POLICIES, *sorted(ASSIGNMENTS)]))
             raise ValueError(
-                f"The 'assignment' parameter must be one of {[*ASSIGNMENT_POLICIES, *sorted(ASSIGNMENTS)]}, a "
-                f"function, an Assignment or an array. Got {choice!r} instead."
+                f"The 'assignment' parameter must be one of {names}, a function, an Assignment or an array. "
+                f"Got {choice!r} instead."
             )
         if choice == "learnability":
             result = learnability_assignment(codebook, classes, rng)
@@ -220,6 +221,20 @@ def choose_assignment(
             f"The assignment is for {assignment.n_classes} classes, but the labels have {classes.n_classes}."
         )
     return assignment, None
+
+
+def is_one_order(choice: Any) -> bool:
+    """Whether the ``assignment`` parameter of an estimator is an assignment, and not a way to find some.
+
+    Parameters
+    ----------
+    choice : str, callable, Assignment, AssignmentResult or array
+
+    Returns
+    -------
+    bool
+    """
+    return isinstance(choice, Assignment | AssignmentResult) or not (isinstance(choice, str) or callable(choice))
 
 
 def learnability_assignment(

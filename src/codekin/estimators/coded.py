@@ -229,10 +229,9 @@ class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
             raise ValueError("The 'classes' parameter of partial_fit differs from that of the first call.")
         class_index = self._class_index(labels)
         if (class_index < 0).any():
-            raise ValueError(
-                f"The label {np.asarray(labels)[class_index < 0][0]!r} is not among the {len(self.classes_)} classes "
-                "given at the first call of partial_fit."
-            )
+            label = np.asarray(labels)[class_index < 0][:1].tolist()[0]
+            remedy = "; add_classes gives spare codewords to new ones" if hasattr(self, "model_") else ""
+            raise ValueError(f"The label {label!r} is not among the {len(self.classes_)} classes of the model{remedy}.")
         return class_index
 
     def _is_first_batch(self, classes: ArrayLike | None) -> bool:

@@ -10,9 +10,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from codekin.assignments import AssignmentResult
 from codekin.coding import Assignment, Codebook, FloatArray, IntArray
-from codekin.estimators.choices import Classes, choose_assignment
+from codekin.estimators.choices import Classes, choose_assignment, is_one_order
 from codekin.estimators.temperature import Temperature, fit_candidate_temperature, fit_temperature
 from codekin.model import CodedModel
 from codekin.ranked_model import Candidates, RankedModel
@@ -167,7 +166,7 @@ def other_assignment(
     -------
     Assignment
     """
-    if not (isinstance(policy, str) or callable(policy)) or isinstance(policy, Assignment | AssignmentResult):
+    if is_one_order(policy):
         raise ValueError(
             "With n_members greater than 1 the 'assignment' parameter must say how orders are found, by a name or a "
             "function. Got one order, which all members would share."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sized
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,18 @@ def as_class_tree(taxonomy: Any, labels: NDArray[Any]) -> ClassTree:
         return _tree_of_labels(ClassTree.from_nested(taxonomy), names)
     if hasattr(taxonomy, "edges"):
         taxonomy = list(taxonomy.edges)
-    return ClassTree.from_edges([(str(parent), str(child)) for parent, child in taxonomy], classes=names)
+    return ClassTree.from_edges(_named_edges(taxonomy), classes=names)
+
+
+def _named_edges(taxonomy: Any) -> list[tuple[str, str]]:
+    rule = "The 'taxonomy' parameter must be a ClassTree, (parent, child) pairs, a nested dict or a networkx graph."
+    if isinstance(taxonomy, str) or not isinstance(taxonomy, Iterable):
+        raise ValueError(f"{rule} Got {taxonomy!r} instead.")
+    edges = list(taxonomy)
+    for edge in edges:
+        if isinstance(edge, str) or not isinstance(edge, Sized) or len(edge) != 2:
+            raise ValueError(f"{rule} Got {edge!r} in the place of a pair.")
+    return [(str(parent), str(child)) for parent, child in edges]
 
 
 def _tree_of_labels(tree: ClassTree, names: list[str]) -> ClassTree:

@@ -19,9 +19,10 @@ from sklearn.utils.validation import validate_data
 from codekin.codebooks import trellis_codebook
 from codekin.coding import Assignment, EncodedLabels, FloatArray, IntArray
 from codekin.decoding.minimum_loss import check_k
-from codekin.estimators.choices import Classes
+from codekin.estimators.choices import Classes, is_one_order
 from codekin.estimators.code_learning import learned_code
 from codekin.estimators.coded import CodedClassifier, checked_weights
+from codekin.estimators.held_out import as_pair, check_known_labels
 from codekin.estimators.learner_choice import candidate_learners, decoding_loss, learner_name, memory_limit
 from codekin.estimators.order_choice import Orders, choose_orders
 from codekin.estimators.probabilities import all_probabilities, log_probabilities_of, top_k_probabilities
@@ -77,7 +78,7 @@ class TrellisClassifier(CodedClassifier):
         The width of the trellis: the wider, the more bits, bytes and accuracy. "auto" is 2 unless there is a budget,
         and the widest with at most ``n_bits`` bits where these are given.
     n_bits : int, default=None
-        The most bits that the automatic width may use.
+        The most bits that the automatic width may use; an error with a width of one's own.
     max_model_bytes : int, default=None
         A budget: the most bytes that the model may take on disk. All settings that are "auto" are then chosen by the
         validation samples of :meth:`fit`: some recipes are tried, those with the most bits first, and the best one
@@ -85,7 +86,8 @@ class TrellisClassifier(CodedClassifier):
     max_microseconds : float, default=None
         The same for the time of a prediction, of many samples at once, on one thread of this machine.
     time_limit : float, default=None
-        Seconds after which no further recipe is tried once one is within the budget; without it, some five are.
+        Seconds after which no further recipe is tried once one is within the budget; without it, some five are. An
+        error without a budget.
     taxonomy : ClassTree, list of (parent, child) pairs, nested dict or networkx graph, default=None
         The class tree; its leaves are named like the labels. None learns one from the class means.
     assignment : str, Assignment, array or callable, default="auto"
@@ -114,7 +116,7 @@ class TrellisClassifier(CodedClassifier):
         100 classes or more, None otherwise, and what fits within a budget.
     n_members : int or "auto", default="auto"
         How many codes of this width to train, each with an order of the classes of its own; their losses are added.
-        "auto" is 1, or what is best within a budget.
+        "auto" is 1, or what is best within a budget unless ``assignment`` is one order.
     n_spare : int, default=0
         How many paths to leave free, for classes to come: see :meth:`add_classes`. They lie among the others, so that
         there is one near every class. A code with free paths is not re-ranked.
@@ -251,8 +253,8 @@ class TrellisClassifier(CodedClassifier):
         sample_weight : array-like of shape (n_samples,), default=None
         validation : tuple (X, y), default=None
             Samples to choose the best pass, the re-ranking and the temperature by. Labels that are not in ``y`` count
-            as errors. Without them a re-ranking is chosen by a tenth of the training samples, and all is then learned
-            again from all of them.
+            as errors, with a warning; if none is in it, that is an error. Without validation samples a re-ranking is
+            chosen by a tenth of the training samples, and all is then learned again from all of them.
         on_epoch : callable, default=None
             Called with an ``EpochReport`` after each pass over the samples.
         progress : callable, default=None
@@ -272,7 +274,7 @@ class TrellisClassifier(CodedClassifier):
         X, class_index = self._checked_training_samples(X, y)
         weights = checked_weights(sample_weight, X)
         watchers = {"on_epoch": on_epoch, "progress": progress, "checkpoints": checkpoints}
-        held_out = None if validation is None else LabelledSamples(*self._held_out(*validation))
+        held_out = None if validation is None else self._held_out(*as_pair(validation))
         samples = LabelledSamples(X, class_index, weights)
         with with_workers(self.n_jobs):
             if self.max_model_bytes is not None or self.max_microseconds is not None:
@@ -317,6 +319,15 @@ class TrellisClassifier(CodedClassifier):
     def _open_settings(self) -> dict[str, Any]:
         """The settings of a recipe, "auto" where they are open."""
         settings = {field.name: getattr(self, field.name) for field in fields(Recipe)}
+        if self.time_limit is not None and self.max_model_bytes is None and self.max_microseconds is None:
+            raise ValueError(
+                f"time_limit={self.time_limit:g} needs a budget, max_model_bytes or max_microseconds: it ends the "
+                "search for a model within one."
+            )
+        if self.width != "auto" and self.n_bits is not None:
+            raise ValueError(f"n_bits={self.n_bits} chooses an automatic width. Got width={self.width} beside it.")
+        if is_one_order(self.assignment) and self.n_members == "auto":
+            settings["n_members"] = 1  # several codes differ in the orders of their classes
         if self.width == "auto" and self.n_bits is not None:
             codebook = trellis_codebook(self._check_n_classes(), "auto", n_bits=self.n_bits)
             settings["width"] = cast("Any", codebook.trellis).width
@@ -503,12 +514,13 @@ class TrellisClassifier(CodedClassifier):
             self.classes_, class_index = np.unique(y, return_inverse=True)
         return X, class_index
 
-    def _held_out(self, X: Any, y: ArrayLike) -> tuple[Any, IntArray]:
+    def _held_out(self, X: Any, labels: NDArray[Any]) -> LabelledSamples:
         X = self._validated_samples(X)
-        class_index = self._class_index(y)
+        class_index = self._class_index(labels)
         if X.shape[0] != len(class_index):
             raise ValueError(f"The validation samples are {X.shape[0]}, their labels {len(class_index)}.")
-        return X, class_index
+        check_known_labels(class_index, labels)
+        return LabelledSamples(X, class_index)
 
     def _classes(self, samples: LabelledSamples) -> Classes:
         """What is known of the classes: their samples and the taxonomy, or how a class tree is to be learned."""

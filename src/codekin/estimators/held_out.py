@@ -1,0 +1,55 @@
+"""Validation samples that a user gives to an estimator: checked before anything is chosen by them."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codekin.coding import IntArray
+
+
+def as_pair(validation: Any) -> tuple[Any, NDArray[Any]]:
+    """Samples and labels, from the ``validation`` parameter of ``fit``.
+
+    Parameters
+    ----------
+    validation : tuple (X, y)
+
+    Returns
+    -------
+    X : {array-like, sparse matrix}
+    y : ndarray of shape (n_samples,)
+    """
+    if not isinstance(validation, tuple | list) or len(validation) != 2:
+        got = f"{len(validation)} values" if isinstance(validation, tuple | list) else type(validation).__name__
+        raise ValueError(f"The 'validation' parameter must be two values, samples and labels: (X, y). Got {got}.")
+    return validation[0], np.asarray(validation[1])
+
+
+def check_known_labels(class_index: IntArray, labels: NDArray[Any]) -> None:
+    """Raise if no label is known, since all choices would be equally bad; warn if some are not.
+
+    Parameters
+    ----------
+    class_index : array of shape (n_samples,)
+        -1 where a label is not among those of the training samples.
+    labels : ndarray of shape (n_samples,)
+    """
+    unknown = np.flatnonzero(class_index < 0)
+    if not len(unknown):
+        return
+    example = labels[unknown[0]]
+    shown = repr(example.item() if isinstance(example, np.generic) else example)
+    if len(unknown) == len(labels):
+        raise ValueError(
+            f"None of the {len(labels):,} validation samples has a label of the training samples. "
+            f"Got {shown}, for example."
+        )
+    warnings.warn(
+        f"{len(unknown):,} of the {len(labels):,} validation samples have labels that no training sample has, "
+        f"{shown} for example; they count as errors.",
+        stacklevel=4,
+    )
