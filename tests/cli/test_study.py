@@ -27,13 +27,40 @@ def test_a_study_is_run_once_looked_up_and_shown(answer, tmp_path):
     assert (tmp_path / "out" / "studies" / "small" / "index.html").exists()
     again = json.loads(answer("run", "--n-jobs", "1", "--only", "tiny", "--no-report", "--json").out)
     assert (again["n_run"], again["n_done"], again["page"]) == (0, 5, None)
-    assert "training all splits                 2 of 2" in answer("status", "--only", "tiny").out
+    status = answer("status", "--only", "tiny").out
+    assert "training all splits                 2 of 2" in status
+    assert status.endswith("small: 5 of 5 tasks are finished.\n")
     options = ["--data", "tiny", "--codebook", "dense-6"]
     best = json.loads(answer("show", *options, "--json").out)
     same = json.loads(answer("show", *options, "--assignment", ",".join(map(str, best["assignment"])), "--json").out)
     assert best == same
-    assert f"accuracy {best['accuracy']:.2f} %" in answer("show", *options).out
+    shown = answer("show", *options).out
+    assert f"accuracy {best['accuracy']:.2f} %" in shown
+    assert f"of 120 assignments {best['n_less_accurate']} are less accurate, 0 more accurate" in shown
     assert answer("report").out.split()[-1] == "out/studies/index.html"
+
+
+def test_a_study_of_ones_own_is_found_again_in_the_output_folder(answer, study_file, tmp_path, capsys):
+    answer("run", "--n-jobs", "1", "--only", "tiny", "--no-report", "--quiet")
+    text = study_file.read_text()
+    study_file.unlink()
+    options = ["--data-home", str(tmp_path)]
+    assert main(["study", "report", *options]) == 0
+    page = tmp_path / "out" / "studies" / "small" / "index.html"
+    assert capsys.readouterr().out.split() == ["out/studies/small/index.html", "out/studies/index.html"]
+    assert "<code>trees</code> (5 of 5 tasks are left)" in page.read_text(encoding="utf-8")
+    assert page.with_name("small.toml").read_text() == text
+    assert main(["study", "list", *options, "--json"]) == 0
+    rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
+    assert (rows["small"]["n_done"], rows["small"]["n_tasks"]) == (5, 10)
+    page.with_name("small.toml").unlink()
+    assert main(["study", "report", *options]) == 0
+    assert "small has results but not their configuration" in capsys.readouterr().err
+
+
+def test_only_exhaustive_studies_are_looked_up(capsys):
+    assert main(["study", "show", "synthetic", "--data", "a", "--codebook", "b"]) == 2
+    assert "The study 'synthetic' is of the kind 'synthetic'." in capsys.readouterr().err
 
 
 def test_wrong_requests_are_one_sentence(answer):
@@ -41,7 +68,10 @@ def test_wrong_requests_are_one_sentence(answer):
     for options, message in (
         (["--data", "x", "--codebook", "dense-6"], "The data of the study 'small' are tiny, trees, absent. Got 'x'"),
         (["--data", "tiny", "--codebook", "dense-6", "--assignment", "1,2"], "has 5 numbers. Got 2"),
-        (["--data", "tiny", "--codebook", "dense-6", "--assignment", "a"], "whole numbers between commas"),
+        (
+            ["--data", "tiny", "--codebook", "dense-6", "--assignment", "a"],
+            "'--assignment' must be whole numbers between commas",
+        ),
         (["--data", "trees", "--codebook", "dense-6"], "is not finished. Run the study first"),
     ):
         assert message in answer("show", *options, code=2).err

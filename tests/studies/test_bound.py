@@ -62,4 +62,16 @@ def test_the_page_counts_how_often_the_bound_held(finished):
     study, output, _ = finished
     text = write_report(study, output).read_text(encoding="utf-8")
     assert "That held in 12 of 12 measurements" in text
+    assert (
+        "3 times; its bits were learned by linear SVMs, and training samples decoded under the hinge and hamming"
+        in text
+    )
     assert text.count("<img src=") == 2
+
+
+def test_a_codebook_is_made_for_the_distances_of_class_means(study_file, tmp_path):
+    path = study_file.with_name("spectral.toml")
+    code = 'name = "spectral"\ncodebook = "spectral"\nclass_distances = "means"\noptions = { repair = true }\n'
+    path.write_text(f"{STUDY[: STUDY.index('[[codebooks]]')]}[[codebooks]]\n{code}")
+    status = run_study(load_study(str(path)), tmp_path / "out", n_jobs=1)
+    assert status.n_run == status.n_tasks == 1

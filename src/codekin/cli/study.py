@@ -35,14 +35,17 @@ OUTPUT = Path("out/studies")
 
 @app.command("list")
 def list_studies(output: Output = OUTPUT, data_home: DataHome = None, as_json: AsJson = False) -> None:
-    """List the paper's studies, and how far each of them is."""
+    """List the paper's studies and those in the output folder, and how far each of them is."""
     from codekin.studies import load_study, paper_studies, study_status
+    from codekin.studies.report import studies_with_results
 
+    found, unknown = studies_with_results(output)
+    studies = {name: load_study(name) for name in paper_studies()} | {study.name: study for study in found}
     rows = []
-    for name in paper_studies():
-        study = load_study(name)
+    for name, study in studies.items():
         status = study_status(study, output, data_home=data_home)
         rows.append({"name": name, "title": study.title, **_as_dict(status)})
+    _note_unknown(unknown)
     if as_json:
         typer.echo(json.dumps(rows))
         return
@@ -95,7 +98,7 @@ def run(
     if as_json:
         typer.echo(json.dumps({**_as_dict(status), "page": None if page is None else str(page)}))
         return
-    _print_status(study.name, status)
+    _print_status(study.name, status, n_run=status.n_run)
     if page is not None:
         typer.echo(page)
 
@@ -129,12 +132,18 @@ def report(
     from codekin.studies import load_study, write_report
     from codekin.studies.report import studies_with_results
 
-    studies = [load_study(name) for name in names] if names else studies_with_results(output)
-    if not studies:
+    unknown: list[Path] = []
+    if names:
+        studies = [load_study(name) for name in names]
+    else:
+        studies, unknown = studies_with_results(output)
+    _note_unknown(unknown)
+    if not studies and not unknown:
         raise ValueError(f"There are no results in {output}. Run a study first: codekin study run exhaustive")
     for study in studies:
         typer.echo(write_report(study, output, data_home=data_home))
-    typer.echo(output / "index.html")
+    if studies:
+        typer.echo(output / "index.html")
 
 
 @app.command("show")
@@ -158,7 +167,10 @@ def show(
 
     study = load_study(name)
     if study.kind != "exhaustive":
-        raise ValueError(f"Assignments are looked up in exhaustive studies. {study.name!r} is {study.kind!r}.")
+        raise ValueError(
+            "Assignments are looked up in studies of the kind 'exhaustive'. The study "
+            f"{study.name!r} is of the kind {study.kind!r}."
+        )
     sweep = load_sweep(study, data, codebook, Workspace(output / study.name, data_home))
     n = sweep.codebook.n_codewords
     order = nth_assignment(int(sweep.n_correct.argmax()), n, n).tolist() if assignment is None else _numbers(assignment)
@@ -170,7 +182,10 @@ def show(
         bits = "".join("+" if bit > 0 else "-" for bit in sweep.codebook.matrix[codeword])
         typer.echo(f"{class_name:12}{codeword:>4}  {bits}")
     typer.echo(f"accuracy {found['accuracy']:.2f} %, {found['n_correct']} of {found['n_test']} test samples")
-    typer.echo(f"{found['share_of_less_accurate']:.1%} of {len(sweep.n_correct):,} assignments are less accurate")
+    typer.echo(
+        f"of {len(sweep.n_correct):,} assignments {found['n_less_accurate']:,} are less accurate, "
+        f"{found['n_more_accurate']:,} more accurate"
+    )
     typer.echo(f"average binary training loss {found['loss']:.6f}")
     typer.echo(f"class-codeword scores: confusion {found['confusion']:.6f}, means {found['means']:.6f}")
     typer.echo(f"squared error that learnability foresees {found['learnability']:.6f}")
@@ -189,7 +204,7 @@ def _interruptible(folder: Path) -> Iterator[None]:
 def _numbers(text: str) -> list[int]:
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isdecimal() for part in parts):
-        raise typer.BadParameter(f"must be whole numbers between commas. Got {text!r} instead.")
+        raise ValueError(f"'--assignment' must be whole numbers between commas. Got {text!r} instead.")
     return [int(part) for part in parts]
 
 
@@ -197,7 +212,19 @@ def _as_dict(status: StudyStatus) -> dict[str, Any]:
     return {"n_done": status.n_done, "n_tasks": status.n_tasks, "n_run": status.n_run, "missing": list(status.missing)}
 
 
-def _print_status(name: str, status: StudyStatus) -> None:
+def _note_unknown(folders: list[Path]) -> None:
+    """Say which results cannot be shown without the file that they come from."""
+    for folder in folders:
+        command = f"codekin study report {folder.name}.toml --output {folder.parent}"
+        typer.echo(f"codekin: {folder} has results but not their configuration; give its file: {command}", err=True)
+
+
+def _print_status(name: str, status: StudyStatus, *, n_run: int | None = None) -> None:
+    """Say what is missing and what is finished and, after a run, how much of it is new."""
     for missing in status.missing:
         typer.echo(f"codekin: skipped {missing}, which is not in the data home (see codekin data list).", err=True)
-    typer.echo(f"{name}: {status.n_done} of {status.n_tasks} tasks are finished, {status.n_run} of them just now.")
+    if not status.n_tasks:
+        typer.echo(f"{name}: there is nothing to do, since none of its data is there.")
+        return
+    news = "" if n_run is None else f", {n_run} of them just now"
+    typer.echo(f"{name}: {status.n_done} of {status.n_tasks} tasks are finished{news}.")

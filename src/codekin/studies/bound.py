@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,17 +11,35 @@ import numpy as np
 from codekin.assignments import all_scores, class_codeword_score
 from codekin.assignments import random as random_assignment
 from codekin.class_distances import mean_distances
-from codekin.codebooks import CODEBOOKS
-from codekin.coding import Codebook
-from codekin.decoding import MinimumLossDecoder, get_loss
+from codekin.decoding import LOSSES, MinimumLossDecoder, get_loss
 from codekin.measures import average_binary_loss, multiclass_error_bound
 from codekin.studies.configuration import Study
 from codekin.studies.dichotomies import LEARNERS, load_problem
+from codekin.studies.entries import check_entries, make_codebook
+from codekin.studies.fields import CODEBOOK_NAME, COUNT, HEAD, NUMBERED, SEED, CodebookTable, DataName, learner_table
 from codekin.studies.runner import Outcome
+from codekin.studies.schema import Entries, ListOf, OneOf, Table
 from codekin.studies.tasks import Stage, Task
 from codekin.studies.workspace import Workspace
 
 MEASURE = "bound.measure"
+SCHEMA = Table(
+    {
+        **HEAD,
+        "seed": SEED,
+        "n_assignments": COUNT,
+        "losses": ListOf(OneOf(LOSSES)),
+        "data": Entries(Table({"name": DataName(most_classes=10), "learner": learner_table()}, {"n_test": COUNT})),
+        "codebooks": Entries(CodebookTable(CODEBOOK_NAME, class_distances=("means",))),
+    },
+    NUMBERED,
+)
+"""What a configuration holds."""
+
+
+def check(study: Study, data_names: list[str], data_home: Path | None) -> None:
+    """Raise unless the samples and the codebooks can be had."""
+    check_entries(study, data_names, data_home)
 
 
 def stages(study: Study, data_names: list[str]) -> list[Stage]:
@@ -54,10 +73,8 @@ def run_measure(task: Task, workspace: Workspace) -> Outcome:
     """The measures of one codebook on one data set."""
     given = task.parameters
     problem = load_problem(given["data"], given["n_test"], given["seed"], workspace.data_home)
-    code = given["codebook"]
-    extra = {"rng": code["seed"]} if "seed" in code else {}
-    codebook: Codebook = CODEBOOKS[code["codebook"]](problem.n_classes, **code.get("options", {}), **extra)
     distances = mean_distances(problem.X_train, problem.y_train)
+    codebook = make_codebook(given["codebook"], problem.n_classes, {"means": distances.matrix()})
     options = dict(given["learner"])
     learn = LEARNERS[options.pop("name")]
     draws = []

@@ -13,12 +13,13 @@ from codekin.plots import save_figure
 from codekin.plots.bounds import draw_bounds, draw_named_points
 from codekin.studies.bound import measure_task
 from codekin.studies.configuration import Study
+from codekin.studies.dichotomies import LEARNER_NAMES
 from codekin.studies.workspace import Workspace
 
 Results = Mapping[str, Mapping[str, Any]]
 
 
-def bound_page(study: Study, workspace: Workspace, _missing: list[str]) -> Page:
+def bound_page(study: Study, workspace: Workspace) -> Page:
     """The page of a study of the bound, of as much of it as is finished.
 
     Parameters
@@ -49,20 +50,33 @@ def bound_page(study: Study, workspace: Workspace, _missing: list[str]) -> Page:
         f"The training error is at most ℓε / (ρ L(0)). That held in {n_held:,} of {n_all:,} measurements, and said "
         f"something, that is, was below 100 %, in {int(is_useful.sum()):,} of them.",
         [
-            Section("What was done", [Paragraph(text) for text in METHOD]),
+            Section("What was done", [Paragraph(_method(study, list(results), losses)), Paragraph(EQUIDISTANCE)]),
             *(_data_section(study, name, codes, losses, workspace) for name, codes in results.items()),
         ],
     )
 
 
-METHOD = (
-    "Every codebook was given to the classes by chance, several times; its bits were learned by linear SVMs, and "
-    "training samples decoded under three losses. ε is the average binary loss on the training samples, ρ the smallest "
-    "distance between codewords, ℓ the number of bits.",
+EQUIDISTANCE = (
     "Equidistant codebooks have codewords that are all equally far apart. Every class-codeword score is then the same "
     "for all assignments: there is nothing to choose by. The spread of distances is their standard deviation divided "
-    "by their mean; it is zero for these codebooks.",
+    "by their mean; it is zero for these codebooks."
 )
+
+
+def _method(study: Study, data_names: list[str], losses: list[str]) -> str:
+    learners = [data["learner"]["name"] for data in study.option("data") if data["name"] in data_names]
+    names = [LEARNER_NAMES[name] for name in dict.fromkeys(learners)]
+    times = "once" if study.option("n_assignments") == 1 else f"{study.option('n_assignments')} times"
+    return (
+        f"Every codebook was given to the classes by chance, {times}; its bits were learned by {_and(names)}, and "
+        f"training samples decoded under the {_and(losses)} loss{'' if len(losses) == 1 else 'es'}. ε is the average "
+        "binary loss on the training samples, ρ the smallest distance between codewords, ℓ the number of bits."
+    )
+
+
+def _and(words: list[str]) -> str:
+    words = [word.replace("_", " ") for word in words]
+    return " and ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else "".join(words)
 
 
 def error_and_bound(found: Mapping[str, Any], loss: str) -> FloatArray:

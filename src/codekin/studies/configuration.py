@@ -9,14 +9,10 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from codekin.studies.schema import Place, Variants
+
 PAPER = "evron2023"
 """The folder of the paper's studies."""
-
-NUMBERS = {
-    *("seed", "number", "n_per_class", "angles", "offset", "gap", "C", "one_vs_rest_C"),
-    *("n_assignments", "splits_per_task", "n_runs", "n_test"),
-}
-"""The options that are numbers, or lists of them, in whatever study they are."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +31,8 @@ class Study:
         What the kind of study needs to know.
     source : str
         What ``codekin study run`` calls it: the name of one of the paper's studies, or a path.
+    text : str
+        The file.
     """
 
     name: str
@@ -42,6 +40,17 @@ class Study:
     title: str
     options: Mapping[str, Any] = field(repr=False)
     source: str = ""
+    text: str = field(default="", repr=False)
+
+    @property
+    def place(self) -> Place:
+        """Where it is written, for errors."""
+        return Place(self.source, self.text)
+
+    @property
+    def data_names(self) -> list[str]:
+        """The names of its data sets, each once; none where it uses none."""
+        return list(dict.fromkeys(data["name"] for data in self.options.get("data", [])))
 
     def option(self, name: str) -> Any:
         """One of the options; an error that names the study where it is missing."""
@@ -58,7 +67,7 @@ def paper_studies() -> list[str]:
 
 
 def load_study(name: str) -> Study:
-    """A study by name or by path.
+    """A study by name or by path, of which every key and every value has been checked.
 
     Parameters
     ----------
@@ -68,6 +77,11 @@ def load_study(name: str) -> Study:
     Returns
     -------
     Study
+
+    Raises
+    ------
+    ValueError
+        If something in it is wrong: one sentence that names the file, the line, the key and the value.
 
     Examples
     --------
@@ -81,32 +95,13 @@ def load_study(name: str) -> Study:
             f"There is no study {name!r}. The paper's are {', '.join(paper_studies())}; others are given as a file."
         )
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        content = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{name}: this is not TOML ({error}).") from None
-    missing = [entry for entry in ("kind", "title") if not isinstance(content.get(entry), str)]
-    if missing:
-        raise ValueError(f"{name}: a study must have a {missing[0]!r}, in quotes.")
+    from codekin.studies.kinds import STUDY_KINDS  # which know what a Study is
+
+    kinds = Variants("kind", STUDY_KINDS, lambda kind: STUDY_KINDS[kind].schema)
+    kinds.check(content, Place(name, text))
     kind, title = content.pop("kind"), content.pop("title")
-    study = Study(path.name.removesuffix(".toml"), kind, title, content, name)
-    _check_tables(study)
-    for option in NUMBERS & set(content):
-        _check_number(study, option)
-    return study
-
-
-def _check_tables(study: Study) -> None:
-    """Raise unless everything that has a name, like data sets and codebooks, is a list of tables with names."""
-    for option in ("data", "codebooks"):
-        entries = study.options.get(option, [])
-        is_list = isinstance(entries, list) and all(isinstance(entry, dict) for entry in entries)
-        if not is_list or not all(isinstance(entry.get("name"), str) for entry in entries):
-            raise ValueError(f"{study.source}: {option!r} must be tables, [[{option}]], with a 'name' in each.")
-
-
-def _check_number(study: Study, name: str) -> None:
-    """Raise unless an option is a number, or a list of numbers."""
-    value = study.option(name)
-    for number in value if isinstance(value, list) else [value]:
-        if not isinstance(number, int | float) or isinstance(number, bool):
-            raise ValueError(f"{study.source}: {name!r} must be a number. Got {number!r} instead.")
+    return Study(path.name.removesuffix(".toml"), kind, title, content, name, text)

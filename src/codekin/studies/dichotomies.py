@@ -133,7 +133,7 @@ def linear_svm(problem: Problem, signs: CodingMatrix, seed: int, *, C: float) ->
     return fitted.margins(problem.X_train), fitted.margins(problem.X_test)
 
 
-def decision_tree(problem: Problem, signs: CodingMatrix, seed: int, *, min_samples_split: int) -> Any:
+def decision_tree(problem: Problem, signs: CodingMatrix, seed: int, *, min_samples_split: int = 2) -> Any:
     """Decision trees, one per split, Gini; a margin is the share of +1 in a leaf minus that of -1.
 
     Parameters
@@ -144,7 +144,7 @@ def decision_tree(problem: Problem, signs: CodingMatrix, seed: int, *, min_sampl
         The columns to learn.
     seed : int
         Of the order in which features are tried.
-    min_samples_split : int
+    min_samples_split : int, default=2
         Smaller nodes are leaves.
 
     Returns

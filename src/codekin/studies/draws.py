@@ -42,7 +42,7 @@ def drawn_codebooks(study: Study, data_name: str) -> list[dict[str, Any]]:
     draws = study.options.get("draws")
     if draws is None or data_name not in draws["data"]:
         return []
-    common = {"codebook": draws["codebook"], "options": dict(draws["options"])}
+    common = {"codebook": draws["codebook"], "options": dict(draws.get("options", {}))}
     return [{"name": f"{draws['name']}-seed-{seed}", **common, "seed": seed} for seed in draws["seeds"]]
 
 

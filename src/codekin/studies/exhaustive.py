@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from codekin.class_distances import (
     learned_confusion_distances,
     mean_distances,
 )
-from codekin.codebooks import CODEBOOKS
+from codekin.class_distances.confusion import Counted
 from codekin.coding import Codebook, FloatArray
 from codekin.datasets import DATASETS
 from codekin.decoding import get_loss
@@ -40,8 +40,22 @@ from codekin.studies.dichotomies import (
     train_splits,
 )
 from codekin.studies.draws import drawn_codebooks
+from codekin.studies.entries import check_codebook, check_entries, make_codebook
+from codekin.studies.fields import (
+    BY_VALIDATION,
+    CODEBOOK_NAME,
+    COUNT,
+    HEAD,
+    NUMBERED,
+    SEED,
+    SEEDS,
+    CodebookTable,
+    DataName,
+    learner_table,
+)
 from codekin.studies.runner import Outcome
 from codekin.studies.sample_blocks import rounded_margins
+from codekin.studies.schema import NAME, POSITIVE, TEXT, Entries, ListOf, OneOf, Place, Table
 from codekin.studies.sweeps import (
     average_losses,
     count_correct,
@@ -56,14 +70,55 @@ METRICS = ("confusion", "means")
 PREDICTORS = ("loss", *METRICS, "learnability")
 """What may foresee accuracy, in the order of tables and figures."""
 
-BY_VALIDATION = "cross-validated"
-"""What a configuration says instead of a C, to have it chosen as the paper did."""
-
 CANDIDATES = (1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0, 1000.0)
 N_FOLDS = 3
 
 MAX_BITS = 15
 """Margins are rounded so that codebooks of up to this many bits are exact."""
+
+
+def _trees_are_confused_by_folds(data: Mapping[str, Any], place: Place) -> None:
+    if data["confusion"] != "train" and data["learner"]["name"] != "decision_tree":
+        rule = "must be 'train' unless the learner is 'decision_tree'"
+        raise place.at("confusion").error(f"'{place.at('confusion')}' {rule}. Got {data['confusion']!r} instead.")
+
+
+def _drawn_data_is_listed(content: Mapping[str, Any], place: Place) -> None:
+    names = OneOf([data["name"] for data in content["data"]])
+    for number, name in enumerate(content.get("draws", {}).get("data", [])):
+        names.check(name, place.at("draws", "data", number))
+
+
+SCHEMA = Table(
+    {
+        **HEAD,
+        "seed": SEED,
+        "splits_per_task": COUNT,
+        "data": Entries(
+            Table(
+                {
+                    "name": DataName(most_classes=10),
+                    "learner": learner_table(may_choose_C=True),
+                    "confusion": OneOf(get_args(Counted)),
+                },
+                {"n_test": COUNT, "seconds": POSITIVE},
+                _trees_are_confused_by_folds,
+            )
+        ),
+        "codebooks": Entries(CodebookTable(CODEBOOK_NAME, class_distances=METRICS), may_be_empty=True),
+    },
+    {**NUMBERED, "draws": CodebookTable({"name": NAME, "data": ListOf(TEXT)}, seed=SEEDS, is_drawn=True)},
+    _drawn_data_is_listed,
+)
+"""What a configuration holds."""
+
+
+def check(study: Study, data_names: list[str], data_home: Path | None) -> None:
+    """Raise unless the samples and the codebooks can be had."""
+    check_entries(study, data_names, data_home, most_bits=MAX_BITS)
+    for name in data_names:
+        for code in drawn_codebooks(study, name):
+            check_codebook(code, DATASETS[name].n_classes, study.place.at("draws"), most_bits=MAX_BITS)
 
 
 def stages(study: Study, data_names: list[str]) -> list[Stage]:
@@ -233,16 +288,6 @@ def run_sweep(task: Task, workspace: Workspace) -> Outcome:
 FUNCTIONS = {CHOOSE: run_choose, TRAIN: run_train, DISTANCES: run_distances, SWEEP: run_sweep}
 
 
-def make_codebook(code: Mapping[str, Any], n_classes: int, distances: Mapping[str, FloatArray]) -> Codebook:
-    """The codebook that an entry of the configuration describes."""
-    extra: dict[str, Any] = {}
-    if "seed" in code:
-        extra["rng"] = code["seed"]
-    if "class_distances" in code:
-        extra["class_distances"] = distances[code["class_distances"]]
-    return CODEBOOKS[code["codebook"]](n_classes, **code.get("options", {}), **extra)
-
-
 def load_distances(task: Task, workspace: Workspace) -> dict[str, FloatArray]:
     """The distances between the classes that a sweep compares with."""
     given = task.parameters
@@ -367,7 +412,7 @@ class Sweep:
         Returns
         -------
         dict
-            Its place, its accuracy, the share of assignments that are less accurate, and its values.
+            Its place, its accuracy, how many assignments are less and how many more accurate, and its values.
         """
         n = self.codebook.n_codewords
         if len(codeword_of_class) != n:
@@ -379,6 +424,8 @@ class Sweep:
             "n_test": self.n_test,
             "accuracy": float(self.accuracies[rank]),
             "share_of_less_accurate": float((self.n_correct < self.n_correct[rank]).mean()),
+            "n_less_accurate": int((self.n_correct < self.n_correct[rank]).sum()),
+            "n_more_accurate": int((self.n_correct > self.n_correct[rank]).sum()),
             **{name: float(self.values(name)[rank]) for name in PREDICTORS},
         }
 

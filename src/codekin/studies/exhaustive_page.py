@@ -20,7 +20,6 @@ from codekin.studies.configuration import Study
 from codekin.studies.dichotomies import LEARNER_NAMES
 from codekin.studies.draws import draws_blocks
 from codekin.studies.exhaustive import (
-    BY_VALIDATION,
     PREDICTORS,
     Sweep,
     choose_task,
@@ -29,6 +28,7 @@ from codekin.studies.exhaustive import (
     load_sweep,
     sweep_task,
 )
+from codekin.studies.fields import BY_VALIDATION
 from codekin.studies.paper_numbers import paper_number
 from codekin.studies.workspace import Workspace
 
@@ -57,7 +57,7 @@ METHOD = (
 Results = Mapping[str, Mapping[str, Mapping[str, Any]]]
 
 
-def exhaustive_page(study: Study, workspace: Workspace, missing: list[str]) -> Page:
+def exhaustive_page(study: Study, workspace: Workspace) -> Page:
     """The page of a study of every assignment, of as much of it as is finished.
 
     Parameters
@@ -66,8 +66,6 @@ def exhaustive_page(study: Study, workspace: Workspace, missing: list[str]) -> P
         The study.
     workspace : Workspace
         Its results; figures are written beside them.
-    missing : list of str
-        Data sets that are not there.
 
     Returns
     -------
@@ -83,8 +81,6 @@ def exhaustive_page(study: Study, workspace: Workspace, missing: list[str]) -> P
         Section("What was done", [Paragraph(text) for text in METHOD]),
         *(_data_section(study, entries[name], results[name], workspace) for name in results),
     ]
-    if missing:
-        sections.append(_missing_section(study, missing))
     return Page(study.title, _lead(results), sections)
 
 
@@ -230,20 +226,6 @@ def _choice_table(data: str, results: Mapping[str, Mapping[str, Any]]) -> Table:
     )
 
 
-def _missing_section(study: Study, missing: list[str]) -> Section:
-    names = ", ".join(f"`{name}`" for name in missing)
-    return Section(
-        "What is not here",
-        [
-            Paragraph(
-                f"Skipped, because the data is not there: {names}. `codekin data list` says what can be fetched; "
-                "a folder with the data is named by `--data-home` or the environment variable CODEKIN_DATA."
-            ),
-            Command("\n".join(f"codekin study run {study.source} --only {name}" for name in missing)),
-        ],
-    )
-
-
 def _beside_paper(value: float | None, paper: float | None, *, is_strong: bool = False) -> Cell | None:
     if value is None:
         return None
@@ -260,6 +242,6 @@ def _learner_sentence(data: Mapping[str, Any], chosen_C: float | None) -> str:
     name = LEARNER_NAMES[learner.pop("name")]
     if chosen_C is not None:
         learner["C"] = chosen_C
-    options = ", ".join(f"{key} = {value:g}" for key, value in learner.items())
+    options = "".join(f", {key} = {value:g}" for key, value in learner.items())
     options += "" if chosen_C is None else " by 3-fold cross-validation over 0.001 ... 1000"
-    return f"{name[0].upper()}{name[1:]}, {options}."
+    return f"{name[0].upper()}{name[1:]}{options}."

@@ -8,6 +8,7 @@ validation samples where there are some.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,18 +18,74 @@ from codekin.class_trees import ClassTree
 from codekin.codebooks import one_vs_rest, trellis_codebook
 from codekin.codebooks.trellis import TrellisGraph
 from codekin.coding import Assignment
-from codekin.datasets import DATASETS
+from codekin.datasets import DATASETS, load_dataset
 from codekin.estimators import TrellisClassifier
 from codekin.learners import AROW, Validation
 from codekin.studies.configuration import Study
 from codekin.studies.extreme_orders import ORDERS, load_many_classes, orders_of, trees_of
+from codekin.studies.fields import COUNT, HEAD, NUMBERED, DataName
 from codekin.studies.runner import Outcome
+from codekin.studies.schema import POSITIVE, Entries, ListOf, OneOf, Place, Table, whole
 from codekin.studies.tasks import Stage, Task
 from codekin.studies.workspace import Workspace
 
 TREE, ASSIGN, FIT = "extreme.tree", "extreme.assign", "extreme.fit"
 OVERSAMPLE, ONE_VS_REST = "extreme.oversample", "extreme.one_vs_rest"
 TREE_PARTS = ("parent", "node_of_class", "edge_length")
+
+
+def _widths_and_orders_are_possible(data: Mapping[str, Any], place: Place) -> None:
+    n_classes = DATASETS[data["name"]].n_classes
+    for number, width in enumerate(data["widths"]):
+        whole(2, n_classes).check(width, place.at("widths", number))
+    possible = OneOf(orders_of({"tree": data["tree"]}))
+    for number, order in enumerate(data.get("orders", [])):
+        possible.check(order, place.at("orders", number))
+
+
+SCHEMA = Table(
+    {
+        **HEAD,
+        "n_runs": COUNT,
+        "data": Entries(
+            Table(
+                {
+                    "name": DataName(),
+                    "tree": OneOf(("given", "learned")),
+                    "widths": ListOf(whole(2)),
+                    "n_epochs": COUNT,
+                },
+                {
+                    "n_searches": COUNT,
+                    "orders": ListOf(OneOf(ORDERS)),
+                    "oversample": ListOf(POSITIVE),
+                    "search_seconds": POSITIVE,
+                    "seconds": POSITIVE,
+                },
+                _widths_and_orders_are_possible,
+            )
+        ),
+    },
+    NUMBERED,
+)
+"""What a configuration holds."""
+
+
+def check(study: Study, data_names: list[str], data_home: Path | None) -> None:
+    """Raise unless the data sets have the features, the samples and the taxonomies that are asked for."""
+    for number, data in enumerate(study.option("data")):
+        if data["name"] not in data_names:
+            continue
+        dataset, place = load_dataset(data["name"], data_home), study.place.at("data", number)
+        lacks = {
+            "features": dataset.X is None,
+            "test samples": dataset.test is None,
+            "a taxonomy; tree = 'learned' does without": data["tree"] == "given" and dataset.class_tree is None,
+            "validation samples, by which 'oversample' is chosen": "oversample" in data and dataset.validation is None,
+        }
+        for what, is_lacking in lacks.items():
+            if is_lacking:
+                raise place.error(f"'{place}' must be a data set with {what}. {data['name']!r} has none.")
 
 
 def stages(study: Study, data_names: list[str]) -> list[Stage]:

@@ -40,7 +40,7 @@ LIKE = {
 """For each of the paper's data sets the one of ours whose numbers of classes and samples are nearest to it."""
 
 
-def extreme_page(study: Study, workspace: Workspace, missing: list[str]) -> Page:
+def extreme_page(study: Study, workspace: Workspace) -> Page:
     """The page of a study of very many classes, of as much of it as is finished.
 
     Parameters
@@ -49,8 +49,6 @@ def extreme_page(study: Study, workspace: Workspace, missing: list[str]) -> Page
         The study.
     workspace : Workspace
         Its results; figures are written beside them.
-    missing : list of str
-        Data sets that are not there.
 
     Returns
     -------
@@ -63,9 +61,6 @@ def extreme_page(study: Study, workspace: Workspace, missing: list[str]) -> Page
     sections += [_data_section(study, one, workspace) for one in found]
     comparison = _paper_section(study, found)
     sections += [comparison] if comparison else []
-    if missing:
-        names = ", ".join(f"`{name}`" for name in missing)
-        sections.append(Section("What is not here", [Paragraph(f"Skipped, because the data is not there: {names}.")]))
     return Page(study.title, _lead(found), sections)
 
 

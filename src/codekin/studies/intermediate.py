@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,14 +17,16 @@ from codekin.class_distances import (
     mean_distances,
     taxonomy_distances,
 )
-from codekin.codebooks import CODEBOOKS
 from codekin.coding import Codebook, CodingMatrix, FloatArray
 from codekin.datasets import Dataset, load_dataset
 from codekin.decoding import MinimumLossDecoder
 from codekin.distances import ClassDistances
 from codekin.studies.configuration import Study
 from codekin.studies.dichotomies import LEARNERS, Problem, load_problem
+from codekin.studies.entries import check_codebook, check_samples, make_codebook
+from codekin.studies.fields import COUNT, HEAD, NUMBERED, SEED, CodebookTable, DataName, learner_table
 from codekin.studies.runner import Outcome
+from codekin.studies.schema import Entries, ListOf, OneOf, Table
 from codekin.studies.tasks import Stage, Task
 from codekin.studies.workspace import Workspace
 
@@ -41,6 +44,41 @@ METRICS: dict[str, Callable[[Dataset, Problem], ClassDistances]] = {
     "learnability": lambda _, problem: learnability_distances(problem.X_train, problem.y_train),
 }
 """Class distances by name."""
+
+NEEDS: dict[str, Callable[[Dataset], bool]] = {
+    "names": lambda dataset: "glove_100d" in dataset.extras,
+    "taxonomy": lambda dataset: dataset.class_tree is not None,
+    "human": lambda dataset: "human_confusion" in dataset.extras,
+}
+"""Which data sets have what a class distance is made of, where not all have it."""
+
+SCHEMA = Table(
+    {
+        **HEAD,
+        "seed": SEED,
+        "n_assignments": COUNT,
+        "n_random_scores": COUNT,
+        "metrics": ListOf(OneOf(METRICS)),
+        "data": Entries(
+            Table({"name": DataName(), "learner": learner_table()}), known_by=(("name",), ("learner", "name"))
+        ),
+        "codebook": CodebookTable(),
+    },
+    NUMBERED,
+)
+"""What a configuration holds."""
+
+
+def check(study: Study, data_names: list[str], data_home: Path | None) -> None:
+    """Raise unless the samples, the codebook and all class distances can be had."""
+    for number, data in enumerate(study.option("data")):
+        if data["name"] in data_names:
+            dataset = check_samples(data, study.place.at("data", number), data_home)
+            check_codebook(study.option("codebook"), dataset.n_classes, study.place.at("codebook"))
+            for place, metric in enumerate(study.option("metrics")):
+                if metric in NEEDS and not NEEDS[metric](dataset):
+                    here = study.place.at("metrics", place)
+                    raise here.error(f"'{here}' is {metric!r}, which the data set {data['name']!r} knows nothing of.")
 
 
 def stages(study: Study, data_names: list[str]) -> list[Stage]:
@@ -60,8 +98,6 @@ def stages(study: Study, data_names: list[str]) -> list[Stage]:
 
 def compare_task(study: Study, data: Mapping[str, Any], metric: str) -> Task:
     """Search assignments by one class distance, and learn them all."""
-    if metric not in METRICS:
-        raise ValueError(f"{study.source}: 'metrics' must be among {', '.join(METRICS)}. Got {metric!r} instead.")
     options = ("seed", "n_assignments", "n_random_scores")
     parameters = {
         "data": data["name"],
@@ -78,8 +114,7 @@ def run_compare(task: Task, workspace: Workspace) -> Outcome:
     given = task.parameters
     dataset = load_dataset(given["data"], workspace.data_home)
     problem = load_problem(given["data"], None, given["seed"], workspace.data_home)
-    code = given["codebook"]
-    codebook: Codebook = CODEBOOKS[code["codebook"]](problem.n_classes, **code["options"], rng=code["seed"])
+    codebook = make_codebook(given["codebook"], problem.n_classes, {})
     distances = METRICS[given["metric"]](dataset, problem)
     found = {policy: _assignments(policy, codebook, distances, given) for policy in POLICIES}
     matrices = [codebook.coding_matrix(one.assignment) for results in found.values() for one in results]

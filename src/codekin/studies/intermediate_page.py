@@ -25,7 +25,7 @@ METRIC_NAMES = {
 }
 
 
-def intermediate_page(study: Study, workspace: Workspace, missing: list[str]) -> Page:
+def intermediate_page(study: Study, workspace: Workspace) -> Page:
     """The page of a study of a hundred classes, of as much of it as is finished.
 
     Parameters
@@ -34,8 +34,6 @@ def intermediate_page(study: Study, workspace: Workspace, missing: list[str]) ->
         The study.
     workspace : Workspace
         Its results; figures are written beside them.
-    missing : list of str
-        Data sets that are not there.
 
     Returns
     -------
@@ -78,9 +76,6 @@ def intermediate_page(study: Study, workspace: Workspace, missing: list[str]) ->
             f"under {n_better} of {len(gains)} class distances, by {gains[best]:+.1f} points under "
             f"{METRIC_NAMES[best]}."
         )
-    if missing:
-        names = ", ".join(f"`{name}`" for name in missing)
-        sections.append(Section("What is not here", [Paragraph(f"Skipped, because the data is not there: {names}.")]))
     return Page(
         study.title,
         " ".join(leads) or "Nothing is finished yet.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from codekin.datasets import DATASETS
 from codekin.pages import Page
@@ -15,6 +16,7 @@ from codekin.studies.exhaustive_page import exhaustive_page
 from codekin.studies.extreme_page import extreme_page
 from codekin.studies.intermediate_page import intermediate_page
 from codekin.studies.runner import TaskFunction
+from codekin.studies.schema import Table
 from codekin.studies.synthetic_page import synthetic_page
 from codekin.studies.tasks import Stage
 from codekin.studies.workspace import Workspace
@@ -22,36 +24,40 @@ from codekin.studies.workspace import Workspace
 
 @dataclass(frozen=True)
 class StudyKind:
-    """How studies of one kind are run and told.
+    """How studies of one kind are described, run and told.
 
     Parameters
     ----------
+    schema : Table
+        What a configuration of this kind holds.
+    check : callable
+        Takes a study, the names of the data sets to use and the data home; raises where they do not do.
     stages : callable
         Takes the study and the names of the data sets to use; returns its stages.
     functions : mapping from str to callable
         What its tasks compute.
     page : callable
-        Takes the study, its workspace and the names of missing data sets; writes figures and returns a page.
-    data_names : callable, optional
-        Takes the study; returns the names of its data sets.
+        Takes the study and its workspace; writes figures and returns a page about what is finished.
     """
 
+    schema: Table
+    check: Callable[[Study, list[str], Path | None], None]
     stages: Callable[[Study, list[str]], list[Stage]]
     functions: Mapping[str, TaskFunction]
-    page: Callable[[Study, Workspace, list[str]], Page]
-    data_names: Callable[[Study], list[str]] = lambda _: []
+    page: Callable[[Study, Workspace], Page]
 
 
-def _listed(study: Study) -> list[str]:
-    return list(dict.fromkeys(data["name"] for data in study.option("data")))
+def _kind(module: Any, page: Callable[[Study, Workspace], Page]) -> StudyKind:
+    """The kind of study that a module describes."""
+    return StudyKind(module.SCHEMA, module.check, module.stages, module.FUNCTIONS, page)
 
 
 STUDY_KINDS: dict[str, StudyKind] = {
-    "synthetic": StudyKind(synthetic.stages, synthetic.FUNCTIONS, synthetic_page),
-    "exhaustive": StudyKind(exhaustive.stages, exhaustive.FUNCTIONS, exhaustive_page, _listed),
-    "intermediate": StudyKind(intermediate.stages, intermediate.FUNCTIONS, intermediate_page, _listed),
-    "extreme": StudyKind(extreme.stages, extreme.FUNCTIONS, extreme_page, _listed),
-    "bound": StudyKind(bound.stages, bound.FUNCTIONS, bound_page, _listed),
+    "synthetic": _kind(synthetic, synthetic_page),
+    "exhaustive": _kind(exhaustive, exhaustive_page),
+    "intermediate": _kind(intermediate, intermediate_page),
+    "extreme": _kind(extreme, extreme_page),
+    "bound": _kind(bound, bound_page),
 }
 """Name -> kind."""
 
@@ -77,8 +83,4 @@ def missing_data(study: Study, data_home: Path | None = None) -> list[str]:
     -------
     list of str
     """
-    names = kind_of(study).data_names(study)
-    unknown = [name for name in names if name not in DATASETS]
-    if unknown:
-        raise ValueError(f"{study.source}: the data sets are {', '.join(DATASETS)}. Got {unknown[0]!r} instead.")
-    return [name for name in names if not DATASETS[name].is_available(data_home)]
+    return [name for name in study.data_names if not DATASETS[name].is_available(data_home)]

@@ -9,6 +9,8 @@ from codekin.pages import Cell, Column, Command, Page, Paragraph, Section, Table
 from codekin.studies.configuration import Study, load_study, paper_studies
 from codekin.studies.journal import Journal
 from codekin.studies.kinds import kind_of, missing_data
+from codekin.studies.runner import unfinished
+from codekin.studies.tasks import Stage
 from codekin.studies.workspace import Workspace
 
 
@@ -40,13 +42,39 @@ def write_report(study: Study, output: str | Path, *, data_home: Path | None = N
             f"{changed[0]} was changed after it was written: its checksum does not match. "
             f"codekin study run {study.source} computes it again."
         )
-    page = kind_of(study).page(study, workspace, missing_data(study, data_home))
-    page = Page(page.title, page.lead, page.sections, _footer(journal))
+    page = kind_of(study).page(study, workspace)
+    page = Page(page.title, page.lead, [*page.sections, *_not_here(study, workspace)], _footer(journal))
     path = write_page(page, folder / "index.html")
     with whole_file(folder / "title.txt") as stream:
         stream.write(f"{page.title}\n{page.lead}\n".encode())
     write_index(output)
     return path
+
+
+def _not_here(study: Study, workspace: Workspace) -> list[Section]:
+    """A section on the data sets that are missing, and on those with something left to do; none if there are none."""
+    missing, stages = missing_data(study, workspace.data_home), kind_of(study).stages
+    left = {}
+    for name in study.data_names:
+        if name not in missing and (n_left := _n_tasks(unfinished(stages(study, [name]), workspace))):
+            left[name] = f"`{name}` ({n_left} of {_n_tasks(stages(study, [name]))} tasks are left)"
+    texts = []
+    if missing:
+        texts.append(
+            f"Skipped, because the data is not there: {', '.join(f'`{name}`' for name in missing)}. "
+            "`codekin data list` says what can be fetched; a folder with the data is named by `--data-home` or the "
+            "environment variable CODEKIN_DATA."
+        )
+    if left:
+        texts.append(f"Not finished, or not begun: {', '.join(left.values())}.")
+    if not texts:
+        return []
+    command = Command("\n".join(f"codekin study run {study.source} --only {name}" for name in (*missing, *left)))
+    return [Section("What is not here", [*map(Paragraph, texts), command])]
+
+
+def _n_tasks(stages: list[Stage]) -> int:
+    return sum(len(stage.tasks) for stage in stages)
 
 
 def write_index(output: str | Path) -> Path:
@@ -100,6 +128,34 @@ def _footer(journal: Journal) -> str:
     )
 
 
-def studies_with_results(output: str | Path) -> list[Study]:
-    """The paper's studies that have a journal in a folder."""
-    return [load_study(name) for name in paper_studies() if (Path(output) / name / "journal.jsonl").exists()]
+def studies_with_results(output: str | Path) -> tuple[list[Study], list[Path]]:
+    """The studies that have a journal in a folder: the paper's first, then others by name.
+
+    Parameters
+    ----------
+    output : path
+        The folder that holds one folder per study.
+
+    Returns
+    -------
+    studies : list of Study
+        Each as the copy of its configuration beside the journal describes it.
+    unknown : list of Path
+        Folders with a journal but without such a copy: older versions of codekin kept none.
+    """
+    paper = paper_studies()
+    folders = sorted(
+        (path.parent for path in Path(output).glob("*/journal.jsonl")),
+        key=lambda folder: (paper.index(folder.name) if folder.name in paper else len(paper), folder.name),
+    )
+    found = {folder: _study_of(folder, paper) for folder in folders}
+    return [study for study in found.values() if study], [folder for folder, study in found.items() if not study]
+
+
+def _study_of(folder: Path, paper: list[str]) -> Study | None:
+    copy = Workspace(folder).configuration_path
+    own = load_study(str(copy)) if copy.is_file() else None
+    if folder.name not in paper:
+        return own
+    theirs = load_study(folder.name)
+    return theirs if own is None or own.text == theirs.text else own

@@ -51,7 +51,7 @@ def run_study(
     n_jobs: int | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> StudyStatus:
-    """Do what is left of a study.
+    """Do what is left of a study, after a look at whether its data and its codebooks do.
 
     Parameters
     ----------
@@ -73,10 +73,16 @@ def run_study(
     -------
     StudyStatus
     """
-    stages, missing = _stages(study, only, data_home)
+    names, missing = _data_names(study, only, data_home)
+    kind = kind_of(study)
+    stages = kind.stages(study, names)
     # What is relative here, or in a variable of this process, would be another folder elsewhere.
-    workspace = Workspace((Path(output) / study.name).absolute(), find_data_home(data_home).absolute())
-    n_run = run_stages(stages, kind_of(study).functions, workspace, n_jobs=n_jobs, progress=progress)
+    workspace = Workspace((Path(output) / study.name).absolute(), find_data_home(data_home).absolute(), study.text)
+    if not any(stage.tasks for stage in stages):
+        return _status(stages, missing, workspace)
+    if unfinished(stages, workspace):
+        kind.check(study, names, data_home)
+    n_run = run_stages(stages, kind.functions, workspace, n_jobs=n_jobs, progress=progress)
     return _status(stages, missing, workspace, n_run)
 
 
@@ -100,19 +106,19 @@ def study_status(
     -------
     StudyStatus
     """
-    stages, missing = _stages(study, only, data_home)
-    return _status(stages, missing, Workspace(Path(output) / study.name, data_home))
+    names, missing = _data_names(study, only, data_home)
+    return _status(kind_of(study).stages(study, names), missing, Workspace(Path(output) / study.name, data_home))
 
 
-def _stages(study: Study, only: Sequence[str], data_home: Path | None) -> tuple[list[Stage], list[str]]:
-    kind = kind_of(study)
-    names = kind.data_names(study)
+def _data_names(study: Study, only: Sequence[str], data_home: Path | None) -> tuple[list[str], list[str]]:
+    """The names of the data sets to use, and of those that would be used if they were there."""
+    names = study.data_names
     for name in only:
         if name not in names:
             choice = f"uses the data sets {', '.join(names)}" if names else "uses no data sets"
             raise ValueError(f"The study {study.name!r} {choice}. Got {name!r} instead.")
     missing = [name for name in missing_data(study, data_home) if not only or name in only]
-    return kind.stages(study, [name for name in only or names if name not in missing]), missing
+    return [name for name in only or names if name not in missing], missing
 
 
 def _status(stages: list[Stage], missing: list[str], workspace: Workspace, n_run: int = 0) -> StudyStatus:

@@ -7,7 +7,9 @@ bits that no line can learn.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import factorial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,8 +18,10 @@ from codekin.assignments import nth_assignment
 from codekin.coding import Codebook, CodingMatrix, FloatArray, IntArray
 from codekin.studies.configuration import Study
 from codekin.studies.dichotomies import n_splits, split_signs
+from codekin.studies.fields import COUNT, HEAD, NUMBERED, SEED
 from codekin.studies.runner import Outcome
 from codekin.studies.sample_blocks import rounded_margins
+from codekin.studies.schema import NOT_NEGATIVE, NUMBER, POSITIVE, Check, ListOf, Table
 from codekin.studies.svm import fit_svms
 from codekin.studies.sweeps import count_correct
 from codekin.studies.tasks import Stage, Task
@@ -25,7 +29,26 @@ from codekin.studies.workspace import Workspace
 
 SWEEP = "synthetic.sweep"
 N_CLASSES = 6
-OPTIONS = ("seed", "n_per_class", "angles", "offset", "gap", "C", "one_vs_rest_C")
+OPTIONS: Mapping[str, Check] = {
+    "seed": SEED,
+    "n_per_class": COUNT,
+    "angles": ListOf(NUMBER, length=3),
+    "offset": NUMBER,
+    "gap": NOT_NEGATIVE,
+    "C": POSITIVE,
+    "one_vs_rest_C": ListOf(POSITIVE),
+}
+SCHEMA = Table({**HEAD, **OPTIONS}, NUMBERED)
+"""What a configuration holds."""
+
+
+def check(study: Study, _data_names: list[str], _data_home: Path | None) -> None:
+    """Raise unless the lines leave six regions with enough samples."""
+    options = {name: study.option(name) for name in OPTIONS if name not in ("C", "one_vs_rest_C")}
+    try:
+        three_line_samples(**options)
+    except ValueError as error:
+        raise study.place.at("angles").error(f"'angles', 'offset' and 'gap' do not do. {error}") from None
 
 
 def stages(study: Study, _data_names: list[str]) -> list[Stage]:

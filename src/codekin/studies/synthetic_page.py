@@ -25,7 +25,7 @@ QUANTITIES = {
 }
 
 
-def synthetic_page(study: Study, workspace: Workspace, _missing: list[str]) -> Page:
+def synthetic_page(study: Study, workspace: Workspace) -> Page:
     """The page of a study of six classes in the plane.
 
     Parameters

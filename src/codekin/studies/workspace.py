@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,15 +28,28 @@ class Workspace:
         The folder of the study.
     data_home : Path, optional
         The folder that holds one folder per data set; see :func:`codekin.datasets.data_home`.
+    configuration : str, default=""
+        The file that says what is computed; a run keeps a copy of it beside what it computes.
     """
 
     folder: Path
     data_home: Path | None = None
+    configuration: str = field(default="", repr=False)
 
     @property
     def journal(self) -> Journal:
         """The journal, read anew."""
-        return Journal(self.folder / "journal.jsonl")
+        return Journal(self.journal_path)
+
+    @property
+    def journal_path(self) -> Path:
+        """The file of the journal."""
+        return self.folder / "journal.jsonl"
+
+    @property
+    def configuration_path(self) -> Path:
+        """The copy of the configuration, under a name that leads back to this folder."""
+        return self.folder / f"{self.folder.name}.toml"
 
     def array_path(self, key: str, name: str) -> Path:
         """The file of one array of a task's result."""
@@ -115,11 +128,29 @@ class Workspace:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other runs out while the block runs, and clear away what a killed one left half written."""
+        """Keep other runs out while the block runs, and clear away what a killed one left half written.
+
+        Where nothing has been finished in the end, nothing is left.
+        """
         (self.folder / "arrays").mkdir(parents=True, exist_ok=True)
         with (self.folder / "lock").open("w") as file:
             if not try_lock(file.fileno()):
                 raise FileExistsError(f"Another run is at work in {self.folder}. Wait for it, or use another folder.")
             for partial in (self.folder / "arrays").glob(".*.partial"):
                 partial.unlink(missing_ok=True)
-            yield
+            try:
+                if self.configuration:
+                    with whole_file(self.configuration_path) as stream:
+                        stream.write(self.configuration.encode())
+                yield
+            finally:
+                if not self.journal_path.exists():
+                    self._remove_empty()
+
+    def _remove_empty(self) -> None:
+        """Remove the folder, unless there is something in it that was computed, or that is not ours."""
+        with suppress(OSError):
+            (self.folder / "arrays").rmdir()
+            self.configuration_path.unlink(missing_ok=True)
+            (self.folder / "lock").unlink()
+            self.folder.rmdir()

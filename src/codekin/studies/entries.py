@@ -1,0 +1,130 @@
+"""What the entries of a configuration stand for, and whether it can be had: codebooks, and samples to learn from."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from codekin.codebooks import CODEBOOKS
+from codekin.coding import Codebook, FloatArray
+from codekin.datasets import DATASETS, Dataset, load_dataset
+from codekin.studies.configuration import Study
+from codekin.studies.schema import Place
+
+TRIAL_SECONDS = 0.1
+"""How long a codebook is searched for when the question is only whether it can be."""
+
+
+def make_codebook(code: Mapping[str, Any], n_classes: int, distances: Mapping[str, FloatArray]) -> Codebook:
+    """The codebook that an entry describes.
+
+    Parameters
+    ----------
+    code : mapping
+        The entry.
+    n_classes : int
+        How many codewords it has.
+    distances : mapping from str to ndarray of shape (n_classes, n_classes)
+        Class distances, by the names under which entries ask for them.
+
+    Returns
+    -------
+    Codebook
+    """
+    extra: dict[str, Any] = {}
+    if "seed" in code:
+        extra["rng"] = code["seed"]
+    if "class_distances" in code:
+        extra["class_distances"] = distances[code["class_distances"]]
+    return CODEBOOKS[code["codebook"]](n_classes, **code.get("options", {}), **extra)
+
+
+def check_entries(study: Study, data_names: list[str], data_home: Path | None, *, most_bits: int | None = None) -> None:
+    """Raise unless the samples of some data sets, and the codebooks for them, can be had.
+
+    Parameters
+    ----------
+    study : Study
+        With ``data`` and ``codebooks``.
+    data_names : list of str
+        Which data sets.
+    data_home : path or None
+        See :func:`codekin.datasets.data_home`.
+    most_bits : int, optional
+        For sweeps over all assignments: how many bits a codebook may have, which must then have no zeros.
+    """
+    for number, data in enumerate(study.option("data")):
+        if data["name"] in data_names:
+            check_samples(data, study.place.at("data", number), data_home)
+    for number, code in enumerate(study.option("codebooks")):
+        for n_classes in sorted({DATASETS[name].n_classes for name in data_names}):
+            check_codebook(code, n_classes, study.place.at("codebooks", number), most_bits=most_bits)
+
+
+def check_samples(data: Mapping[str, Any], place: Place, data_home: Path | None) -> Dataset:
+    """Raise unless a data set has dense features, and samples to test on or enough to put some aside.
+
+    Parameters
+    ----------
+    data : mapping
+        The entry.
+    place : Place
+        Where it is.
+    data_home : path or None
+        See :func:`codekin.datasets.data_home`.
+
+    Returns
+    -------
+    Dataset
+    """
+    name, n_test = data["name"], data.get("n_test")
+    dataset = load_dataset(name, data_home)
+    if not isinstance(dataset.X, np.ndarray):
+        has = "texts" if dataset.X is None else "sparse features"
+        raise place.at("name").error(f"'{place.at('name')}' must be a data set of dense features. {name!r} has {has}.")
+    if n_test is None:
+        if dataset.test is None:
+            raise place.error(
+                f"'{place}' must be a data set with test samples, which {name!r} is not, or say 'n_test'."
+            )
+        return dataset
+    n_samples, n_classes = len(dataset.y), len(np.unique(dataset.y))
+    if not n_classes <= n_test <= n_samples - n_classes:
+        wanted = f"from {n_classes} to {n_samples - n_classes}, since {name!r} has {n_samples} samples"
+        raise place.at("n_test").wrong(f"{wanted} of {n_classes} classes to divide", n_test)
+    return dataset
+
+
+def check_codebook(code: Mapping[str, Any], n_classes: int, place: Place, *, most_bits: int | None = None) -> None:
+    """Raise unless a codebook can be made, as far as that can be known before class distances are.
+
+    Parameters
+    ----------
+    code : mapping
+        The entry.
+    n_classes : int
+        For how many classes.
+    place : Place
+        Where it is.
+    most_bits : int, optional
+        For sweeps over all assignments: how many bits it may have, without zeros among them.
+    """
+    n_bits = code.get("options", {}).get("n_bits")
+    is_ternary = False
+    if "class_distances" not in code:
+        options = dict(code.get("options", {}))
+        if "time_limit" in inspect.signature(CODEBOOKS[code["codebook"]]).parameters:
+            options["time_limit"] = min(options.get("time_limit", TRIAL_SECONDS), TRIAL_SECONDS)
+        try:
+            codebook = make_codebook({**code, "options": options}, n_classes, {})
+        except ValueError as error:
+            raise place.error(f"'{place}' cannot be made for {n_classes} classes: {error}") from None
+        n_bits, is_ternary = codebook.n_bits, codebook.is_ternary
+    if most_bits is not None and (is_ternary or (n_bits or 0) > most_bits):
+        has = "zeros" if is_ternary else f"{n_bits} bits"
+        rule = f"must have at most {most_bits} bits and no zeros, since all its assignments are tested"
+        raise place.error(f"'{place}' {rule}. It has {has}.")

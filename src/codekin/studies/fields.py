@@ -1,0 +1,195 @@
+"""The keys that studies of several kinds have in common: data sets, learners of splits, codebooks."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from codekin.codebooks import CODEBOOKS
+from codekin.datasets import DATASETS
+from codekin.studies.schema import (
+    BOOLEAN,
+    NAME,
+    NUMBER,
+    POSITIVE,
+    TEXT,
+    Check,
+    ListOf,
+    OneOf,
+    Place,
+    Rule,
+    Table,
+    Variants,
+    whole,
+)
+
+SEED = whole(0, 2**32 - 1)  # what scikit-learn takes
+COUNT = whole(1)
+
+HEAD: Mapping[str, Check] = {"kind": TEXT, "title": TEXT}
+"""What every study must have."""
+
+NUMBERED: Mapping[str, Check] = {"number": NUMBER}
+"""What every study may have: its place in lists."""
+
+BY_VALIDATION = "cross-validated"
+"""What a configuration says instead of a C, to have it chosen as the paper did."""
+
+
+@dataclass(frozen=True)
+class DataName:
+    """The name of a data set.
+
+    Parameters
+    ----------
+    most_classes : int, optional
+        How many classes it may have.
+    """
+
+    most_classes: int | None = None
+
+    @property
+    def wanted(self) -> str:
+        """The names."""
+        return OneOf(DATASETS).wanted
+
+    def check(self, value: Any, place: Place) -> None:
+        """Raise unless there is such a data set, and it has few enough classes."""
+        OneOf(DATASETS).check(value, place)
+        most, n_classes = self.most_classes, DATASETS[value].n_classes
+        if most is not None and n_classes > most:
+            few = [f"{name!r}" for name, entry in DATASETS.items() if entry.n_classes <= most]
+            wanted = f"one of {', '.join(few)}: with more than {most} classes there are too many assignments to see all"
+            raise place.error(f"'{place}' must be {wanted}. Got {value!r} with {n_classes} classes instead.")
+
+
+LEARNER_OPTIONS: Mapping[str, tuple[Mapping[str, Check], Mapping[str, Check]]] = {
+    "linear_svm": ({"C": POSITIVE}, {}),
+    "decision_tree": ({}, {"min_samples_split": whole(2)}),
+    "least_squares": ({"ridge": POSITIVE}, {}),
+}
+"""The options of each learner of splits: those that it must have, and those that it may have."""
+
+
+def learner_table(*, may_choose_C: bool = False) -> Variants:  # the mathematics' own name
+    """A table with the name of a learner of splits, and its options.
+
+    Parameters
+    ----------
+    may_choose_C : bool, default=False
+        Whether C may be chosen by cross-validation.
+
+    Returns
+    -------
+    Variants
+    """
+
+    def table(name: str) -> Table:
+        required, optional = LEARNER_OPTIONS[name]
+        if may_choose_C and "C" in required:
+            chosen = Rule(f"{BY_VALIDATION!r}", lambda value: value == BY_VALIDATION)
+            required = {**required, "C": POSITIVE | chosen}
+        return Table({"name": TEXT, **required}, optional)
+
+    return Variants("name", LEARNER_OPTIONS, table, '{ name = "linear_svm", C = 1.0 }')
+
+
+MATRIX = Rule("a list of rows, each a list of numbers", lambda value: isinstance(value, list))
+_RULES_OF_TYPES = {int: COUNT, float: NUMBER, bool: BOOLEAN}
+_INJECTED = ("n_codewords", "class_distances", "class_tree", "rng")
+"""The parameters of codebooks that no option is for."""
+
+
+@dataclass(frozen=True)
+class CodebookTable:
+    """A table with the name of a codebook, its options and, if chance plays a part in it, a seed.
+
+    Parameters
+    ----------
+    keys : mapping from str to Check
+        What the table must have besides.
+    class_distances : tuple of str, default=()
+        Which class distances a codebook may be made for.
+    seed : (str, Check), optional
+        The key of the seed, and what must be there.
+    is_drawn : bool, default=False
+        Whether it must be a codebook in which chance plays a part.
+    """
+
+    keys: Mapping[str, Check] = field(default_factory=dict)
+    class_distances: tuple[str, ...] = ()
+    seed: tuple[str, Check] = ("seed", SEED)
+    is_drawn: bool = False
+
+    @property
+    def wanted(self) -> str:
+        """That it must be a table, and how it may look."""
+        return Table(example='{ codebook = "hadamard" }').wanted
+
+    def check(self, value: Any, place: Place) -> None:
+        """Raise unless the table has all that its codebook needs, and nothing else."""
+        Variants("codebook", self.names, self.table).check(value, place)
+
+    @property
+    def names(self) -> list[str]:
+        """The codebooks that can be made here."""
+        return [name for name in CODEBOOKS if self._can_be_made(name)]
+
+    def _can_be_made(self, name: str) -> bool:
+        parameters = _parameters(name)
+        needed = [key for key in ("class_distances", "class_tree") if _is_needed(parameters, key)]
+        return set(needed) <= ({"class_distances"} if self.class_distances else set()) and (
+            "rng" in parameters or not self.is_drawn
+        )
+
+    def table(self, name: str) -> Table:
+        """The table of the codebook of a name.
+
+        Parameters
+        ----------
+        name : str
+            From ``CODEBOOKS``.
+
+        Returns
+        -------
+        Table
+        """
+        parameters, hints = _parameters(name), get_type_hints(CODEBOOKS[name])
+        rules = {key: _rule_of_type(hints[key]) for key in parameters if key not in _INJECTED}
+        needed = {key: rule for key, rule in rules.items() if _is_needed(parameters, key)}
+        options = Table(needed, {key: rule for key, rule in rules.items() if key not in needed})
+        required: dict[str, Check] = {**self.keys, "codebook": TEXT}
+        if "rng" in parameters:
+            required |= {self.seed[0]: self.seed[1]}
+        if "class_distances" in parameters:
+            required |= {"class_distances": OneOf(self.class_distances)}
+        return Table(required | {"options": options}) if needed else Table(required, {"options": options})
+
+
+def _parameters(name: str) -> Mapping[str, inspect.Parameter]:
+    return inspect.signature(CODEBOOKS[name]).parameters
+
+
+def _is_needed(parameters: Mapping[str, inspect.Parameter], key: str) -> bool:
+    return key in parameters and parameters[key].default is inspect.Parameter.empty
+
+
+def _rule_of_type(hint: Any) -> Rule:
+    """What the value of a parameter of this type must be."""
+    rules: list[Rule] = []
+    for part in get_args(hint) if get_origin(hint) is not Literal and get_args(hint) else (hint,):
+        if part in _RULES_OF_TYPES:
+            rules.append(_RULES_OF_TYPES[part])
+        elif get_origin(part) is Literal:
+            names = get_args(part)
+            rules.append(Rule(OneOf(names).wanted, names.__contains__))
+    rule = rules[0] if rules else MATRIX
+    for other in rules[1:]:
+        rule |= other
+    return rule
+
+
+CODEBOOK_NAME: Mapping[str, Check] = {"name": NAME}
+SEEDS: tuple[str, Check] = ("seeds", ListOf(SEED))

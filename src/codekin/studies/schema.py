@@ -1,0 +1,308 @@
+"""What a configuration may hold, as tables of keys with a check each, and errors that name file, line, key and value.
+
+A configuration is checked as a whole before anything is done: no key is left unread, and no value is found to be
+wrong by the task that needs it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
+from math import isfinite
+from typing import Any, Protocol
+
+from codekin.studies.toml_lines import Key, line_of
+
+MAX_SHOWN = 60
+"""How many characters of a wrong value an error shows."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where in a configuration a value is.
+
+    Parameters
+    ----------
+    source : str
+        The file, as the user named it.
+    text : str
+        What is in it.
+    path : tuple of str and int
+        The keys that lead to the value, and its places in lists.
+
+    Examples
+    --------
+    >>> str(Place("small.toml").at("data", 1, "learner", "C"))
+    'data[1].learner.C'
+    """
+
+    source: str
+    text: str = field(default="", repr=False)
+    path: tuple[Key, ...] = ()
+
+    def at(self, *keys: Key) -> Place:
+        """A place further inside."""
+        return replace(self, path=(*self.path, *keys))
+
+    def __str__(self) -> str:
+        """The path, as Python would write it."""
+        return "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in self.path).lstrip(".")
+
+    def error(self, reason: str) -> ValueError:
+        """The error with this reason, a sentence, behind the file and the line."""
+        line = line_of(self.text, self.path)
+        return ValueError(f"{self.source}{'' if line is None else f', line {line}'}: {reason}")
+
+    def wrong(self, wanted: str, value: Any) -> ValueError:
+        """The error about a value that is not what it must be."""
+        return self.error(f"'{self}' must be {wanted}. Got {_shown(value)} instead.")
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}..."
+
+
+class Check(Protocol):
+    """Says what a value must be, and raises where it is not."""
+
+    @property
+    def wanted(self) -> str:
+        """What the value must be, as the rest of the sentence "It must be ..."."""
+
+    def check(self, value: Any, place: Place) -> None:
+        """Raise a ValueError that names the place, unless the value is right."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A value of which a function says whether it is right.
+
+    Parameters
+    ----------
+    wanted : str
+        What it must be.
+    holds : callable
+        Takes the value.
+    """
+
+    wanted: str
+    holds: Callable[[Any], bool]
+
+    def check(self, value: Any, place: Place) -> None:
+        """Raise unless the value is right."""
+        if not self.holds(value):
+            raise place.wrong(self.wanted, value)
+
+    def __or__(self, other: Rule) -> Rule:
+        """The rule that one of two holds."""
+        return Rule(f"{self.wanted} or {other.wanted}", lambda value: self.holds(value) or other.holds(value))
+
+
+def is_whole(value: Any) -> bool:
+    """Whether a value is a whole number; true and false are none."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def whole(least: int, most: int | None = None) -> Rule:
+    """A whole number between two others, or from one on."""
+    bounds = f"of at least {least}" if most is None else f"from {least} to {most}"
+    return Rule(f"a whole number {bounds}", lambda value: is_whole(value) and least <= value <= (most or value))
+
+
+def _is_number(value: Any) -> bool:
+    return (is_whole(value) and abs(value) < 2**63) or (isinstance(value, float) and isfinite(value))
+
+
+NUMBER = Rule("a finite number", _is_number)
+POSITIVE = Rule("a number above 0", lambda value: _is_number(value) and value > 0)
+NOT_NEGATIVE = Rule("a number of at least 0", lambda value: _is_number(value) and value >= 0)
+TEXT = Rule("a text in quotes", lambda value: isinstance(value, str))
+NAME = Rule(
+    "a name of letters, digits, spaces, dots, hyphens and underscores",  # names of figures begin with it
+    lambda value: isinstance(value, str) and re.fullmatch(r"\w[\w .-]*", value) is not None,
+)
+BOOLEAN = Rule("true or false", lambda value: isinstance(value, bool))
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """One of some names.
+
+    Parameters
+    ----------
+    names : collection of str
+        They may change between two checks.
+    """
+
+    names: Collection[str]
+
+    @property
+    def wanted(self) -> str:
+        """The names."""
+        quoted = [f"{name!r}" for name in self.names]
+        return quoted[0] if len(quoted) == 1 else f"one of {', '.join(quoted)}"
+
+    def check(self, value: Any, place: Place) -> None:
+        """Raise unless the value is one of the names."""
+        if not isinstance(value, str) or value not in self.names:
+            raise place.wrong(self.wanted, value)
+
+
+@dataclass(frozen=True)
+class ListOf:
+    """A list of values that all have to be right, none of them twice.
+
+    Parameters
+    ----------
+    item : Check
+        For each of the values.
+    length : int, optional
+        How many there must be, which may then be equal; by default one or more.
+    """
+
+    item: Check
+    length: int | None = None
+
+    @property
+    def wanted(self) -> str:
+        """What the list must hold."""
+        return f"a list of {'one or more values' if self.length is None else self.length}, each {self.item.wanted}"
+
+    def check(self, value: Any, place: Place) -> None:
+        """Raise unless this is such a list."""
+        if not isinstance(value, list) or len(value) != (self.length or len(value) or 1):
+            raise place.wrong(self.wanted, value)
+        for number, item in enumerate(value):
+            self.item.check(item, place.at(number))
+            if self.length is None and item in value[:number]:
+                raise place.at(number).error(f"'{place.at(number)}' must not be in the list twice. Got {_shown(item)}.")
+
+
+Dependency = Callable[[Mapping[str, Any], Place], None]
+"""Takes a table whose keys are right, each for itself; raises where they do not go together."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table with some keys and no others.
+
+    Parameters
+    ----------
+    required, optional : mapping from str to Check
+        The keys that it must have, and those that it may have.
+    dependency : callable, optional
+        What else must hold.
+    example : str, default=""
+        How it may look.
+    """
+
+    required: Mapping[str, Check] = field(default_factory=dict)
+    optional: Mapping[str, Check] = field(default_factory=dict)
+    dependency: Dependency | None = None
+    example: str = ""
+
+    @property
+    def wanted(self) -> str:
+        """That it must be a table, and how it may look."""
+        return f"a table, for example {self.example}" if self.example else "a table"
+
+    def check(self, value: Any, place: Place) -> None:
+        """Raise unless the table has all that it needs, and nothing that it does not know."""
+        if not isinstance(value, Mapping):
+            raise place.wrong(self.wanted, value)
+        checks = {**self.required, **self.optional}
+        for key in value:
+            if key not in checks:
+                known = f"The keys here are {', '.join(checks)}." if checks else "There are no keys here."
+                raise place.at(key).error(f"'{place.at(key)}' is not known. {known}")
+        for key, check in self.required.items():
+            if key not in value:
+                raise place.error(f"'{place.at(key)}' is missing. It must be {check.wanted}.")
+        for key, content in value.items():
+            checks[key].check(content, place.at(key))
+        if self.dependency is not None:
+            self.dependency(value, place)
+
+
+@dataclass(frozen=True)
+class Variants:
+    """A table whose other keys depend on the name under one of them.
+
+    Parameters
+    ----------
+    key : str
+        The key with the name.
+    names : collection of str
+        What it may be.
+    table : callable
+        Takes the name; returns the table, which has that key, too.
+    example : str, default=""
+        How it may look.
+    """
+
+    key: str
+    names: Collection[str]
+    table: Callable[[str], Table]
+    example: str = ""
+
+    @property
+    def wanted(self) -> str:
+        """That it must be a table, and how it may look."""
+        return Table(example=self.example).wanted
+
+    def check(self, value: Any, place: Place) -> None:
+        """Raise unless this is the table that belongs to its name."""
+        if not isinstance(value, Mapping):
+            raise place.wrong(self.wanted, value)
+        named = OneOf(self.names)
+        if self.key not in value:
+            raise place.error(f"'{place.at(self.key)}' is missing. It must be {named.wanted}.")
+        named.check(value[self.key], place.at(self.key))
+        self.table(value[self.key]).check(value, place)
+
+
+@dataclass(frozen=True)
+class Entries:
+    """A list of tables that differ in what they are known by.
+
+    Parameters
+    ----------
+    entry : Check
+        For each of them.
+    known_by : tuple of tuples of str
+        The paths of keys in which no two may be equal together.
+    may_be_empty : bool, default=False
+        Whether there need not be one.
+    """
+
+    entry: Check
+    known_by: tuple[tuple[str, ...], ...] = (("name",),)
+    may_be_empty: bool = False
+
+    @property
+    def wanted(self) -> str:
+        """What the list must hold."""
+        return "a list of tables" if self.may_be_empty else "a list of one or more tables"
+
+    def check(self, value: Any, place: Place) -> None:
+        """Raise unless all are right and differ."""
+        if not isinstance(value, list) or not (value or self.may_be_empty):
+            raise place.wrong(f"{self.wanted}, [[{place}]]", value)
+        seen: dict[tuple[Any, ...], int] = {}
+        for number, entry in enumerate(value):
+            self.entry.check(entry, place.at(number))
+            identity = tuple(_inside(entry, path) for path in self.known_by)
+            if identity in seen:
+                keys = " or ".join(f"'{'.'.join(path)}'" for path in self.known_by)
+                shown = ", ".join(map(_shown, identity))
+                other = place.at(seen[identity])
+                raise place.at(number).error(f"'{place.at(number)}' must differ from '{other}' in {keys}. Got {shown}.")
+            seen[identity] = number
+
+
+def _inside(entry: Any, path: tuple[str, ...]) -> Any:
+    for key in path:
+        entry = entry[key]
+    return entry
