@@ -280,6 +280,6 @@ def class_sums(X: Any, class_index: IntArray, weights: FloatArray, n_classes: in
             raise MemoryError(
                 f"The means of {n_classes:,} classes have more than {total.nnz:,} entries, {in_units(12 * total.nnz)}, "
                 f"which is too much beside samples that may take {in_units(X.max_memory)}. Allow more memory, or do "
-                "without them: a taxonomy with assignment='preserving', and no re-ranking."
+                "without them: with the preserving assignment of a taxonomy and no re-ranking."
             )
     return sparse.csr_array((n_classes, X.shape[1])) if total is None else total

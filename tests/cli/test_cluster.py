@@ -17,18 +17,22 @@ COMMANDS = {
 def test_without_dask_the_package_is_named(run, monkeypatch, command):
     monkeypatch.setitem(sys.modules, "distributed", None)
     shown = run(*COMMANDS[command], "--scheduler", "tcp://127.0.0.1:1")
-    assert shown.code == 2
+    assert shown.code == 1
     assert shown.err == (
         "codekin: --scheduler needs Dask, which is not installed. Install it: pip install 'codekin[distributed]'.\n"
     )
 
 
-@pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "udp://127.0.0.1:1"], ids=["nobody there", "no protocol"])
-def test_a_scheduler_that_does_not_answer_is_named(run, monkeypatch, address):
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    ("address", "code"), [("tcp://127.0.0.1:1", 1), ("udp://127.0.0.1:1", 2)], ids=["nobody there", "no protocol"]
+)
+def test_a_scheduler_that_does_not_answer_is_named(run, monkeypatch, tmp_path, command, address, code):
     pytest.importorskip("distributed", reason="needs codekin[distributed]")
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(cluster, "SECONDS_TO_ANSWER", 0.2)
-    shown = run("train", "train.svm", "model", "--scheduler", address)
-    assert shown.code == 2
+    shown = run(*COMMANDS[command], "--scheduler", address)
+    assert shown.code == code
     assert shown.err.startswith(f"codekin: The Dask scheduler at {address} cannot be reached: ")
     assert shown.err.count("\n") == 1
 
@@ -37,4 +41,5 @@ def test_workers_are_counted_by_the_cluster_or_by_the_user(run):
     shown = run("train", "train.svm", "model", "--n-jobs", 2, "--scheduler", "tcp://127.0.0.1:1")
     assert shown.code == 2
     assert shown.err == "codekin: --scheduler takes all workers of the cluster. Got --n-jobs 2 beside it.\n"
-    assert "Got 0 instead" in run("train", "train.svm", "model", "--n-jobs", 0).err
+    shown = run("train", "train.svm", "model", "--n-jobs", 0)
+    assert "--n-jobs must be a number of worker processes, or -1 for one per processor. Got 0 instead" in shown.err

@@ -1,4 +1,5 @@
 import json
+import re
 
 import numpy as np
 import pytest
@@ -40,6 +41,21 @@ def test_text_for_people(topics, topics_model, run):
     assert shown.code == 0
     assert "accuracy by level" in shown.out
     assert "(1 thread)" in shown.out
+    # A table: all values begin in the same column, after two blanks.
+    assert len({re.match(r".*?  +", line).end() for line in shown.out.splitlines()}) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--taxonomy-layout", "paths"), "--taxonomy-layout paths needs --taxonomy FILE."),
+        (("--taxonomy", "-"), "The standard input can be read once only. Got - for DATA and for --taxonomy."),
+    ],
+)
+def test_options_that_would_do_nothing_are_refused(arguments, message, topics_model, run):
+    shown = run("evaluate", topics_model, "-", *arguments)
+    assert (shown.code, shown.out) == (2, "")
+    assert message in shown.err
 
 
 def test_unknown_labels_are_errors_and_said_to_be(topics, topics_model, succeed, tmp_path):

@@ -123,6 +123,8 @@ def test_every_command_explains_itself_as_the_list_of_commands_does(name, capsys
     shown = " ".join(capsys.readouterr().out.split())
     assert f"Usage: codekin {name}" in shown
     assert COMMANDS[name] in shown
+    assert "-completion" not in shown
+    assert "<Any>" not in shown
 
 
 def test_asking_for_help_loads_none_of_the_library():

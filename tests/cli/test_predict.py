@@ -141,6 +141,12 @@ def test_texts_and_features_are_not_mixed_up(texts_model, topics, topics_model, 
     assert "this model was trained on features, but there are texts in the file" in shown.err
 
 
+def test_texts_have_no_first_feature(texts_model, run):
+    shown = run("predict", texts_model, "--index-base", 1, stdin=b"red apple\n")
+    assert (shown.code, shown.out) == (2, "")
+    assert "--index-base 1 needs features with numbers. Got a model of texts." in shown.err
+
+
 def test_models_of_other_classifiers_predict_too(topics, succeed, tmp_path):
     train = read_data(topics / "train.svm", n_features=400)
     classifier = ECOCClassifier(RidgeClassifier(), n_bits=12, assignment="random", random_state=0).fit(

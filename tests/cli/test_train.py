@@ -157,17 +157,33 @@ def test_data_come_from_a_pipe_too(topics, topics_model, succeed, tmp_path):
         (("--loss", "hinges"), "'--loss': must be one of auto, hinge, squared_hinge"),
         (("--budget", "5XB"), "'--budget'"),
         (("--budget", "1"), "There is no model within 1 B: the smallest model that was tried takes"),
-        (("--max-microseconds", "-1"), "max_microseconds"),
+        (("--max-microseconds", "-1"), "'--max-microseconds': must be a number above 0. Got '-1' instead"),
         (("--members", "0"), "'--members': must be 'auto' or a whole number of at least 1. Got '0' instead"),
         (("--prune", "2"), "'--prune': must be 'auto', 'none' or a number from 0 to 1. Got '2' instead"),
         (("--r", "-1"), "The 'r' parameter of AROW must be greater than 0. Got -1.0 instead"),
-        (("--learner", "softmax", "--r", "2"), "--r is an option of --learner arow. Got --learner softmax."),
+        (("--learner", "softmax", "--r", "2"), "--r 2.0 needs --learner arow. Got --learner softmax."),
+        (("--learner", "softmax", "--average"), "--average needs --learner arow. Got --learner softmax."),
+        (("--time-limit", "5"), "--time-limit 5.0 needs --budget or --max-microseconds"),
+        (("--n-bits", "9", "--width", "3"), "--n-bits 9 needs --width auto, which it chooses. Got --width 3."),
+        (("--spare", "5", "--members", "2"), "--spare 5 needs a single code without re-ranking. Got --members 2"),
+        (("--patience", "3"), "--patience 3 needs --validation FILE"),
+        (("--taxonomy-layout", "paths"), "--taxonomy-layout paths needs --taxonomy FILE."),
+        (("--resume", "--no-checkpoint"), "--resume needs checkpoints. Got --no-checkpoint."),
+        (("--text", "hashing"), "--text hashing needs texts. Got features in "),
+        (("--analyzer", "word"), "--analyzer word needs texts. Got features in "),
+        (("--ngrams", "1,2"), "--ngram-range 1,2 needs texts. Got features in "),
+        (("--min-df", "2"), "--min-df 2 needs texts. Got features in "),
+        (("--max-features", "9"), "--max-features 9 needs texts. Got features in "),
+        (("--format", "npz", "--index-base", "1"), "--index-base 1 needs features with numbers, as svmlight files"),
         (("--assignment", "best"), "--assignment must be one of auto, preserving, breaking, random"),
         (("--assignment", "none.json"), "none.json: there is no such file"),
         (("--taxonomy", "none.txt"), "none.txt: there is no such file"),
         (("--validation", "none.svm"), "none.svm: there is no such file"),
         (("--prune", "0.1"), "--prune 0.1 needs --validation FILE"),
-        (("--ngram-range", "2-1"), "ngram_range"),
+        (
+            ("--ngram-range", "2-1"),
+            "must be one or two whole numbers from 1 on, the smaller one first, like 1,2. Got '2-1'",
+        ),
         (("--n-epochs", "0"), "--n-epochs"),
         (("--format", "csv"), "'--format': must be one of auto, svmlight"),
         (("--n-features", "3"), "there are 3 features"),
@@ -181,6 +197,40 @@ def test_a_wrong_value_is_one_sentence_and_leaves_nothing(arguments, message, to
     assert message in shown.err
     assert shown.err.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
+
+
+TEXTS = b"fruit\tred apple\ncar\tfast car\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--text", "hashing", "--min-df", "2"), "--min-df 2 needs --text tfidf. Got --text hashing."),
+        (("--text", "hashing", "--max-features", "2"), "--max-features 2 needs --text tfidf. Got --text hashing."),
+        (("--n-features", "64"), "--n-features 64 needs --text hashing where there are texts, as in -; --max-features"),
+        (
+            ("--index-base", "1"),
+            "--index-base 1 needs features with numbers, as svmlight files have them. Got tsv in -.",
+        ),
+        (("--min-df", "100"), "No features can be made from these 2 texts: nothing is in 100 of them."),
+        (("--cache", "cache"), "--cache cache needs samples in a file. Got - instead, the standard input."),
+        (("--validation", "-"), "The standard input can be read once only. Got - for DATA and for --validation."),
+    ],
+)
+def test_what_texts_or_a_pipe_have_no_use_for_is_refused(arguments, message, run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shown = run("train", "-", "model", *arguments, "--quiet", stdin=TEXTS)
+    assert (shown.code, shown.out, shown.err.count("\n")) == (2, "", 1)
+    assert message in shown.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_members_need_a_way_to_find_orders(topics, run, succeed, tmp_path):
+    order = tmp_path / "order.json"
+    succeed("assign", "--taxonomy", topics / "taxonomy.txt", "--output", order, "--quiet")
+    shown = run("train", topics / "train.svm", tmp_path / "model", "--assignment", order, "--members", 2, "--quiet")
+    assert shown.code == 2
+    assert f"--members 2 needs an --assignment that says how orders are found; {order} holds one order." in shown.err
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from codekin.assignments import (
 from codekin.class_distances import CLASS_DISTANCES_FROM_DATA
 from codekin.cli.cluster import workers
 from codekin.cli.display import Display
+from codekin.cli.option_needs import ASSIGN_NEEDS, check_needs, check_standard_input
 from codekin.cli.options import AsJson, Format, NJobs, NThreads, Quiet, RandomState, Scheduler, Taxonomy, TaxonomyLayout
 from codekin.cli.values import one_of, trellis_width
 from codekin.codebooks import CODEBOOKS, trellis_codebook
@@ -44,6 +45,7 @@ PAIRS_SHOWN = 10
 
 @app.command("assign")
 def assign_codewords(
+    context: typer.Context,
     codebook: Annotated[
         str,
         typer.Option(
@@ -53,7 +55,13 @@ def assign_codewords(
     ] = "trellis",
     n_bits: Annotated[int | None, typer.Option(min=1, help="How many bits; of a trellis, the most.")] = None,
     width: Annotated[
-        Any, typer.Option(parser=trellis_width, show_default="2, or auto with --n-bits", help="The width of a trellis.")
+        Any,
+        typer.Option(
+            parser=trellis_width,
+            metavar="N|auto",
+            show_default="2, or auto with --n-bits",
+            help="The width of a trellis.",
+        ),
     ] = None,
     distances: Annotated[
         str | None, typer.Option(metavar="FILE.csv", help="Class distances: a matrix, with or without labels.")
@@ -118,8 +126,8 @@ def assign_codewords(
     elif sum(value is not None for value in given.values()) != 1:
         got = ", ".join(name for name, value in given.items() if value is not None) or "none of them"
         raise ValueError(f"Class distances come from one of --distances, --taxonomy and --data. Got {got}.")
-    if width is not None and codebook != "trellis":
-        raise ValueError(f"--width is for the trellis codebook. Got it beside --codebook {codebook}.")
+    check_needs(context, ASSIGN_NEEDS)
+    check_standard_input(given)
     display = Display(quiet)
     rng_distances, rng_codebook, rng_search = np.random.default_rng(random_state).spawn(3)
     with limited_threads(n_threads), workers(n_jobs, scheduler):

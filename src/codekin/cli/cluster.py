@@ -24,6 +24,8 @@ def workers(n_jobs: int | None, scheduler: str | None) -> Iterator[None]:
     scheduler : str or None
         The address of a Dask scheduler; None for no cluster.
     """
+    if n_jobs == 0:
+        raise ValueError("--n-jobs must be a number of worker processes, or -1 for one per processor. Got 0 instead.")
     if scheduler is None:
         with with_workers(n_jobs):
             yield
@@ -34,7 +36,9 @@ def workers(n_jobs: int | None, scheduler: str | None) -> Iterator[None]:
 
     with _client(scheduler) as client:
         if not client.ncores():
-            raise ValueError(f"The Dask scheduler at {scheduler} has no workers. Start some: dask worker {scheduler}")
+            raise ConnectionError(
+                f"The Dask scheduler at {scheduler} has no workers. Start some: dask worker {scheduler}"
+            )
         with parallel_config(backend="dask", client=client, wait_for_workers_timeout=SECONDS_WITHOUT_WORKERS):
             yield
 
@@ -43,11 +47,13 @@ def _client(scheduler: str) -> Any:
     try:
         from distributed import Client
     except ImportError:
-        raise ValueError(
+        raise ImportError(
             "--scheduler needs Dask, which is not installed. Install it: pip install 'codekin[distributed]'"
         ) from None
     try:
         return Client(scheduler, timeout=SECONDS_TO_ANSWER)
     except (OSError, ValueError) as error:
         reason = " ".join(str(error).split()).rstrip(".")
-        raise ValueError(f"The Dask scheduler at {scheduler} cannot be reached: {reason}.") from error
+        # Nobody answers at a good address, or it is not an address: only the second is wrong on the command line.
+        kind = ConnectionError if isinstance(error, OSError) else ValueError
+        raise kind(f"The Dask scheduler at {scheduler} cannot be reached: {reason}.") from error

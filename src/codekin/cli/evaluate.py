@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,9 +12,10 @@ import numpy as np
 import typer
 
 from codekin.cli.display import Display
-from codekin.cli.models import has_several_codes, loaded_classifier
+from codekin.cli.models import has_several_codes, loaded_classifier, reading_options
+from codekin.cli.option_needs import TAXONOMY_NEEDS, check_needs, check_standard_input
 from codekin.cli.options import AsJson, Format, IndexBase, Multilabel, NThreads, Quiet, Taxonomy, TaxonomyLayout
-from codekin.datasets import ReadOptions, label_kind, read_taxonomy
+from codekin.datasets import read_taxonomy
 from codekin.measures import PredictionMeasures, confidence_error, prediction_measures
 from codekin.memory import in_units
 from codekin.threads import available_threads, limited_threads
@@ -25,6 +27,7 @@ AT = (1, 3, 5)
 
 @app.command()
 def evaluate(
+    context: typer.Context,
     model: Annotated[Path, typer.Argument(help="The folder of a model.")],
     data: Annotated[str, typer.Argument(help="Samples with labels; - is the standard input.")],
     taxonomy: Taxonomy = None,
@@ -43,16 +46,14 @@ def evaluate(
     classes and the calibration error of the probabilities, and the time of a prediction from features to label: the
     mean over batches, without the time for reading. Labels that the model has never seen count as errors.
     """
+    check_needs(context, TAXONOMY_NEEDS)
+    check_standard_input({"DATA": data, "--taxonomy": taxonomy})
     saved = loaded_classifier(model)
     classifier = saved.model
     tree = None if classifier.class_distances_ is None else classifier.class_distances_.tree
     if taxonomy is not None:
         tree = read_taxonomy(taxonomy, classes=classifier.classes_, layout=taxonomy_layout)  # type: ignore[arg-type]
-    options = ReadOptions(
-        labels=label_kind(classifier.classes_),
-        multilabel=multilabel,  # type: ignore[arg-type]
-        index_base="auto" if index_base is None else index_base,  # type: ignore[arg-type]
-    )
+    options = reading_options(saved, index_base, multilabel=multilabel)
     best: list[Any] = []
     true: list[Any] = []
     certified: list[Any] = []
@@ -159,31 +160,28 @@ class _Clock:
 
 
 def _text(measures: PredictionMeasures, result: dict[str, Any]) -> str:
-    lines = [
-        f"samples                     {measures.n_samples:,}"
-        + (f", {result['n_unknown_labels']:,} of them with unknown labels" if result["n_unknown_labels"] else ""),
-        f"accuracy                    {measures.accuracy:.4f}",
-        "precision at "
-        + ", ".join(map(str, AT))
-        + "      "
-        + ", ".join(f"{v:.4f}" for v in measures.precision_at.values()),
-        "recall at "
-        + ", ".join(map(str, AT))
-        + "         "
-        + ", ".join(f"{v:.4f}" for v in measures.recall_at.values()),
-    ]
-    if measures.level_accuracies:
-        lines.append("accuracy by level           " + ", ".join(f"{v:.4f}" for v in measures.level_accuracies))
-    if measures.mean_error_distance is not None:
-        lines.append(f"mean tree distance of errors {measures.mean_error_distance:.3f}")
-    if result["nll"] is not None:
-        lines.append(f"NLL, calibration error      {result['nll']:.4f}, {result['ece']:.4f}")
-    if result["certified_share"] is not None:
-        lines.append(f"certified predictions       {result['certified_share']:.4f}")
+    unknown = f", {result['n_unknown_labels']:,} of them with unknown labels" if result["n_unknown_labels"] else ""
+    at = ", ".join(map(str, AT))
     threads = f"{result['n_threads']} threads" if result["n_threads"] > 1 else "1 thread"
-    lines.append(
-        f"microseconds per prediction {result['microseconds_per_prediction']:.2f} ({threads}), "
+    rows = {"samples": f"{measures.n_samples:,}{unknown}", "accuracy": f"{measures.accuracy:.4f}"}
+    rows[f"precision at {at}"] = _numbers(measures.precision_at.values())
+    rows[f"recall at {at}"] = _numbers(measures.recall_at.values())
+    if measures.level_accuracies:
+        rows["accuracy by level"] = _numbers(measures.level_accuracies)
+    if measures.mean_error_distance is not None:
+        rows["mean tree distance of errors"] = f"{measures.mean_error_distance:.3f}"
+    if result["nll"] is not None:
+        rows["NLL, calibration error"] = _numbers((result["nll"], result["ece"]))
+    if result["certified_share"] is not None:
+        rows["certified predictions"] = f"{result['certified_share']:.4f}"
+    rows["microseconds per prediction"] = (
+        f"{result['microseconds_per_prediction']:.2f} ({threads}), "
         f"{result['microseconds_per_prediction_one_thread']:.2f} (1 thread)"
     )
-    lines.append(f"model                       {in_units(result['model_bytes'])}")
-    return "\n".join(lines)
+    rows["model"] = in_units(result["model_bytes"])
+    width = max(map(len, rows))
+    return "\n".join(f"{name:{width}}  {value}" for name, value in rows.items())
+
+
+def _numbers(values: Iterable[float]) -> str:
+    return ", ".join(f"{value:.4f}" for value in values)

@@ -11,9 +11,8 @@ import typer
 from scipy.sparse import csr_array, vstack
 
 from codekin.cli.display import Display, counted
-from codekin.cli.models import loaded_classifier
+from codekin.cli.models import loaded_classifier, reading_options
 from codekin.cli.options import AsJson, Format, IndexBase, Multilabel, NThreads, Quiet
-from codekin.datasets import ReadOptions, label_kind
 from codekin.estimators import TrellisClassifier
 from codekin.estimators.growth import free_codewords
 from codekin.model import CodedModel
@@ -58,11 +57,7 @@ def grow(
     classifier: Any = saved.model
     _check_can_grow(model, classifier, n_epochs)
     n_classes, n_samples = len(classifier.classes_), 0
-    options = ReadOptions(
-        labels=label_kind(classifier.classes_),
-        multilabel=multilabel,  # type: ignore[arg-type]
-        index_base="auto" if index_base is None else index_base,  # type: ignore[arg-type]
-    )
+    options = reading_options(saved, index_base, multilabel=multilabel)
 
     def chunks(what: str) -> Any:
         with display.task(f"{what} {data}", "samples") as task:

@@ -72,7 +72,10 @@ class LazyGroup(TyperGroup):
         """Find the command, having loaded its module."""
         if args and args[0] in COMMANDS:
             module = import_module(f"codekin.cli.{args[0]}")
-            self.commands[args[0]] = typer.main.get_command(module.app)
+            self.commands[args[0]] = command = typer.main.get_command(module.app)
+            # typer adds them to every app, and they would be for the program as a whole.
+            completion = ("install_completion", "show_completion")
+            command.params = [option for option in command.params if option.name not in completion]
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:

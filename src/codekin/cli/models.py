@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from codekin.datasets import ReadOptions, label_kind
+from codekin.datasets.options import LabelKind
 from codekin.memory import in_units
 from codekin.model import CodedModel
 from codekin.ranked_model import RankedModel
@@ -17,6 +19,34 @@ def loaded_classifier(folder: Path) -> SavedModel:
     if isinstance(saved.model, CodedModel | RankedModel):
         raise ModelFolderError(f"{folder} holds a code without labels; save the classifier around it instead.")
     return saved
+
+
+def reading_options(
+    saved: SavedModel, index_base: int | None, *, labels: LabelKind | None = None, multilabel: str = "error"
+) -> ReadOptions:
+    """How samples for a model are read, as the options of a command say.
+
+    Parameters
+    ----------
+    saved : SavedModel
+    index_base : int or None
+        None for that of the training samples.
+    labels : str, optional
+        What labels are; by default what those of the model are.
+    multilabel : str, default="error"
+        What to do with samples of several labels.
+
+    Returns
+    -------
+    ReadOptions
+    """
+    if index_base is not None and saved.model_input.vectorizer is not None:
+        raise ValueError(f"--index-base {index_base} needs features with numbers. Got a model of texts.")
+    return ReadOptions(
+        labels=label_kind(saved.model.classes_) if labels is None else labels,
+        multilabel=multilabel,  # type: ignore[arg-type]
+        index_base="auto" if index_base is None else index_base,  # type: ignore[arg-type]
+    )
 
 
 def ranking_facts(model: Any) -> dict[str, Any] | None:

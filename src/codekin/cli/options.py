@@ -56,7 +56,7 @@ NJobs = Annotated[
         min=-1,
         show_default="none but this process",
         help="How many worker processes share the bits that arow learns and the restarts of searches; -1 for one per "
-        "processor. No result depends on it.",
+        "processor. softmax learns in one process. No result depends on it.",
     ),
 ]
 Scheduler = Annotated[

@@ -10,9 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from codekin.cli.display import Display
-from codekin.cli.models import loaded_classifier
+from codekin.cli.models import loaded_classifier, reading_options
 from codekin.cli.options import Format, IndexBase, NThreads, Quiet
-from codekin.datasets import ReadOptions
 from codekin.files import output_stream
 from codekin.threads import limited_threads
 
@@ -50,7 +49,7 @@ def predict(
     classifier = saved.model
     k = 1 if top_k is None else min(top_k, len(classifier.classes_))
     lines = _json_lines if as_json else _text_lines
-    options = ReadOptions(labels="none", index_base="auto" if index_base is None else index_base)  # type: ignore[arg-type]
+    options = reading_options(saved, index_base, labels="none")
     n_done = 0
     with limited_threads(n_threads), Display(quiet).task(f"predicting {data}", "samples") as task:
         chunks = saved.model_input.chunks(

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import shlex
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,6 +20,7 @@ from codekin.cli.cluster import workers
 from codekin.cli.display import Display, Task
 from codekin.cli.main import Session, leaving
 from codekin.cli.models import ranking_facts, ranking_text
+from codekin.cli.option_needs import TRAIN_NEEDS, check_needs, check_standard_input
 from codekin.cli.options import (
     AsJson,
     Format,
@@ -78,6 +80,7 @@ from codekin.datasets import (
     read_taxonomy,
 )
 from codekin.datasets.caching import DEFAULT_MEMORY
+from codekin.datasets.reading import format_of
 from codekin.estimators import TrellisClassifier
 from codekin.estimators.learner_choice import AutoLearner
 from codekin.learners import AROW, Checkpoints, EpochReport, Softmax, TrainingProgress
@@ -153,8 +156,9 @@ def train(
     """
     started, display = time.perf_counter(), Display(quiet)
     check_target(model)
-    if prune not in (None, "auto") and validation is None:
-        raise ValueError(f"--prune {prune:g} needs --validation FILE: samples that say what a weight is worth.")
+    check_format = partial(check_needs, context, TRAIN_NEEDS)
+    check_format(format=format_of(data, format))
+    check_standard_input({"DATA": data, "--validation": validation, "--taxonomy": taxonomy})
     chosen = _chosen_assignment(assignment)
     classifier = TrellisClassifier(
         width,
@@ -185,6 +189,7 @@ def train(
     reader = _Reader(
         display,
         format,
+        check_format,
         n_features,
         ReadOptions(multilabel=multilabel, index_base="auto" if index_base is None else index_base),  # type: ignore[arg-type]
         TextVectorizer(text, analyzer, ngram_range, min_df, max_features, **columns),  # type: ignore[arg-type]
@@ -220,8 +225,6 @@ def train(
 def _learner(name: str, of_arow: dict[str, Any], settings: dict[str, Any]) -> AROW | Softmax | AutoLearner:
     """The learner of this name; options that only AROW has choose it."""
     given = {option: value for option, value in of_arow.items() if value is not None}
-    if given and name == "softmax":
-        raise ValueError(f"--{next(iter(given))} is an option of --learner arow. Got --learner softmax.")
     arow, softmax = AROW(**given, **settings), Softmax(**settings)
     if name == "auto":
         return arow if given else AutoLearner(arow, softmax)
@@ -268,6 +271,7 @@ class _Reader:
 
     display: Display
     format: str
+    check_format: Callable[..., None]
     n_features: int | None
     options: ReadOptions
     vectorizer: TextVectorizer
@@ -281,6 +285,7 @@ class _Reader:
             data = read_data(
                 source, self.format, n_features=self.n_features, options=self.options, progress=task.update
             )
+        self.check_format(format="tsv" if isinstance(data, TextData) else "features")
         _check_classes(data, source)
         if not isinstance(data, TextData):
             return _Samples(data.X, data, ModelInput(None, data.encoding))
@@ -303,6 +308,7 @@ class _Reader:
                 progress=task.update,
                 note=lambda sentence: self.display.note(f"{source}: {sentence}"),
             )
+        self.check_format(format="features")
         _check_classes(data, str(source))
         return _Samples(data.X, data, ModelInput(None, data.encoding))
 

@@ -9,7 +9,7 @@ import typer
 
 from codekin.assignments import ASSIGNMENTS
 from codekin.cli.options import READING
-from codekin.cli.values import count_or_auto, one_of, share_or_none, size, trellis_width, two_numbers
+from codekin.cli.values import count_or_auto, one_of, positive_number, share_or_none, size, trellis_width, two_numbers
 from codekin.decoding import LOSSES
 from codekin.estimators.choices import ASSIGNMENT_POLICIES
 from codekin.estimators.learner_choice import LEARNERS
@@ -24,6 +24,7 @@ Width = Annotated[
     Any,
     typer.Option(
         parser=trellis_width,
+        metavar="N|auto",
         rich_help_panel=CODE,
         help="The width of the trellis; auto is the widest within --n-bits, the best within a budget, and otherwise 2.",
     ),
@@ -41,11 +42,20 @@ MaxModelBytes = Annotated[
 ]
 MaxMicroseconds = Annotated[
     float | None,
-    typer.Option(rich_help_panel=CODE, help="The longest that a prediction may take, on one thread: also a budget."),
+    typer.Option(
+        parser=positive_number,
+        rich_help_panel=CODE,
+        help="The longest that a prediction may take, on one thread: also a budget.",
+    ),
 ]
 TimeLimit = Annotated[
     float | None,
-    typer.Option(rich_help_panel=CODE, help="Seconds after which no further recipe is tried within a budget."),
+    typer.Option(
+        parser=positive_number,
+        metavar="SECONDS",
+        rich_help_panel=CODE,
+        help="Seconds after which no further recipe is tried within a budget.",
+    ),
 ]
 AssignmentChoice = Annotated[
     str,
@@ -110,7 +120,12 @@ ValidationFile = Annotated[
     ),
 ]
 Patience = Annotated[
-    int, typer.Option(min=1, rich_help_panel=LEARNING, help="Stop after so many epochs in a row below the best.")
+    int,
+    typer.Option(
+        min=1,
+        rich_help_panel=LEARNING,
+        help="Stop after so many epochs in a row below the best. Needs --validation.",
+    ),
 ]
 Prune = Annotated[
     Any,
@@ -142,12 +157,21 @@ Rerank = Annotated[
 Members = Annotated[
     Any,
     typer.Option(
-        "--members", parser=count_or_auto, rich_help_panel=CODE, help="How many codes to train, whose losses are added."
+        "--members",
+        parser=count_or_auto,
+        metavar="N|auto",
+        rich_help_panel=CODE,
+        help="How many codes to train, whose losses are added.",
     ),
 ]
 Spare = Annotated[
     int,
-    typer.Option("--spare", min=0, rich_help_panel=CODE, help="How many codewords to leave free, for codekin grow."),
+    typer.Option(
+        "--spare",
+        min=0,
+        rich_help_panel=CODE,
+        help="How many codewords to leave free, for codekin grow. With them there is no re-ranking.",
+    ),
 ]
 MaxMemory = Annotated[
     int | None,
@@ -192,6 +216,7 @@ NgramRange = Annotated[
         "--ngram-range",
         "--ngrams",
         parser=two_numbers,
+        metavar="FROM,TO",
         rich_help_panel=TEXT,
         help="How many neighbours are counted together, from and to.",
     ),
@@ -206,7 +231,7 @@ NFeatures = Annotated[
         min=1,
         show_default="as many as the data show; 2^18 for hashing",
         rich_help_panel=READING,
-        help="How many features there are.",
+        help="How many features there are; of texts, how many columns --text hashing hashes into.",
     ),
 ]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint, if there is one.")]

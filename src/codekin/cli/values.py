@@ -52,6 +52,17 @@ def count_or_auto(text: str) -> int | Literal["auto"]:
     return int(text)
 
 
+def positive_number(text: str) -> float:
+    """A number above 0."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 < number < float("inf"):
+        raise typer.BadParameter(f"must be a number above 0. Got {text!r} instead.")
+    return number
+
+
 def share_or_none(text: str) -> float | Literal["auto"] | None:
     """A share below 1, "none" or "auto"."""
     if text in ("auto", "none"):
@@ -68,13 +79,17 @@ def share_or_none(text: str) -> float | Literal["auto"] | None:
 def two_numbers(text: str) -> tuple[int, int]:
     """From and to, separated by a comma or a hyphen; one number stands for both."""
     parts = str(text).replace("-", ",").split(",")
-    if not all(part.isdecimal() for part in parts) or len(parts) > 2:
-        raise typer.BadParameter(f"must be one or two whole numbers, like 1,2. Got {text!r} instead.")
-    return int(parts[0]), int(parts[-1])
+    low, high = (int(parts[k]) if parts[k].isdecimal() else 0 for k in (0, -1))
+    if len(parts) > 2 or not 1 <= low <= high:
+        raise typer.BadParameter(
+            f"must be one or two whole numbers from 1 on, the smaller one first, like 1,2. Got {text!r} instead."
+        )
+    return low, high
 
 
 size.__name__ = "SIZE"
 trellis_width.__name__ = "N|auto"
 count_or_auto.__name__ = "N|auto"
+positive_number.__name__ = "NUMBER"
 share_or_none.__name__ = "MAX_LOSS"
 two_numbers.__name__ = "FROM,TO"

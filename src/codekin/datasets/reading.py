@@ -174,6 +174,25 @@ def _check_format(format: str) -> None:
         raise ValueError(f"'format' must be 'auto' or one of {', '.join(FORMATS)}. Got {format!r} instead.")
 
 
+def format_of(source: Source, format: str = "auto") -> str:
+    """The format of a file as far as it is known before the file is opened.
+
+    Parameters
+    ----------
+    source : path, "-" or binary stream
+    format : str, default="auto"
+        What the user says.
+
+    Returns
+    -------
+    str
+        A name from ``FORMATS``; "auto" where only the content can tell.
+    """
+    if format != "auto" or not isinstance(source, str | Path):
+        return format
+    return FORMAT_OF_SUFFIX.get(Path(str(source).removesuffix(".gz")).suffix.lower(), "auto")
+
+
 def sniffed_format(block: LineBlock) -> str:
     """The format that the first lines of a file speak for.
 
@@ -217,8 +236,7 @@ class FileReader:
         self.name = source_name(source)
         self._labels = LabelColumn(options)
         self._features = FeatureNumbers(options, n_features)
-        if format == "auto" and isinstance(source, (str, Path)):
-            format = FORMAT_OF_SUFFIX.get(Path(str(source).removesuffix(".gz")).suffix.lower(), "auto")
+        format = format_of(source, format)
         blocks = byte_blocks(stream, self.name)
         head = next(blocks, b"")
         blocks = chain([head], blocks)

@@ -92,11 +92,13 @@ class TextVectorizer:
         """
         if self.method == "hashing":
             return FittedVectorizer(self)
-        vectorizer = _tfidf(self)
+        vectorizer, texts = _tfidf(self), list(texts)
         try:
             vectorizer.fit(texts)
-        except ValueError as error:
-            raise ValueError(f"No features can be made from these texts: {str(error).rstrip('.')}.") from None
+        except ValueError:
+            # scikit-learn says in several ways, and with options that there are not here, that nothing is left.
+            reason = "there are no words in them" if self.min_df == 1 else f"nothing is in {self.min_df:,} of them"
+            raise ValueError(f"No features can be made from these {len(texts):,} texts: {reason}.") from None
         return FittedVectorizer(self, tuple(vectorizer.get_feature_names_out()), np.asarray(vectorizer.idf_))
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from scipy.sparse import csr_array
 
 from codekin.arrays import Arrays
 from codekin.datasets import Data, FittedVectorizer, ReadOptions, Source, SparseData, TextData, iter_data
-from codekin.datasets.reading import FORMAT_OF_SUFFIX, ReadProgress
+from codekin.datasets.reading import ReadProgress, format_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,8 +80,8 @@ class ModelInput:
                 options = replace(options, unknown_features="drop")
         else:
             n_features = None
-            is_named = isinstance(source, str | Path) and _suffix(source) in FORMAT_OF_SUFFIX
-            format = "tsv" if format == "auto" and not is_named else format
+            format = format_of(source, format)
+            format = "tsv" if format == "auto" else format
         for data in iter_data(
             source, format, chunk_rows=chunk_rows, n_features=n_features, options=options, progress=progress
         ):
@@ -128,7 +127,3 @@ def restore_input(description: dict[str, Any], arrays: Arrays) -> ModelInput:
         state = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
         vectorizer = FittedVectorizer.from_state(description["vectorizer"], state)
     return ModelInput(vectorizer, description["encoding"])
-
-
-def _suffix(source: str | Path) -> str:
-    return Path(str(source).removesuffix(".gz")).suffix.lower()

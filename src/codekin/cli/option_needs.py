@@ -1,0 +1,133 @@
+"""Which options need something beside them: given without it they would do nothing, and so they are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import typer
+
+from codekin.cli.train_options import ASSIGNMENT_NAMES
+
+
+@dataclass(frozen=True)
+class Need:
+    """An option and what it needs.
+
+    Parameters
+    ----------
+    option : str
+        The name of its parameter.
+    what : str
+        What it needs, in words that may name the values of other options, like ``{data}``.
+    is_met : callable
+        Takes the values of all options, says whether it is there.
+    """
+
+    option: str
+    what: str
+    is_met: Callable[[Any], bool]
+
+
+TAXONOMY_NEEDS = (Need("taxonomy_layout", "--taxonomy FILE", lambda given: given.taxonomy is not None),)
+
+TRAIN_NEEDS = (
+    *TAXONOMY_NEEDS,
+    Need("n_bits", "--width auto, which it chooses. Got --width {width}", lambda given: given.width == "auto"),
+    Need(
+        "time_limit",
+        "--budget or --max-microseconds: it ends the search for a model within them",
+        lambda given: given.max_model_bytes is not None or given.max_microseconds is not None,
+    ),
+    Need(
+        "n_members",
+        "an --assignment that says how orders are found; {assignment} holds one order",
+        lambda given: given.n_members in ("auto", 1) or given.assignment in ASSIGNMENT_NAMES,
+    ),
+    Need(
+        "n_spare",
+        "a single code without re-ranking. Got --members {n_members} and --rerank {rerank}",
+        lambda given: not given.n_spare or (given.n_members in ("auto", 1) and given.rerank in ("auto", "none")),
+    ),
+    *(
+        Need(option, "--learner arow. Got --learner {learner}", lambda given: given.learner != "softmax")
+        for option in ("r", "average")
+    ),
+    Need("patience", "--validation FILE: samples that say when to stop", lambda given: given.validation is not None),
+    Need(
+        "prune",
+        "--validation FILE: samples that say what a weight is worth",
+        lambda given: given.prune in (None, "auto") or given.validation is not None,
+    ),
+    Need("resume", "checkpoints. Got --no-checkpoint", lambda given: given.checkpoint),
+    Need("cache", "samples in a file. Got - instead, the standard input", lambda given: given.data != "-"),
+    *(
+        Need(option, "texts. Got features in {data}", lambda given: given.format in ("auto", "tsv"))
+        for option in ("text", "analyzer", "ngram_range", "min_df", "max_features")
+    ),
+    *(
+        Need(option, "--text tfidf. Got --text {text}", lambda given: given.text == "tfidf")
+        for option in ("min_df", "max_features")
+    ),
+    Need(
+        "n_features",
+        "--text hashing where there are texts, as in {data}; --max-features is for --text tfidf",
+        lambda given: given.format != "tsv" or given.text == "hashing",
+    ),
+    Need(
+        "index_base",
+        "features with numbers, as svmlight files have them. Got {format} in {data}",
+        lambda given: given.format in ("auto", "features", "svmlight"),
+    ),
+)
+
+ASSIGN_NEEDS = (
+    *TAXONOMY_NEEDS,
+    Need("format", "--data FILE", lambda given: given.data is not None),
+    Need(
+        "class_distances",
+        "--data FILE, and a --method other than learnability",
+        lambda given: given.data is not None and given.method != "learnability",
+    ),
+    Need("width", "--codebook trellis. Got --codebook {codebook}", lambda given: given.codebook == "trellis"),
+)
+
+
+def check_needs(context: typer.Context, needs: Iterable[Need], **known: Any) -> None:
+    """Raise if an option was given without what it needs.
+
+    Parameters
+    ----------
+    context : typer.Context
+        Of the command.
+    needs : iterable of Need
+    **known
+        What is known better than the command line says it.
+    """
+    values = {**context.params, **known}
+    for need in needs:
+        if _is_given(context, need.option) and not need.is_met(SimpleNamespace(**values)):
+            raise ValueError(f"{_shown(context, need.option)} needs {need.what.format(**values)}.")
+
+
+def check_standard_input(sources: Mapping[str, Any]) -> None:
+    """Raise if more than one of the named sources is the standard input, which the first would use up."""
+    names = [name for name, source in sources.items() if str(source) == "-"]
+    if len(names) > 1:
+        raise ValueError(f"The standard input can be read once only. Got - for {' and for '.join(names)}.")
+
+
+def _is_given(context: typer.Context, option: str) -> bool:
+    source: Any = context.get_parameter_source(option)
+    return source is not None and source.name != "DEFAULT"
+
+
+def _shown(context: typer.Context, option: str) -> str:
+    """The option as it may have been typed."""
+    (name,) = (parameter.opts[0] for parameter in context.command.params if parameter.name == option)
+    value = context.params[option]
+    if isinstance(value, bool):
+        return name
+    return f"{name} {','.join(map(str, value)) if isinstance(value, tuple) else value}"
