@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +13,9 @@ from codekin.datasets.registry import DatasetEntry
 from codekin.datasets.synthetic import make_sparse_topics
 from codekin.studies import load_study, paper_studies
 from codekin.studies.dichotomies import LEARNER_NAMES, LEARNERS
-from codekin.studies.fields import LEARNER_OPTIONS
+from codekin.studies.fields import LEARNER_OPTIONS, CodebookTable
+from codekin.studies.kinds import STUDY_KINDS
+from codekin.studies.schema import Entries, Table
 from codekin.studies.toml_lines import line_of
 from codekin.studies.workspace import Workspace
 
@@ -125,10 +128,10 @@ WRONG = [
         "'codebooks[0].name' must be a name of letters, .* Got '../dense'",
     ),
     ("bound", "n_assignments = 3", "n_assignments = 2.5", "line 4: 'n_assignments' must be a whole number .* Got 2.5"),
-    ("bound", "n_assignments = 3", "n_assignments = [1, 2]", "must be a whole number of at least 1. Got [1, 2]"),
-    ("bound", "n_assignments = 3", "n_assignments = 0", "must be a whole number of at least 1. Got 0 instead"),
-    ("bound", "n_assignments = 3", "n_assignments = -3", "must be a whole number of at least 1. Got -3 instead"),
-    ("bound", "n_assignments = 3", "n_assignments = true", "must be a whole number of at least 1. Got True instead"),
+    ("bound", "n_assignments = 3", "n_assignments = [1, 2]", "must be a whole number from 1 to .* Got [1, 2]"),
+    ("bound", "n_assignments = 3", "n_assignments = 0", "must be a whole number from 1 to .* Got 0 instead"),
+    ("bound", "n_assignments = 3", "n_assignments = -3", "must be a whole number from 1 to .* Got -3 instead"),
+    ("bound", "n_assignments = 3", "n_assignments = true", "must be a whole number from 1 to .* Got True instead"),
     (
         "bound",
         '["hinge"]',
@@ -141,10 +144,10 @@ WRONG = [
     ("bound", '"tiny"', '"icd10cm"', "line 7: 'data[0].name' must be one of .* Got 'icd10cm' with 374 classes"),
     ("exhaustive", 'name = "tiny"', 'name = "clinc150"', "'data[0].name' must be .* Got 'clinc150' with 150 classes"),
     ("bound", '"tiny"', '"tinny"', "'data[0].name' must be one of 'yeast', .* Got 'tinny' instead"),
-    ("bound", "n_test = 60", "n_test = -5", "line 8: 'data[0].n_test' must be a whole number of at least 1. Got -5"),
+    ("bound", "n_test = 60", "n_test = -5", "line 8: 'data[0].n_test' must be a whole number from 1 to .* Got -5"),
     ("bound", "n_test = 60", "n_test = 50_000", "line 8: 'data[0].n_test' must be from 5 to 195, .* Got 50000"),
-    ("bound", "n_test = 60", 'n_test = "5"', "'data[0].n_test' must be a whole number of at least 1. Got '5'"),
-    ("bound", "n_test = 60", "n_test = 5.5", "'data[0].n_test' must be a whole number of at least 1. Got 5.5"),
+    ("bound", "n_test = 60", 'n_test = "5"', "'data[0].n_test' must be a whole number from 1 to .* Got '5'"),
+    ("bound", "n_test = 60", "n_test = 5.5", "'data[0].n_test' must be a whole number from 1 to .* Got 5.5"),
     (
         "bound",
         "seed = 0\nn",
@@ -170,6 +173,14 @@ WRONG = [
         f"[[data]]\nname = 'tiny'\nn_test = 50\n{SVM}\n[[codebooks]]",
         "line 10: 'data[1]' must di",
     ),
+    ("bound", '"Bounds"', '"a\\nb"', "line 2: 'title' must be a line of text in quotes. Got 'a"),
+    (
+        "bound",
+        "n_assignments = 3",
+        "n_assignments = 9_999_999",
+        "must be a whole number from 1 to 1000000. Got 9999999",
+    ),
+    ("bound", DENSE, 'codebook = "nested_dichotomies"\nseed = 1', "'codebooks[0]' must be a codebook without zeros"),
     ("bound", "[[data]]", "[data]", "'data' must be a list of one or more tables, [[data]]. Got {'name': "),
     ("exhaustive", "seeds = [1]", "seeds = [1]\nseed = 1", "line 21: 'draws.seed' is not known"),
     ("exhaustive", "seeds = [1]", "seeds = [1, 1]", "line 20: 'draws.seeds[1]' must not be in the list twice. Got 1."),
@@ -186,13 +197,13 @@ WRONG = [
         "exhaustive",
         DENSE,
         'codebook = "one_vs_one"\n',
-        "'codebooks[0]' must have at most 15 bits and no zeros, .* It has z",
+        "'codebooks[0]' must be a codebook without zeros, .* Got 'one_vs_one' instead",
     ),
     (
         "exhaustive",
         DENSE,
         'codebook = "spectral"\nclass_distances = "means"\noptions = { n_bits = 16 }\n',
-        "It has 16 bits",
+        "'codebooks[0]' must have at most 15 bits, .* It has 16 bits",
     ),
     ("exhaustive", "splits_per_task = 8", "splits_per_task = 0", "'splits_per_task' must be a whole number"),
     ("intermediate", '["means"]', '"names"', "'metrics' must be a list of one or more values, .* Got 'names' instead"),
@@ -226,9 +237,9 @@ WRONG = [
         "synthetic",
         "n_per_class = 20",
         "n_per_class = 2.5",
-        "'n_per_class' must be a whole number of at least 1. Got 2.5",
+        "'n_per_class' must be a whole number from 1 to .* Got 2.5",
     ),
-    ("synthetic", "n_per_class = 20", "n_per_class = -3", "'n_per_class' must be a whole number of at least 1. Got -3"),
+    ("synthetic", "n_per_class = 20", "n_per_class = -3", "'n_per_class' must be a whole number from 1 to .* Got -3"),
     (
         "synthetic",
         "seed = 0",
@@ -324,6 +335,30 @@ def test_a_run_that_fails_before_anything_is_finished_leaves_nothing(tmp_path):
     with workspace.locked():
         assert workspace.configuration_path.read_text() == "seed = 0"
     assert not workspace.folder.exists()
+
+
+def keys_of(check):
+    if isinstance(check, Entries):
+        yield from keys_of(check.entry)
+    elif isinstance(check, CodebookTable):
+        yield from (
+            *check.keys,
+            "codebook",
+            "options",
+            check.seed[0],
+            *(["class_distances"] * bool(check.class_distances)),
+        )
+    elif isinstance(check, Table):
+        for key, content in {**check.required, **check.optional}.items():
+            yield from (key, *keys_of(content))
+
+
+@pytest.mark.parametrize("kind", STUDY_KINDS)
+def test_the_guide_names_every_key(kind):
+    text = (Path(__file__).parents[2] / "docs" / "guides" / "studies.md").read_text(encoding="utf-8")
+    section = text[text.index("## A study of your own") :]
+    words = set(re.findall(r"\w+", section))
+    assert set(keys_of(STUDY_KINDS[kind].schema)) <= words
 
 
 def test_every_learner_has_options_and_a_name_for_pages():

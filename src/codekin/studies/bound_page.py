@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from codekin.plots import save_figure
 from codekin.plots.bounds import draw_bounds, draw_named_points
 from codekin.studies.bound import measure_task
 from codekin.studies.configuration import Study
-from codekin.studies.dichotomies import LEARNER_NAMES
+from codekin.studies.prose import enumerated, learner_names
 from codekin.studies.workspace import Workspace
 
 Results = Mapping[str, Mapping[str, Any]]
@@ -50,7 +50,7 @@ def bound_page(study: Study, workspace: Workspace) -> Page:
         f"The training error is at most ℓε / (ρ L(0)). That held in {n_held:,} of {n_all:,} measurements, and said "
         f"something, that is, was below 100 %, in {int(is_useful.sum()):,} of them.",
         [
-            Section("What was done", [Paragraph(_method(study, list(results), losses)), Paragraph(EQUIDISTANCE)]),
+            Section("What was done", [Paragraph(text) for text in _method(study, results, losses)]),
             *(_data_section(study, name, codes, losses, workspace) for name, codes in results.items()),
         ],
     )
@@ -63,20 +63,18 @@ EQUIDISTANCE = (
 )
 
 
-def _method(study: Study, data_names: list[str], losses: list[str]) -> str:
-    learners = [data["learner"]["name"] for data in study.option("data") if data["name"] in data_names]
-    names = [LEARNER_NAMES[name] for name in dict.fromkeys(learners)]
+def _method(study: Study, data_names: Collection[str], losses: list[str]) -> tuple[str, ...]:
+    if not data_names:
+        return ("Nothing is finished yet.",)
     times = "once" if study.option("n_assignments") == 1 else f"{study.option('n_assignments')} times"
+    shown = enumerated([loss.replace("_", " ") for loss in losses])
     return (
-        f"Every codebook was given to the classes by chance, {times}; its bits were learned by {_and(names)}, and "
-        f"training samples decoded under the {_and(losses)} loss{'' if len(losses) == 1 else 'es'}. ε is the average "
-        "binary loss on the training samples, ρ the smallest distance between codewords, ℓ the number of bits."
+        f"Every codebook was given to the classes by chance, {times}; its bits were learned by "
+        f"{enumerated(learner_names(study, data_names))}, and training samples decoded under the {shown} "
+        f"loss{'' if len(losses) == 1 else 'es'}. ε is the average binary loss on the training samples, ρ the smallest "
+        "distance between codewords, ℓ the number of bits.",
+        EQUIDISTANCE,
     )
-
-
-def _and(words: list[str]) -> str:
-    words = [word.replace("_", " ") for word in words]
-    return " and ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else "".join(words)
 
 
 def error_and_bound(found: Mapping[str, Any], loss: str) -> FloatArray:

@@ -55,7 +55,7 @@ def check_entries(study: Study, data_names: list[str], data_home: Path | None, *
     data_home : path or None
         See :func:`codekin.datasets.data_home`.
     most_bits : int, optional
-        For sweeps over all assignments: how many bits a codebook may have, which must then have no zeros.
+        How many bits a codebook may have.
     """
     for number, data in enumerate(study.option("data")):
         if data["name"] in data_names:
@@ -111,20 +111,21 @@ def check_codebook(code: Mapping[str, Any], n_classes: int, place: Place, *, mos
     place : Place
         Where it is.
     most_bits : int, optional
-        For sweeps over all assignments: how many bits it may have, without zeros among them.
+        How many bits it may have.
     """
-    n_bits = code.get("options", {}).get("n_bits")
-    is_ternary = False
+    options = dict(code.get("options", {}))
+    n_bits = options.get("n_bits", 0)
     if "class_distances" not in code:
-        options = dict(code.get("options", {}))
         if "time_limit" in inspect.signature(CODEBOOKS[code["codebook"]]).parameters:
             options["time_limit"] = min(options.get("time_limit", TRIAL_SECONDS), TRIAL_SECONDS)
         try:
             codebook = make_codebook({**code, "options": options}, n_classes, {})
         except ValueError as error:
             raise place.error(f"'{place}' cannot be made for {n_classes} classes: {error}") from None
-        n_bits, is_ternary = codebook.n_bits, codebook.is_ternary
-    if most_bits is not None and (is_ternary or (n_bits or 0) > most_bits):
-        has = "zeros" if is_ternary else f"{n_bits} bits"
-        rule = f"must have at most {most_bits} bits and no zeros, since all its assignments are tested"
-        raise place.error(f"'{place}' {rule}. It has {has}.")
+        if codebook.is_ternary:
+            rule = "must be a codebook without zeros, since every bit is learned as a split of all classes"
+            raise place.error(f"'{place}' {rule}. Got {code['codebook']!r} instead.")
+        n_bits = codebook.n_bits
+    if most_bits is not None and n_bits > most_bits:
+        rule = f"must have at most {most_bits} bits, up to which counts over all assignments are exact"
+        raise place.error(f"'{place}' {rule}. It has {n_bits} bits.")

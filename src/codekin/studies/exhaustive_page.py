@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import factorial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from codekin.plots.distributions import (
     variation,
 )
 from codekin.studies.configuration import Study
-from codekin.studies.dichotomies import LEARNER_NAMES
+from codekin.studies.dichotomies import LEARNER_NAMES, n_splits
 from codekin.studies.draws import draws_blocks
 from codekin.studies.exhaustive import (
     PREDICTORS,
@@ -30,6 +31,7 @@ from codekin.studies.exhaustive import (
 )
 from codekin.studies.fields import BY_VALIDATION
 from codekin.studies.paper_numbers import paper_number
+from codekin.studies.prose import learner_names, number_word
 from codekin.studies.workspace import Workspace
 
 AXES = {
@@ -40,18 +42,17 @@ AXES = {
 }
 SHORT = {"loss": "training loss", "confusion": "confusion", "means": "class means", "learnability": "learnability"}
 
-METHOD = (
-    "An assignment decides which classes each bit has to keep apart. Ten classes can be split in two in only 511 "
-    "ways, so 511 predictors are trained once, and every assignment of every codebook is made up of them. "
-    "Predictions are those of the smallest total hinge loss; of classes with equal losses the first wins. All "
-    "counts are exact: margins are rounded to a grid, finer than a millionth of the largest, on which sums do not "
-    "depend on their order.",
-    "Linear SVMs (soft margin, the hinge loss, an intercept that is not penalised) are trained for all splits at "
-    "once by accelerated gradient steps. Decision trees are those of the paper: Gini, nodes are split from three "
-    "samples on.",
+LEARNER_SENTENCES = {
+    "linear SVMs": "Linear SVMs (soft margin, the hinge loss, an intercept that is not penalised) are trained for all "
+    "splits at once by accelerated gradient steps.",
+    "decision trees": "Decision trees choose by the Gini impurity; a margin is the share of +1 in a leaf minus that "
+    "of -1.",
+    "least squares": "Linear least squares, with an intercept and a ridge penalty, is solved for all splits at once.",
+}
+PREDICTION = (
     "What might foresee accuracy: the average binary loss on the training samples, which needs all bits trained; "
     "the class-codeword scores of two class distances; and learnability, the mean squared error that least "
-    "squares would have, which needs class means and one linear solve.",
+    "squares would have, which needs class means and one linear solve."
 )
 
 Results = Mapping[str, Mapping[str, Mapping[str, Any]]]
@@ -78,7 +79,7 @@ def exhaustive_page(study: Study, workspace: Workspace) -> Page:
         results.setdefault(data["name"], {})[code["name"]] = journal.result(sweep_task(study, data, code))
         entries[data["name"]] = data
     sections = [
-        Section("What was done", [Paragraph(text) for text in METHOD]),
+        Section("What was done", [Paragraph(text) for text in _method(study, results)]),
         *(_data_section(study, entries[name], results[name], workspace) for name in results),
     ]
     return Page(study.title, _lead(results), sections)
@@ -92,9 +93,32 @@ def _lead(results: Results) -> str:
         for data, of_codes in results.items()
         for found in [max(of_codes.values(), key=lambda one: one["best"] - one["worst"])]
     ]
+    n_classes = _most_classes(results)
+    word = number_word(n_classes)
     return (
-        "Ten codewords can be given to ten classes in 3,628,800 ways. All of them were tested: the same codewords, the "
-        f"same learner, the same samples. The accuracies of the widest spread are, on {'; on '.join(spans)}."
+        f"{word.capitalize()} codewords can be given to {word} classes in {factorial(n_classes):,} ways. All of them "
+        "were tested: the same codewords, the same learner, the same samples. The accuracies of the widest spread are, "
+        f"on {'; on '.join(spans)}."
+    )
+
+
+def _most_classes(results: Results) -> int:
+    return max(len(found["best_assignment"]) for of_codes in results.values() for found in of_codes.values())
+
+
+def _method(study: Study, results: Results) -> tuple[str, ...]:
+    if not results:
+        return ("Nothing is finished yet.",)
+    n_classes = _most_classes(results)
+    return (
+        "An assignment decides which classes each bit has to keep apart. "
+        f"{number_word(n_classes).capitalize()} classes can be split in two in only {n_splits(n_classes)} ways, so as "
+        "many predictors are trained once, and every assignment of every codebook is made up of them. Predictions are "
+        "those of the smallest total hinge loss; of classes with equal losses the first wins. All counts are exact: "
+        "margins are rounded to a grid, finer than a millionth of the largest, on which sums do not depend on their "
+        "order.",
+        " ".join(LEARNER_SENTENCES[name] for name in learner_names(study, results)),
+        PREDICTION,
     )
 
 
@@ -115,8 +139,8 @@ def _data_section(
         Picture(
             picture,
             f"Violins of the test accuracy of all assignments on {name}, one per codebook.",
-            "All 3,628,800 assignments per codebook; dashed lines are medians, dotted ones quartiles, the ends the "
-            "worst and the best assignment.",
+            f"All {len(first.n_correct):,} assignments per codebook; dashed lines are medians, dotted ones quartiles, "
+            "the ends the worst and the best assignment.",
         ),
         _variation_table(name, results),
         _r_squared_table(name, results),

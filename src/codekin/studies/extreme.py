@@ -46,7 +46,7 @@ def _widths_and_orders_are_possible(data: Mapping[str, Any], place: Place) -> No
 SCHEMA = Table(
     {
         **HEAD,
-        "n_runs": COUNT,
+        "n_runs": whole(1, 1000),
         "data": Entries(
             Table(
                 {

@@ -11,6 +11,7 @@ from codekin.codebooks import CODEBOOKS
 from codekin.datasets import DATASETS
 from codekin.studies.schema import (
     BOOLEAN,
+    LINE,
     NAME,
     NUMBER,
     POSITIVE,
@@ -26,9 +27,9 @@ from codekin.studies.schema import (
 )
 
 SEED = whole(0, 2**32 - 1)  # what scikit-learn takes
-COUNT = whole(1)
+COUNT = whole(1, 1_000_000)
 
-HEAD: Mapping[str, Check] = {"kind": TEXT, "title": TEXT}
+HEAD: Mapping[str, Check] = {"kind": TEXT, "title": LINE}
 """What every study must have."""
 
 NUMBERED: Mapping[str, Check] = {"number": NUMBER}
@@ -67,7 +68,7 @@ class DataName:
 
 LEARNER_OPTIONS: Mapping[str, tuple[Mapping[str, Check], Mapping[str, Check]]] = {
     "linear_svm": ({"C": POSITIVE}, {}),
-    "decision_tree": ({}, {"min_samples_split": whole(2)}),
+    "decision_tree": ({}, {"min_samples_split": whole(2, 1_000_000)}),
     "least_squares": ({"ridge": POSITIVE}, {}),
 }
 """The options of each learner of splits: those that it must have, and those that it may have."""
@@ -97,7 +98,7 @@ def learner_table(*, may_choose_C: bool = False) -> Variants:  # the mathematics
 
 
 MATRIX = Rule("a list of rows, each a list of numbers", lambda value: isinstance(value, list))
-_RULES_OF_TYPES = {int: COUNT, float: NUMBER, bool: BOOLEAN}
+_RULES_OF_TYPES = {int: whole(1), float: NUMBER, bool: BOOLEAN}
 _INJECTED = ("n_codewords", "class_distances", "class_tree", "rng")
 """The parameters of codebooks that no option is for."""
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from codekin.coding import FloatArray
+from codekin.datasets import DATASETS
 from codekin.pages import Beside, Block, Cell, Column, Command, Page, Paragraph, Picture, Section, Table
 from codekin.plots import Mean, save_figure
 from codekin.plots.scores import draw_scores
 from codekin.studies.configuration import Study
 from codekin.studies.dichotomies import LEARNER_NAMES
 from codekin.studies.intermediate import POLICIES, compare_task
+from codekin.studies.prose import enumerated, learner_names
 from codekin.studies.workspace import Workspace
 
 METRIC_NAMES = {
@@ -40,7 +42,7 @@ def intermediate_page(study: Study, workspace: Workspace) -> Page:
     Page
     """
     journal = workspace.journal
-    sections, leads = [], []
+    sections, leads, shown = [], [], []
     for data in study.option("data"):
         tasks = {metric: compare_task(study, data, metric) for metric in study.option("metrics")}
         found = {
@@ -67,6 +69,7 @@ def intermediate_page(study: Study, workspace: Workspace) -> Page:
         blocks: list[Block] = [Beside(pictures[at : at + 2]) for at in range(0, len(pictures), 2)]
         blocks += [_table(found), Command(f"codekin study run {study.source} --only {name}")]
         sections.append(Section(f"{name}, {learner}", blocks))
+        shown.append(name)
         by_chance = {metric: _accuracy(one, "random").value for metric, one in found.items()}
         gains = {metric: _accuracy(one, "preserving").value - by_chance[metric] for metric, one in found.items()}
         best = max(gains, key=lambda metric: gains[metric])
@@ -76,22 +79,36 @@ def intermediate_page(study: Study, workspace: Workspace) -> Page:
             f"under {n_better} of {len(gains)} class distances, by {gains[best]:+.1f} points under "
             f"{METRIC_NAMES[best]}."
         )
+    method = [Paragraph(text) for text in _method(study, shown)] if shown else []
     return Page(
         study.title,
         " ".join(leads) or "Nothing is finished yet.",
-        [Section("What was done", [Paragraph(text) for text in METHOD]), *sections],
+        [*([Section("What was done", method)] if shown else []), *sections],
     )
 
 
-METHOD = (
-    "A random codebook of 20 bits, the best of 10,000, was given to a hundred classes by chance, by steepest descent "
-    "on the class-codeword score (preserving) and by steepest ascent (breaking), as in the paper, and by codekin's "
-    "portfolio of searches. The features are those of a pretrained network; the bits are learned by linear SVMs or by "
-    "linear least squares, and decoded by the hinge loss.",
-    "The paper extracts features by another network, on the official split, and prints no numbers for this experiment: "
-    "what compares is the order of the policies, not the accuracies. Learnability is made for least squares: there it "
-    "is on its home ground, with SVMs it is not.",
+LIKE_PAPER = (
+    "The features of cifar100 are those of a pretrained network. The paper extracts features by another network, on "
+    "the official split, and prints no numbers for this experiment: what compares is the order of the policies, not "
+    "the accuracies."
 )
+LEARNABILITY = "Learnability is made for least squares: there it is on its home ground, with other learners it is not."
+
+
+def _method(study: Study, data_names: Collection[str]) -> Iterator[str]:
+    code = study.option("codebook")
+    options = "".join(f", {name} = {value}" for name, value in code.get("options", {}).items())
+    n_classes = enumerated(sorted({f"{DATASETS[name].n_classes:,}" for name in data_names}))
+    yield (
+        f"A codebook ({code['codebook'].replace('_', ' ')}{options}) was given to {n_classes} classes by chance, by "
+        "steepest descent on the class-codeword score (preserving) and by steepest ascent (breaking), as in the paper, "
+        f"and by codekin's portfolio of searches. The bits were learned by "
+        f"{enumerated(learner_names(study, data_names))}, and decoded by the hinge loss."
+    )
+    if "cifar100" in data_names:
+        yield LIKE_PAPER
+    if "learnability" in study.option("metrics"):
+        yield LEARNABILITY
 
 
 def _points(result: Mapping[str, Any], policy: str) -> FloatArray:

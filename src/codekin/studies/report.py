@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 
 from codekin.files import whole_file
@@ -109,12 +110,17 @@ def write_index(output: str | Path) -> Path:
                 "Once more",
                 [
                     Paragraph("A study that was interrupted goes on where it was; nothing finished is done again."),
-                    Command("\n".join(f"codekin study run {page.parent.name}" for page in pages)),
+                    Command("\n".join(f"codekin study run {_source(page.parent, order)}" for page in pages)),
                 ],
             ),
         ],
     )
     return write_page(content, folder / "index.html")
+
+
+def _source(folder: Path, paper: Collection[str]) -> str:
+    """What ``codekin study run`` calls the study of a folder."""
+    return folder.name if folder.name in paper else str(Workspace(folder).configuration_path)
 
 
 def _footer(journal: Journal) -> str:

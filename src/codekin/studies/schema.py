@@ -84,11 +84,11 @@ class Rule:
     wanted : str
         What it must be.
     holds : callable
-        Takes the value.
+        Takes the value; what it returns is true or false.
     """
 
     wanted: str
-    holds: Callable[[Any], bool]
+    holds: Callable[[Any], Any]
 
     def check(self, value: Any, place: Place) -> None:
         """Raise unless the value is right."""
@@ -101,8 +101,8 @@ class Rule:
 
 
 def is_whole(value: Any) -> bool:
-    """Whether a value is a whole number; true and false are none."""
-    return isinstance(value, int) and not isinstance(value, bool)
+    """Whether a value is a whole number of 64 bits, as TOML has them; true and false are none."""
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63
 
 
 def whole(least: int, most: int | None = None) -> Rule:
@@ -112,13 +112,14 @@ def whole(least: int, most: int | None = None) -> Rule:
 
 
 def _is_number(value: Any) -> bool:
-    return (is_whole(value) and abs(value) < 2**63) or (isinstance(value, float) and isfinite(value))
+    return is_whole(value) or (isinstance(value, float) and isfinite(value))
 
 
 NUMBER = Rule("a finite number", _is_number)
 POSITIVE = Rule("a number above 0", lambda value: _is_number(value) and value > 0)
 NOT_NEGATIVE = Rule("a number of at least 0", lambda value: _is_number(value) and value >= 0)
 TEXT = Rule("a text in quotes", lambda value: isinstance(value, str))
+LINE = Rule("a line of text in quotes", lambda value: isinstance(value, str) and value.isprintable() and value.strip())
 NAME = Rule(
     "a name of letters, digits, spaces, dots, hyphens and underscores",  # names of figures begin with it
     lambda value: isinstance(value, str) and re.fullmatch(r"\w[\w .-]*", value) is not None,

@@ -18,10 +18,10 @@ from codekin.assignments import nth_assignment
 from codekin.coding import Codebook, CodingMatrix, FloatArray, IntArray
 from codekin.studies.configuration import Study
 from codekin.studies.dichotomies import n_splits, split_signs
-from codekin.studies.fields import COUNT, HEAD, NUMBERED, SEED
+from codekin.studies.fields import HEAD, NUMBERED, SEED
 from codekin.studies.runner import Outcome
 from codekin.studies.sample_blocks import rounded_margins
-from codekin.studies.schema import NOT_NEGATIVE, NUMBER, POSITIVE, Check, ListOf, Table
+from codekin.studies.schema import NOT_NEGATIVE, NUMBER, POSITIVE, Check, ListOf, Table, whole
 from codekin.studies.svm import fit_svms
 from codekin.studies.sweeps import count_correct
 from codekin.studies.tasks import Stage, Task
@@ -31,7 +31,7 @@ SWEEP = "synthetic.sweep"
 N_CLASSES = 6
 OPTIONS: Mapping[str, Check] = {
     "seed": SEED,
-    "n_per_class": COUNT,
+    "n_per_class": whole(1, 10_000),
     "angles": ListOf(NUMBER, length=3),
     "offset": NUMBER,
     "gap": NOT_NEGATIVE,

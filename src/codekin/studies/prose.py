@@ -1,0 +1,68 @@
+"""Words for pages: what was run, as a study describes it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from codekin.studies.configuration import Study
+from codekin.studies.dichotomies import LEARNER_NAMES
+
+NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+
+
+def enumerated(words: Sequence[str]) -> str:
+    """Words as a sentence lists them.
+
+    Parameters
+    ----------
+    words : sequence of str
+        One or more.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> enumerated(["hinge", "exponential", "hamming"])
+    'hinge, exponential and hamming'
+    """
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def number_word(number: int) -> str:
+    """A number as a word, if it is small.
+
+    Parameters
+    ----------
+    number : int
+        Not negative.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> number_word(10), number_word(100)
+    ('ten', '100')
+    """
+    return NUMBERS[number] if number < len(NUMBERS) else f"{number:,}"
+
+
+def learner_names(study: Study, data_names: Collection[str]) -> list[str]:
+    """What pages call the learners of some data sets, each once.
+
+    Parameters
+    ----------
+    study : Study
+        The study.
+    data_names : collection of str
+        The names of the data sets.
+
+    Returns
+    -------
+    list of str
+    """
+    used = [data["learner"]["name"] for data in study.option("data") if data["name"] in data_names]
+    return [LEARNER_NAMES[name] for name in dict.fromkeys(used)]
