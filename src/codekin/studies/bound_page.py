@@ -13,7 +13,7 @@ from codekin.plots import save_figure
 from codekin.plots.bounds import draw_bounds, draw_named_points
 from codekin.studies.bound import measure_task
 from codekin.studies.configuration import Study
-from codekin.studies.prose import enumerated, learner_names
+from codekin.studies.prose import enumerated, learner_names, study_command
 from codekin.studies.workspace import Workspace
 
 Results = Mapping[str, Mapping[str, Any]]
@@ -114,7 +114,7 @@ def _data_section(study: Study, name: str, codes: Results, losses: list[str], wo
             ]
         ),
         _table(codes, losses),
-        Command(f"codekin study run {study.source} --only {name}"),
+        Command(study_command("run", study.source, workspace.folder, only=name)),
     ]
     return Section(name, blocks)
 

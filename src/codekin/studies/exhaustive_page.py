@@ -31,7 +31,7 @@ from codekin.studies.exhaustive import (
 )
 from codekin.studies.fields import BY_VALIDATION
 from codekin.studies.paper_numbers import paper_number
-from codekin.studies.prose import learner_names, number_word
+from codekin.studies.prose import learner_names, number_word, study_command
 from codekin.studies.workspace import Workspace
 
 AXES = {
@@ -161,7 +161,8 @@ def _data_section(
             "The darker, the closer. Learnability is signed: the smaller, the better are two classes kept together.",
         )
     )
-    blocks.append(Command(f"codekin study run {study.source} --only {name}\ncodekin study report {study.source}"))
+    again = study_command("run", study.source, workspace.folder, only=name)
+    blocks.append(Command(f"{again}\n{study_command('report', study.source, workspace.folder)}"))
     return Section(f"{name}, {learner}", blocks)
 
 

@@ -15,6 +15,7 @@ from codekin.studies.configuration import Study
 from codekin.studies.extreme_orders import ORDERS, orders_of, trees_of
 from codekin.studies.extreme_results import Found, answer, collect, search_gains, signed
 from codekin.studies.paper_numbers import paper_number
+from codekin.studies.prose import study_command
 from codekin.studies.workspace import Workspace
 
 METHOD = (
@@ -166,7 +167,7 @@ def _data_section(study: Study, found: Found, workspace: Workspace) -> Section:
                 f"times: {found.one_vs_rest} %{_in_brackets(found.name, n_classes, 'one_vs_rest')}."
             )
         )
-    blocks.append(Command(f"codekin study run {study.source} --only {found.name}"))
+    blocks.append(Command(study_command("run", study.source, workspace.folder, only=found.name)))
     return Section(found.name, blocks)
 
 

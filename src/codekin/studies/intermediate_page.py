@@ -15,7 +15,7 @@ from codekin.plots.scores import draw_scores
 from codekin.studies.configuration import Study
 from codekin.studies.dichotomies import LEARNER_NAMES
 from codekin.studies.intermediate import POLICIES, compare_task
-from codekin.studies.prose import enumerated, learner_names
+from codekin.studies.prose import enumerated, learner_names, study_command
 from codekin.studies.workspace import Workspace
 
 METRIC_NAMES = {
@@ -67,7 +67,8 @@ def intermediate_page(study: Study, workspace: Workspace) -> Page:
                 )
             )
         blocks: list[Block] = [Beside(pictures[at : at + 2]) for at in range(0, len(pictures), 2)]
-        blocks += [_table(found), Command(f"codekin study run {study.source} --only {name}")]
+        command = study_command("run", study.source, workspace.folder, only=name)
+        blocks += [_table(found), Command(command)]
         sections.append(Section(f"{name}, {learner}", blocks))
         shown.append(name)
         by_chance = {metric: _accuracy(one, "random").value for metric, one in found.items()}

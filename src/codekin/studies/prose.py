@@ -1,8 +1,10 @@
-"""Words for pages: what was run, as a study describes it."""
+"""Words for pages: what was run, as a study describes it, and the command that runs it once more."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Sequence
+from pathlib import Path
 
 from codekin.studies.configuration import Study
 from codekin.studies.dichotomies import LEARNER_NAMES
@@ -48,6 +50,33 @@ def number_word(number: int) -> str:
     ('ten', '100')
     """
     return NUMBERS[number] if number < len(NUMBERS) else f"{number:,}"
+
+
+def study_command(action: str, source: str, folder: Path, *, only: str | None = None) -> str:
+    """The command that does something with a study where its results are.
+
+    Parameters
+    ----------
+    action : str
+        A command of ``codekin study``.
+    source : str
+        What that calls the study.
+    folder : Path
+        The folder of the study.
+    only : str, optional
+        The data set.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> study_command("run", "bound", Path("out/studies/bound"), only="yeast")
+    'codekin study run bound --output out/studies --only yeast'
+    """
+    options = ["--output", str(folder.parent), *(["--only", only] if only else [])]
+    return shlex.join(["codekin", "study", action, source, *options])
 
 
 def learner_names(study: Study, data_names: Collection[str]) -> list[str]:

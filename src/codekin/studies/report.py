@@ -10,6 +10,7 @@ from codekin.pages import Cell, Column, Command, Page, Paragraph, Section, Table
 from codekin.studies.configuration import Study, load_study, paper_studies
 from codekin.studies.journal import Journal
 from codekin.studies.kinds import kind_of, missing_data
+from codekin.studies.prose import study_command
 from codekin.studies.runner import unfinished
 from codekin.studies.tasks import Stage
 from codekin.studies.workspace import Workspace
@@ -70,8 +71,8 @@ def _not_here(study: Study, workspace: Workspace) -> list[Section]:
         texts.append(f"Not finished, or not begun: {', '.join(left.values())}.")
     if not texts:
         return []
-    command = Command("\n".join(f"codekin study run {study.source} --only {name}" for name in (*missing, *left)))
-    return [Section("What is not here", [*map(Paragraph, texts), command])]
+    commands = [study_command("run", study.source, workspace.folder, only=name) for name in (*missing, *left)]
+    return [Section("What is not here", [*map(Paragraph, texts), Command("\n".join(commands))])]
 
 
 def _n_tasks(stages: list[Stage]) -> int:
@@ -110,7 +111,7 @@ def write_index(output: str | Path) -> Path:
                 "Once more",
                 [
                     Paragraph("A study that was interrupted goes on where it was; nothing finished is done again."),
-                    Command("\n".join(f"codekin study run {_source(page.parent, order)}" for page in pages)),
+                    Command("\n".join(_command(page.parent, order) for page in pages)),
                 ],
             ),
         ],
@@ -118,9 +119,10 @@ def write_index(output: str | Path) -> Path:
     return write_page(content, folder / "index.html")
 
 
-def _source(folder: Path, paper: Collection[str]) -> str:
-    """What ``codekin study run`` calls the study of a folder."""
-    return folder.name if folder.name in paper else str(Workspace(folder).configuration_path)
+def _command(folder: Path, paper: Collection[str]) -> str:
+    """The command that goes on with the study of a folder."""
+    source = folder.name if folder.name in paper else str(Workspace(folder).configuration_path)
+    return study_command("run", source, folder)
 
 
 def _footer(journal: Journal) -> str:

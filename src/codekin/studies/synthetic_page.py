@@ -12,6 +12,7 @@ from codekin.plots import save_figure
 from codekin.plots.plane import draw_histogram, draw_plane_classes, draw_subproblems
 from codekin.studies.configuration import Study
 from codekin.studies.paper_numbers import paper_number
+from codekin.studies.prose import study_command
 from codekin.studies.synthetic import lines_of_bits, sweep_task
 from codekin.studies.workspace import Workspace
 
@@ -96,7 +97,7 @@ def synthetic_page(study: Study, workspace: Workspace) -> Page:
                             for which in ("best", "worst")
                         ]
                     ),
-                    Command(f"codekin study run {study.source}"),
+                    Command(study_command("run", study.source, workspace.folder)),
                 ],
             ),
         ],
