@@ -160,7 +160,7 @@ def test_data_come_from_a_pipe_too(topics, topics_model, succeed, tmp_path):
         (("--max-microseconds", "-1"), "'--max-microseconds': must be a number above 0. Got '-1' instead"),
         (("--members", "0"), "'--members': must be 'auto' or a whole number of at least 1. Got '0' instead"),
         (("--prune", "2"), "'--prune': must be 'auto', 'none' or a number from 0 to 1. Got '2' instead"),
-        (("--r", "-1"), "The 'r' parameter of AROW must be greater than 0. Got -1.0 instead"),
+        (("--r", "-1"), "'--r': must be a number above 0. Got '-1' instead"),
         (("--learner", "softmax", "--r", "2"), "--r 2.0 needs --learner arow. Got --learner softmax."),
         (("--learner", "softmax", "--average"), "--average needs --learner arow. Got --learner softmax."),
         (("--time-limit", "5"), "--time-limit 5.0 needs --budget or --max-microseconds"),

@@ -25,7 +25,7 @@ from codekin.cli.cluster import workers
 from codekin.cli.display import Display
 from codekin.cli.option_needs import ASSIGN_NEEDS, check_needs, check_standard_input
 from codekin.cli.options import AsJson, Format, NJobs, NThreads, Quiet, RandomState, Scheduler, Taxonomy, TaxonomyLayout
-from codekin.cli.values import one_of, trellis_width
+from codekin.cli.values import one_of, positive_number, trellis_width
 from codekin.codebooks import CODEBOOKS, trellis_codebook
 from codekin.coding import Codebook, codeword_distances
 from codekin.datasets import Data, TextData, TextVectorizer, read_data, read_distances, read_matrix, read_taxonomy
@@ -97,7 +97,9 @@ def assign_codewords(
             "(breaking).",
         ),
     ] = None,
-    time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="How long to search at most.")] = None,
+    time_limit: Annotated[
+        float | None, typer.Option(parser=positive_number, metavar="SECONDS", help="How long to search at most.")
+    ] = None,
     n_restarts: Annotated[int | None, typer.Option(min=1, help="How many times to start.")] = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Show which pairs of similar classes ended up far apart.")

@@ -88,6 +88,7 @@ Regularisation = Annotated[
     float | None,
     typer.Option(
         "--r",
+        parser=positive_number,
         show_default="1.0",
         rich_help_panel=LEARNING,
         help="Regularisation of arow: the larger, the smaller the steps. Chooses arow.",

@@ -154,7 +154,7 @@ class LabelColumn:
                 raise block.error(
                     position,
                     f"{len(parts)} labels ({shortened(text)}) where one is expected; "
-                    "multilabel='first' takes the first, 'drop' leaves such rows out.",
+                    "with the multilabel option, first takes the first, drop leaves such rows out.",
                 )
             if self._policy == "drop":
                 return None

@@ -190,7 +190,7 @@ def _reason(error: int, block: LineBlock, position: int, features: FeatureNumber
         before = block.text[line_start:position].split()[-1].partition(b":")[0].decode()
         return f"feature index {index} after {before}; indices must increase within a line."
     if error == parse.INDEX_TOO_SMALL:
-        return f"feature index {index}, but the first feature has index {features.index_base}; pass index_base=0."
+        return f"feature index {index}, but the first feature has index {features.index_base}; index base 0 allows it."
     if error == parse.INDEX_UNKNOWN:
         return features.unknown_reason(int(index))
     return {

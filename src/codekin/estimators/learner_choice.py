@@ -51,6 +51,9 @@ class AutoLearner:
         return [self.softmax, self.arow] if has_validation else [self.softmax]
 
 
+_LEARNER_KINDS = (AutoLearner, BitLearner, JointLearner)
+
+
 def candidate_learners(learner: Any, width: int, *, has_validation: bool) -> Sequence[BitLearner | JointLearner]:
     """Whom the ``learner`` parameter of an estimator stands for.
 
@@ -67,12 +70,13 @@ def candidate_learners(learner: Any, width: int, *, has_validation: bool) -> Seq
     sequence of BitLearner or JointLearner
         More than one where the validation samples are to choose.
     """
+    is_known = learner in ("auto", *LEARNERS) if isinstance(learner, str) else isinstance(learner, _LEARNER_KINDS)
+    if not is_known:
+        raise ValueError(
+            f"The 'learner' parameter must be one of {['auto', *sorted(LEARNERS)]}, a BitLearner or a "
+            f"JointLearner. Got {learner!r} instead."
+        )
     if isinstance(learner, str):
-        if learner != "auto" and learner not in LEARNERS:
-            raise ValueError(
-                f"The 'learner' parameter must be one of {['auto', *sorted(LEARNERS)]}, a BitLearner or a "
-                f"JointLearner. Got {learner!r} instead."
-            )
         learner = AutoLearner() if learner == "auto" else LEARNERS[learner]()
     return learner.candidates(width, has_validation=has_validation) if isinstance(learner, AutoLearner) else [learner]
 

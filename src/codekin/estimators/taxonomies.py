@@ -55,6 +55,6 @@ def _tree_of_labels(tree: ClassTree, names: list[str]) -> ClassTree:
     if names == [str(k) for k in range(tree.n_classes)]:
         return tree
     raise ValueError(
-        f"The taxonomy of {tree.n_classes} classes has no leaf for {len(missing)} of the {len(names)} labels, "
-        f"{missing[0]!r} among them."
+        f"The taxonomy of {tree.n_classes} class{'es' * (tree.n_classes > 1)} has no leaf for {len(missing)} of the "
+        f"{len(names)} labels, {missing[0]!r} among them."
     )

@@ -55,6 +55,7 @@ class FittedBits(Protocol):
         """One column per bit, positive where the predictor says +1; (n_samples, n_bits)."""
 
 
+@runtime_checkable
 class BitLearner(Protocol):
     """Holds hyper-parameters only; fitting returns a new object."""
 
