@@ -245,11 +245,11 @@ study("a NUL byte", b'title = "a\0"\n', "not TOML")
 study("nothing", b"", "'kind'")
 study("a number as kind", b"kind = 3\ntitle = 'x'\n", "'kind'")
 study("an unknown kind", b"kind = 'guess'\ntitle = 'x'\n", "'kind' must be one of")
-study("no options", b"kind = 'synthetic'\ntitle = 'x'\n", "must say 'seed'")
+study("no options", b"kind = 'synthetic'\ntitle = 'x'\n", "'seed' is missing")
 study("an unknown data set", b"kind='bound'\ntitle='x'\nseed=0\n[[data]]\nname='no'\n", "Got 'no'")
 study("data without a name", b"kind='bound'\ntitle='x'\nseed=0\n[[data]]\nn_test=3\n")
 study("a word as data", b"kind='bound'\ntitle='x'\nseed=0\ndata='yeast'\n")
-study("a word as number", b"kind='synthetic'\ntitle='x'\nseed='x'\n", "'seed' must be a number")
+study("a word as number", b"kind='synthetic'\ntitle='x'\nseed='x'\n", "'seed' must be a whole number")
 study("brackets in brackets", b"a = " + b"[" * 100_000 + b"\n", "not TOML")
 
 

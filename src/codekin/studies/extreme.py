@@ -81,7 +81,8 @@ def check(study: Study, data_names: list[str], data_home: Path | None) -> None:
             "features": dataset.X is None,
             "test samples": dataset.test is None,
             "a taxonomy; tree = 'learned' does without": data["tree"] == "given" and dataset.class_tree is None,
-            "validation samples, by which 'oversample' is chosen": "oversample" in data and dataset.validation is None,
+            "validation samples, by which 'oversample' is chosen": data.get("oversample")
+            and dataset.validation is None,
         }
         for what, is_lacking in lacks.items():
             if is_lacking:

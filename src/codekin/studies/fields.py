@@ -54,16 +54,21 @@ class DataName:
     @property
     def wanted(self) -> str:
         """The names."""
-        return OneOf(DATASETS).wanted
+        return OneOf(self.names).wanted
+
+    @property
+    def names(self) -> list[str]:
+        """The data sets that have few enough classes."""
+        most = self.most_classes
+        return [name for name, entry in DATASETS.items() if most is None or entry.n_classes <= most]
 
     def check(self, value: Any, place: Place) -> None:
         """Raise unless there is such a data set, and it has few enough classes."""
-        OneOf(DATASETS).check(value, place)
-        most, n_classes = self.most_classes, DATASETS[value].n_classes
-        if most is not None and n_classes > most:
-            few = [f"{name!r}" for name, entry in DATASETS.items() if entry.n_classes <= most]
-            wanted = f"one of {', '.join(few)}: with more than {most} classes there are too many assignments to see all"
-            raise place.error(f"'{place}' must be {wanted}. Got {value!r} with {n_classes} classes instead.")
+        if isinstance(value, str) and value in DATASETS and value not in self.names:
+            why = f"with more than {self.most_classes} classes there are too many assignments to see all"
+            n_classes = DATASETS[value].n_classes
+            raise place.error(f"'{place}' must be {self.wanted}: {why}. Got {value!r} with {n_classes} instead.")
+        OneOf(self.names).check(value, place)
 
 
 LEARNER_OPTIONS: Mapping[str, tuple[Mapping[str, Check], Mapping[str, Check]]] = {

@@ -218,11 +218,11 @@ class Table:
             if key not in checks:
                 known = f"The keys here are {', '.join(checks)}." if checks else "There are no keys here."
                 raise place.at(key).error(f"'{place.at(key)}' is not known. {known}")
+        for key, content in value.items():
+            checks[key].check(content, place.at(key))
         for key, check in self.required.items():
             if key not in value:
                 raise place.error(f"'{place.at(key)}' is missing. It must be {check.wanted}.")
-        for key, content in value.items():
-            checks[key].check(content, place.at(key))
         if self.dependency is not None:
             self.dependency(value, place)
 
