@@ -380,6 +380,7 @@ OURS = {
     "ours, width 10": partial(Trellis, width=10, **RECIPE),
     "ours, width 10, pruned": partial(Trellis, width=10, prune=0.001, **RECIPE),
     "ours, width 10, pruned, not re-ranked": partial(Trellis, width=10, prune=0.001, **RECIPE | {"rerank": None}),
+    "ours, width 20, pruned": partial(Trellis, width=20, prune=0.001, **RECIPE),
     "ours, 2 x width 5": partial(Trellis, width=5, n_members=2, **RECIPE),
 }
 PEERS = {
