@@ -118,6 +118,11 @@ def test_branch_and_bound_proves_what_the_portfolio_finds(n_codewords):
     assert portfolio(codebook, distances, rng=0).score == pytest.approx(proven.score, abs=1e-9)
 
 
+def test_a_proof_that_nobody_would_see_is_not_begun():
+    with pytest.raises(ValueError, match=r"'optimal' needs a time limit for more than 20 codewords. Got 30 and none"):
+        optimal(random_codebook(30, 12), random_distances(30))
+
+
 def test_a_search_that_runs_out_of_time_returns_a_bound():
     codebook, distances = random_codebook(30, 12), random_distances(30)
     for sense, sign in (("preserving", 1), ("breaking", -1)):

@@ -21,6 +21,8 @@ _MAX_AUTOMORPHISMS = 2_000
 _MAX_STEPS = 2_000_000
 """How many images are tried in the search for automorphisms."""
 _NODES_AT_ONCE = 2_000
+MAX_WITHOUT_LIMIT = 20
+"""Of more codewords nobody lives to see the proof; whoever wants a bound says for how long to look for it."""
 
 
 def optimal(
@@ -51,7 +53,8 @@ def optimal(
     rng : numpy.random.Generator, int or None
         The source of randomness for the tabu search. Which of several optimal assignments is found depends on it.
     time_limit : float, optional
-        Seconds after which to return the best assignment found and a bound; without it the search ends with a proof.
+        Seconds after which to return the best assignment found and a bound; without it, which takes at most 20
+        codewords, the search ends with a proof.
     n_restarts : int, default=1
         How many tabu searches come first.
     progress : callable, optional
@@ -72,6 +75,11 @@ def optimal(
     >>> result.score, result.bound, result.is_optimal
     (0.0, 0.0, True)
     """
+    if time_limit is None and codebook.n_codewords > MAX_WITHOUT_LIMIT:
+        raise ValueError(
+            f"The method 'optimal' needs a time limit for more than {MAX_WITHOUT_LIMIT} codewords. Got "
+            f"{codebook.n_codewords} and none; use 'portfolio' for a good assignment without a proof."
+        )
     return solve(
         branch_and_bound,
         "optimal",
