@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numba import config, njit
 from tests.reference.sweep import split_of
 
 from codekin.kernels.sweep import (
@@ -13,6 +14,7 @@ from codekin.kernels.sweep import (
     fill_assignments,
     group_by_codeword,
     plans_of_sums,
+    saturating_sum,
     shared_sums,
     sweep_source,
 )
@@ -107,3 +109,13 @@ def test_exact_counts_are_those_of_the_bits_one_by_one(n_bits):
     n_right = ((leads > 0) | ((leads == 0) & wins_ties)).all(axis=2).sum(axis=1)
     np.testing.assert_array_equal(n_correct, 1 + np.where(is_wanted, n_right, 0))
     assert (leads == 0).any()
+
+
+@pytest.mark.skipif(bool(config.DISABLE_JIT), reason="an instruction exists in compiled code only")
+def test_compiled_sums_stop_at_the_ends_of_16_bits():
+    @njit
+    def add(a, b):
+        return saturating_sum(a, b)
+
+    sums = [add(np.int16(a), np.int16(b)) for a, b in ((30_000, 3_000), (30_000, 2_767), (-30_000, -3_000), (5, -7))]
+    assert sums == [32_767, 32_767, -32_768, -2]

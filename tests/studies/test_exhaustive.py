@@ -12,13 +12,13 @@ from codekin.studies import load_study, paper_studies, run_study, study_status, 
 from codekin.studies.dichotomies import load_problem, n_splits, one_vs_rest_confusion, split_signs, train_splits
 from codekin.studies.exhaustive import (
     CANDIDATES,
-    PREDICTORS,
     choose_task,
     finished_sweeps,
     load_splits,
     load_sweep,
     sweep_task,
 )
+from codekin.studies.sweep_results import PREDICTORS
 from codekin.studies.workspace import Workspace
 
 TREE = {"name": "decision_tree", "min_samples_split": 3}

@@ -1,4 +1,4 @@
-"""Every assignment of small codebooks (Sec. 4.1, App. C and D): tasks, and what a sweep found.
+"""Every assignment of small codebooks (Sec. 4.1, App. C and D): the tasks of a study.
 
 All splits of the classes are trained once per data set; a sweep over all assignments of a codebook then only looks
 their margins up. Kept of each sweep is how many test samples every assignment gets right, at its place in
@@ -8,15 +8,11 @@ lexicographic order; losses and scores follow exactly from small tables, wheneve
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
-from codekin.assignments import all_scores, nth_assignment
 from codekin.class_distances import (
     confusion_distances,
     learnability_distances,
@@ -27,8 +23,6 @@ from codekin.class_distances.confusion import Counted
 from codekin.coding import Codebook, FloatArray
 from codekin.datasets import DATASETS
 from codekin.decoding import get_loss
-from codekin.distances import DenseDistances
-from codekin.plots.distributions import regression
 from codekin.studies.configuration import Study
 from codekin.studies.dichotomies import (
     Problem,
@@ -56,19 +50,15 @@ from codekin.studies.fields import (
 from codekin.studies.runner import Outcome
 from codekin.studies.sample_blocks import rounded_margins
 from codekin.studies.schema import NAME, POSITIVE, TEXT, Entries, ListOf, OneOf, Place, Table
+from codekin.studies.sweep_results import METRICS, Sweep
 from codekin.studies.sweeps import (
-    average_losses,
     count_correct,
     distinct_assignments,
-    lexicographic_rank,
 )
 from codekin.studies.tasks import Stage, Task
 from codekin.studies.workspace import Workspace
 
 CHOOSE, TRAIN, DISTANCES, SWEEP = "exhaustive.choose", "exhaustive.train", "exhaustive.distances", "exhaustive.sweep"
-METRICS = ("confusion", "means")
-PREDICTORS = ("loss", *METRICS, "learnability")
-"""What may foresee accuracy, in the order of tables and figures."""
 
 CANDIDATES = (1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0, 1000.0)
 N_FOLDS = 3
@@ -310,124 +300,6 @@ def load_splits(task: Task, workspace: Workspace) -> tuple[FloatArray, FloatArra
         losses.append(workspace.load(trained, "losses"))
     raw = np.concatenate([np.zeros((1, margins[0].shape[1])), *margins])
     return rounded_margins(raw, MAX_BITS), np.concatenate(losses)
-
-
-@dataclass(frozen=True, eq=False)
-class Sweep:
-    """What every assignment of a codebook is worth.
-
-    Parameters
-    ----------
-    codebook : Codebook
-        The codebook.
-    n_correct : ndarray of shape (n_classes!,)
-        How many test samples each assignment gets right, in lexicographic order.
-    n_test : int
-        How many there are.
-    split_losses : ndarray of shape (2**(n_classes - 1),)
-        The mean training loss of each split.
-    class_distances : dict from str to ndarray of shape (n_classes, n_classes)
-        By name.
-    class_names : tuple of str
-        The names of the classes.
-    """
-
-    codebook: Codebook
-    n_correct: NDArray[Any]
-    n_test: int
-    split_losses: FloatArray
-    class_distances: Mapping[str, FloatArray]
-    class_names: tuple[str, ...]
-
-    @cached_property
-    def accuracies(self) -> FloatArray:
-        """Test accuracies in percent."""
-        return np.asarray(self.n_correct * (100.0 / self.n_test))
-
-    def values(self, predictor: str) -> FloatArray:
-        """The average binary losses, the class-codeword scores of a distance, or the errors that learnability foresees.
-
-        Parameters
-        ----------
-        predictor : str
-            A name from ``PREDICTORS``.
-
-        Returns
-        -------
-        ndarray of shape (n_classes!,)
-            In lexicographic order; low is good.
-        """
-        if predictor == "loss":
-            return average_losses(self.codebook, self.split_losses)
-        if predictor == "learnability":
-            distances = DenseDistances(self.class_distances["learnability"], signed=True)
-            squares = all_scores(self.codebook, distances, squared=True)
-            norms = np.linalg.norm(distances.matrix()) * np.linalg.norm(self.codebook.row_distances())
-            # The mean squared error of least squares is -2F / n_bits, and the squared score is 2 - 2F / norms.
-            return np.asarray((squares - 2) * norms / self.codebook.n_bits)
-        return all_scores(self.codebook, self.class_distances[predictor])
-
-    def summary(self) -> dict[str, Any]:
-        """Everything that tables show, as JSON values."""
-        quantiles = np.quantile(self.accuracies, [0.25, 0.5, 0.75])
-        best, worst = int(self.n_correct.argmax()), int(self.n_correct.argmin())
-        return {
-            "n_assignments": len(self.n_correct),
-            "n_test": self.n_test,
-            "min_distance": self.codebook.min_distance,
-            "worst": float(self.accuracies[worst]),
-            "quartiles": [float(value) for value in quantiles],
-            "mean": float(self.accuracies.mean()),
-            "best": float(self.accuracies[best]),
-            "worst_assignment": self._assignment(worst),
-            "best_assignment": self._assignment(best),
-            "predictors": {name: self._predictor_summary(name) for name in PREDICTORS},
-        }
-
-    def _predictor_summary(self, predictor: str) -> dict[str, Any]:
-        values = self.values(predictor)
-        slope, _, r_squared = regression(values, self.accuracies)
-        if np.isnan(slope):
-            return {"r_squared": None, "lowest": None, "highest": None, "slope": None}
-        return {
-            "r_squared": None if np.isnan(r_squared) else r_squared,
-            "slope": slope,
-            # Of equal values, the first; which one chance would pick says nothing.
-            "lowest": float(self.accuracies[values.argmin()]),
-            "highest": float(self.accuracies[values.argmax()]),
-        }
-
-    def _assignment(self, rank: int) -> list[int]:
-        n = self.codebook.n_codewords
-        return [int(codeword) for codeword in nth_assignment(rank, n, n)]
-
-    def lookup(self, codeword_of_class: list[int]) -> dict[str, Any]:
-        """What is known of one assignment.
-
-        Parameters
-        ----------
-        codeword_of_class : list of int
-            The assignment.
-
-        Returns
-        -------
-        dict
-            Its place, its accuracy, how many assignments are less and how many more accurate, and its values.
-        """
-        n = self.codebook.n_codewords
-        if len(codeword_of_class) != n:
-            raise ValueError(f"An assignment of {n} classes has {n} numbers. Got {len(codeword_of_class)}.")
-        rank = lexicographic_rank(codeword_of_class)
-        return {
-            "rank": rank,
-            "n_correct": int(self.n_correct[rank]),
-            "n_test": self.n_test,
-            "accuracy": float(self.accuracies[rank]),
-            "share_of_less_accurate": float((self.n_correct < self.n_correct[rank]).mean()),
-            "n_less_accurate": int((self.n_correct < self.n_correct[rank]).sum()),
-            "n_more_accurate": int((self.n_correct > self.n_correct[rank]).sum()),
-            **{name: float(self.values(name)[rank]) for name in PREDICTORS},
-        }
 
 
 def load_sweep(study: Study, data_name: str, code_name: str, workspace: Workspace) -> Sweep:

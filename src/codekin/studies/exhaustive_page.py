@@ -21,8 +21,6 @@ from codekin.studies.configuration import Study
 from codekin.studies.dichotomies import LEARNER_NAMES, n_splits
 from codekin.studies.draws import draws_blocks
 from codekin.studies.exhaustive import (
-    PREDICTORS,
-    Sweep,
     choose_task,
     draw_tasks,
     finished_sweeps,
@@ -32,6 +30,7 @@ from codekin.studies.exhaustive import (
 from codekin.studies.fields import BY_VALIDATION
 from codekin.studies.paper_numbers import paper_number
 from codekin.studies.prose import learner_names, number_word, study_command
+from codekin.studies.sweep_results import PREDICTORS, Sweep
 from codekin.studies.workspace import Workspace
 
 AXES = {
