@@ -179,3 +179,15 @@ def test_a_code_without_labels_is_refused(topics_model, run, tmp_path):
     shown = run("predict", tmp_path / "bare", stdin=b"1:1\n")
     assert shown.code == 2
     assert "holds a code without labels" in shown.err
+
+
+@pytest.mark.parametrize(("odd", "options"), [("two\nlines", ()), ("a\rb", ()), ("a\tb", ("--top-k", 2))], ids=str)
+def test_labels_that_would_break_the_lines_are_refused_except_as_json(odd, options, run, succeed, tmp_path):
+    X, y = np.eye(3, dtype=np.float32)[[0, 1, 2] * 4], np.array(["one", odd, "three"] * 4)
+    save_model(ECOCClassifier(RidgeClassifier(), random_state=0).fit(X, y), tmp_path / "model")
+    samples = b"1:1\n2:1\n3:1\n"
+    shown = run("predict", tmp_path / "model", "--index-base", 1, *options, stdin=samples)
+    assert shown.code == 2
+    assert f"The label {odd!r} holds a line end or a tab, which separate labels; use --json." in shown.err
+    lines = succeed("predict", tmp_path / "model", "--index-base", 1, "--json", *options, stdin=samples).splitlines()
+    assert [json.loads(line)["label"] for line in lines] == ["one", odd, "three"]

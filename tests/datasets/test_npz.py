@@ -48,6 +48,16 @@ def test_labels_of_both_kinds_and_weights_are_kept(tmp_path):
     assert again.sample_weight.tolist() == [1, 0.5, 2]
 
 
+def test_unsigned_labels_beyond_the_integers_are_strings_as_in_text():
+    labels = np.array([2**63, 5, 2**64 - 1], dtype=np.uint64)
+    data = read_data(io.BytesIO(archive(labels=labels)))
+    assert data.labels.tolist() == [str(label) for label in labels.tolist()]
+    assert data.index_among(labels).tolist() == [0, 1, 2]
+    assert read_data(io.BytesIO(archive(labels=labels // 2))).labels.tolist() == (labels // 2).tolist()
+    with pytest.raises(DataError, match=r"the label 18446744073709551615 is too large; .* below 2\*\*63"):
+        read_data(io.BytesIO(archive(labels=labels)), options=ReadOptions(labels="int"))
+
+
 def test_features_beyond_the_known_ones_are_refused_or_dropped():
     with pytest.raises(DataError, match="row 1: feature index 2, but there are 2 features"):
         read_data(io.BytesIO(archive()), n_features=2)

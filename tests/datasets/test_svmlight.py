@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 from tests.reference import parse as reference
 
-from codekin.datasets import DataError, ReadOptions, read_data
+from codekin.datasets import DataError, ReadOptions, blocks, read_data
 
 
 def read(text, format="svmlight", n_features=None, **options):
@@ -117,17 +117,25 @@ def test_an_index_that_fits_only_another_base_is_reported_with_its_line():
 @pytest.mark.parametrize(
     ("text", "labels", "expected"),
     [
-        ("1\n-2\n+3\n4.0\n", "auto", [1, -2, 3, 4]),
+        ("1\n-2\n0\n", "auto", [1, -2, 0]),
+        ("1\n-2\n+3\n4.0\n", "int", [1, -2, 3, 4]),
         ("1\n01\n", "auto", ["1", "01"]),
-        ("+1\nx\n", "auto", ["1", "x"]),
+        ("0\n-0\n", "auto", ["0", "-0"]),
+        ("+1\n1\n1.0\n", "auto", ["+1", "1", "1.0"]),
+        ("+1\n1\n1.0\ncat\n", "auto", ["+1", "1", "1.0", "cat"]),
         ("+1\n4.0\n", "str", ["+1", "4.0"]),
         ("1.5\n2\n", "auto", ["1.5", "2"]),
         ("käse\n", "auto", ["käse"]),
         ("n1,n2\n", "auto", ["n1,n2"]),
     ],
 )
-def test_labels_are_integers_only_if_all_are(text, labels, expected):
+def test_labels_are_integers_only_if_all_are_and_otherwise_as_written(text, labels, expected):
     assert read(text, labels=labels).labels.tolist() == expected
+
+
+def test_labels_stay_as_written_where_the_first_blocks_hold_integers_only(monkeypatch):
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 4)
+    assert read("1\n-2\n30\n+1\n1.0\ncat\n").labels.tolist() == ["1", "-2", "30", "+1", "1.0", "cat"]
 
 
 def test_labels_need_not_be_read():
@@ -185,6 +193,13 @@ def test_an_xmc_file_counts_features_and_labels_from_zero():
 @pytest.mark.parametrize(("policy", "expected"), [("first", [0, 2]), ("drop", [2])])
 def test_an_xmc_row_with_other_than_one_label_follows_the_policy(policy, expected):
     assert read(XMC, "xmc", multilabel=policy).labels.tolist() == expected
+
+
+@pytest.mark.parametrize("labels", ["auto", "int", "str"])
+@pytest.mark.parametrize(("label", "policy"), [("-1", "error"), ("4", "error"), ("+4", "error"), ("-1,2", "first")])
+def test_an_xmc_label_that_the_header_does_not_promise_is_an_error(label, policy, labels):
+    with pytest.raises(DataError, match="line 3: label -?[14], but the header promises 4 labels, numbered from 0"):
+        read(f"2 10 4\n0 1:1\n{label} 0:1\n", "xmc", labels=labels, multilabel=policy)
 
 
 def test_an_xmc_file_can_be_read_without_labels():

@@ -86,3 +86,11 @@ def test_an_empty_row_stays():
 def test_hashing_needs_a_power_of_two_columns():
     with pytest.raises(ValueError, match=r"Hashed names need n_features = 2\*\*hash_bits. Got n_features=100"):
         read("1 | cat\n", n_features=100)
+
+
+@pytest.mark.parametrize(
+    "row", ["2 | 7:3e38 7:3e38", "2 |:1e30 7:1e30", "2 | 7:-3e38 7:-3e38", "2 |:1e30 7:1e30 7:-1e30"]
+)
+def test_sums_and_products_that_overflow_are_an_error(row):
+    with pytest.raises(DataError, match=r"line 2: the values of feature 7, scaled and added up, are too large"):
+        read(f"1 | 1:1\n{row}\n")

@@ -51,6 +51,9 @@ def test_what_is_no_number_is_not_read_as_one(text):
 @given(st.text("+-0123456789.", min_size=1, max_size=21))
 @example("007")
 @example("3.0")
+@example("+1")
+@example("-0")
+@example("-10")
 @example("123456789012345678")
 @example("1234567890123456789")
 def test_a_label_is_an_integer_when_the_twin_says_so(text):

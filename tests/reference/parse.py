@@ -13,9 +13,9 @@ def number(text):
 
 
 def integer_label(text):
-    """The integer, or None where a label is not written as one."""
-    match = re.fullmatch(r"([+-]?)(0|[1-9][0-9]{0,17})(\.0*)?", text)
-    return None if match is None else int(match[1] + match[2])
+    """The integer that is spelled so, or None where there is none of up to 18 digits."""
+    is_spelled_so = re.fullmatch("-?[0-9]{1,18}", text) and str(int(text)) == text
+    return int(text) if is_spelled_so else None
 
 
 def svmlight(text):

@@ -49,6 +49,8 @@ def predict(
     classifier = saved.model
     k = 1 if top_k is None else min(top_k, len(classifier.classes_))
     lines = _json_lines if as_json else _text_lines
+    if not as_json:
+        _check_labels(classifier.classes_, has_columns=top_k is not None or probabilities)
     options = reading_options(saved, index_base, labels="none")
     n_done = 0
     with limited_threads(n_threads), Display(quiet).task(f"predicting {data}", "samples") as task:
@@ -66,6 +68,14 @@ def predict(
                 stream.write("".join(lines(labels, of_labels, top_k is not None)).encode())
                 stream.flush()
                 n_done += len(labels)
+
+
+def _check_labels(labels: Any, *, has_columns: bool) -> None:
+    """Stop where lines of text could not be told apart, or columns."""
+    separators = "\r\n\t" if has_columns else "\r\n"
+    for label in labels.tolist():
+        if isinstance(label, str) and any(separator in label for separator in separators):
+            raise ValueError(f"The label {label[:40]!r} holds a line end or a tab, which separate labels; use --json.")
 
 
 def _best(classifier: Any, X: Any, k: int, has_probabilities: bool) -> tuple[list[list[Any]], list[list[float]] | None]:

@@ -124,7 +124,11 @@ def _labels(
         )
     if labels.dtype.kind == "U" or options.labels == "str":
         if options.labels == "int":
-            raise DataError(source, f"the labels are strings, such as {labels[0]!r}, not integers.")
+            raise DataError(source, f"the labels are strings, such as {str(labels[0])!r}, not integers.")
+        return [str(label) for label in labels.tolist()]
+    if labels.max(initial=0) > np.iinfo(np.int64).max:
+        if options.labels == "int":
+            raise DataError(source, f"the label {labels.max()} is too large; integer labels must be below 2**63.")
         return [str(label) for label in labels.tolist()]
     return labels.astype(np.int64)
 

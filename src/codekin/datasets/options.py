@@ -23,8 +23,9 @@ class ReadOptions:
     Parameters
     ----------
     labels : {"auto", "int", "str", "none"}, default="auto"
-        What labels are: integers if all of them are ("auto"), integers or an error, strings exactly as they are
-        written, or not read at all, so that they may be left out.
+        What labels are: integers if all of them are written plainly, such as 7 and -1, else strings as they are
+        written ("auto"); integers, also +1 and 3.0, or an error; strings as they are written; or not read at all, so
+        that they may be left out.
     index_base : {"auto", 0, 1}, default="auto"
         The number of the first feature in an svmlight file. "auto" means 0 if the file holds that index, else 1.
     multilabel : {"error", "first", "drop"}, default="error"
@@ -80,4 +81,7 @@ def label_kind(classes: NDArray[Any]) -> Literal["int", "str"]:
     "int" or "str"
         A value for the option ``labels``.
     """
-    return "int" if classes.dtype.kind in "iu" else "str"
+    if classes.dtype.kind not in "iu":
+        return "str"
+    # Longer ones are read as they are written, and compared as such.
+    return "int" if all(abs(label) < 10**18 for label in classes.tolist()) else "str"

@@ -19,7 +19,9 @@ from codekin.datasets.samples import DataError, LabelArray
 
 RowLabels = NDArray[np.int64] | list[str] | None
 
-# As in the kernel: an optional sign, no leading zeros, and perhaps a point with nothing but zeros behind it.
+# As in the kernel: the one way in which an integer is spelled, so that the integer gives the spelling back.
+_PLAIN_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
+# Where labels are integers because somebody says so: also +1 and 3.0, but 007 is a code.
 _INTEGER = re.compile(r"([+-]?(?:0|[1-9][0-9]{0,17}))(?:\.0*)?")
 # One label in a hundred million characters' worth of distinct ones would otherwise set the width of all.
 _MAX_LABEL_CHARACTERS = 1 << 27
@@ -98,7 +100,7 @@ class LabelColumn:
 
     def __init__(self, options: ReadOptions) -> None:
         self.kind: LabelKind = options.labels
-        self.are_lists = False  # whether commas always separate labels, and labels are numbers
+        self.n_promised: int | None = None  # by a header: labels are numbers below it, and commas separate them
         self._policy = options.multilabel
         self._is_settled = False
         self._has_text = options.labels == "str"
@@ -109,7 +111,11 @@ class LabelColumn:
 
     @property
     def _must_be_integers(self) -> bool:
-        return self.kind == "int" or self.are_lists or (self._is_settled and not self._has_text)
+        return self._are_numbers or (self._is_settled and not self._has_text)
+
+    @property
+    def _are_numbers(self) -> bool:
+        return self.kind == "int" or self.n_promised is not None
 
     def of_spans(
         self, block: LineBlock, spans: IntArray, integers: NDArray[np.int64], n_odd: int
@@ -118,6 +124,9 @@ class LabelColumn:
         if self.kind == "none":
             return None, None
         if n_odd == 0 and not self._has_text:
+            if len(integers) and self.n_promised is not None:
+                for row in (int(integers.argmin()), int(integers.argmax())):
+                    self._check_promise(int(integers[row]), block, int(spans[row, 0]))
             return integers, None
         known: dict[bytes, int | str | None] = {}
         labels: list[int | str | None] = []
@@ -149,7 +158,7 @@ class LabelColumn:
                 raise block.error(position, "this row has no label.")
             return None
         parts = [part for part in re.split(r"[,\s]+", text) if part]
-        if len(parts) > 1 and (self.are_lists or all(_INTEGER.fullmatch(part) for part in parts)):
+        if len(parts) > 1 and (self.n_promised is not None or all(_INTEGER.fullmatch(part) for part in parts)):
             if self._policy == "error":
                 raise block.error(
                     position,
@@ -159,16 +168,26 @@ class LabelColumn:
             if self._policy == "drop":
                 return None
             text = parts[0]
-        if self.kind == "str":
+        if self._are_numbers:
+            return self._number(text, block, position)
+        if self.kind == "str" or _PLAIN_INTEGER.fullmatch(text) is None:
+            if self._must_be_integers:
+                rule = "comes after plain integers (7, -1) only; pass labels='str'."
+                raise block.error(position, f"the label {shortened(text)!r} {rule}")
             return text
+        return int(text)
+
+    def _number(self, text: str, block: LineBlock, position: int) -> int | str:
         integer = _INTEGER.fullmatch(text)
-        if integer is not None:
-            return int(integer[1])
-        if self._must_be_integers:
-            is_late = self.kind == "auto" and not self.are_lists
-            rule = "comes after integer labels only; pass labels='str'." if is_late else "is not an integer."
-            raise block.error(position, f"the label {shortened(text)!r} {rule}")
-        return text
+        if integer is None:
+            raise block.error(position, f"the label {shortened(text)!r} is not an integer of up to 18 digits.")
+        self._check_promise(int(integer[1]), block, position)
+        return text if self.kind == "str" else int(integer[1])
+
+    def _check_promise(self, label: int, block: LineBlock, position: int) -> None:
+        if self.n_promised is not None and not 0 <= label < self.n_promised:
+            reason = f"label {label}, but the header promises {self.n_promised} labels, numbered from 0."
+            raise block.error(position, reason)
 
 
 def classes_of(labels: Sequence[RowLabels], source: str) -> tuple[IntArray | None, LabelArray | None]:
@@ -177,7 +196,7 @@ def classes_of(labels: Sequence[RowLabels], source: str) -> tuple[IntArray | Non
         return None, None
     if all(isinstance(part, np.ndarray) for part in labels):
         return _integer_classes(np.concatenate([np.asarray(part) for part in labels]))
-    # A file whose first labels only look like integers: they are spelled as integers are.
+    # A file whose first labels only look like integers: each of these has one spelling, the one it had.
     spelled = [map(str, part.tolist()) if isinstance(part, np.ndarray) else part or [] for part in labels]
     number: dict[str, int] = {}
     first_seen = np.array([number.setdefault(label, len(number)) for part in spelled for label in part], dtype=np.intp)

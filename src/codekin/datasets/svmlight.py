@@ -66,7 +66,7 @@ def xmc_rows(blocks: Iterator[LineBlock], labels: LabelColumn, features: Feature
         return
     header, _, rest = first.text.partition(b"\n")
     n_rows, n_features, n_labels = _header(header, first)
-    labels.are_lists = True
+    labels.n_promised = n_labels
     features.index_base = 0
     if features.n_features is None:
         features.n_features = n_features
@@ -82,7 +82,7 @@ def xmc_rows(blocks: Iterator[LineBlock], labels: LabelColumn, features: Feature
         # What is left out are blank lines at the end.
         parsed = parsed.first(n_here)
         n_read += n_here
-        yield _labelled(parsed, block, labels, n_labels=n_labels)
+        yield _labelled(parsed, block, labels)
     if n_read < n_rows:
         raise DataError(first.source, f"the header promises {n_rows} rows, but the file has {n_read}.")
 
@@ -167,13 +167,8 @@ def _sorted(parsed: _Parsed, block: LineBlock) -> _Parsed:
     return replace(parsed, indices=indices, values=parsed.values[order])
 
 
-def _labelled(parsed: _Parsed, block: LineBlock, labels: LabelColumn, *, n_labels: int | None = None) -> Rows:
+def _labelled(parsed: _Parsed, block: LineBlock, labels: LabelColumn) -> Rows:
     of_rows, is_dropped = labels.of_spans(block, parsed.spans, parsed.integers, parsed.n_odd_labels)
-    if n_labels is not None and isinstance(of_rows, np.ndarray) and len(of_rows):
-        worst = int(of_rows.argmax())
-        if of_rows[worst] >= n_labels:
-            reason = f"label {of_rows[worst]}, but the header promises {n_labels} labels, numbered from 0."
-            raise block.error(int(parsed.spans[worst, 0]), reason)
     rows = Rows(parsed.indices, parsed.values, parsed.n_in_row, of_rows)
     return rows if is_dropped is None else rows.without(is_dropped)
 

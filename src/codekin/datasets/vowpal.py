@@ -105,7 +105,14 @@ def _parsed(block: LineBlock, labels: LabelColumn, features: FeatureNumbers, nam
     indptr = np.concatenate([[0], row_end[:n_rows]])
     width = int(indices[:n_values].max(initial=0)) + 1
     X = csr_array((values[:n_values], indices[:n_values], indptr), shape=(n_rows, width))
-    X.sum_duplicates()
+    with np.errstate(over="ignore", invalid="ignore"):
+        X.sum_duplicates()
+    is_finite = np.isfinite(X.data)
+    if not is_finite.all():
+        first = int(is_finite.argmin())
+        row = int(np.searchsorted(X.indptr, first, side="right")) - 1
+        reason = f"the values of feature {X.indices[first]}, scaled and added up, are too large for float32."
+        raise block.error(int(spans[row, 0]), reason)
     of_rows, is_dropped = labels.of_spans(block, spans[:n_rows], integers[:n_rows], n_odd_labels)
     n_in_row = np.diff(X.indptr).astype(np.intp)
     features.note(X.indices, n_in_row, block, spans[:, 0])

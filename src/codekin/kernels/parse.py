@@ -118,26 +118,21 @@ def parse_number(text: Any, start: int) -> tuple[int, float, bool]:
 
 @njit(cache=True, nogil=True)
 def parse_integer_label(text: Any, start: int, stop: int) -> tuple[bool, int]:
-    """Whether a label is written as an integer (``-1``, ``+1`` or ``3.0``, but not ``007``), and which.
+    """Whether a label is the one spelling of an integer of up to 18 digits, and of which.
 
-    Leading zeros make codes, not numbers: ``01`` and ``1`` are different labels.
+    ``-1`` is; ``+1``, ``3.0``, ``-0`` and ``007`` are not: what is read as a number is written in the same way again.
     """
     i = start
     is_negative = text[i] == MINUS
-    if text[i] == MINUS or text[i] == PLUS:
+    if is_negative:
         i += 1
-    first_digit = i
+    n_digits = stop - i
+    if n_digits < 1 or n_digits > 18 or (text[i] == ZERO and (is_negative or n_digits > 1)):
+        return False, 0
     value = 0
     while i < stop and ZERO <= text[i] <= NINE:
         value = value * 10 + (int(text[i]) - ZERO)
         i += 1
-    n_digits = i - first_digit
-    if n_digits == 0 or n_digits > 18 or (n_digits > 1 and text[first_digit] == ZERO):
-        return False, 0
-    if i < stop and text[i] == POINT:
-        i += 1
-        while i < stop and text[i] == ZERO:
-            i += 1
     return i == stop, -value if is_negative else value
 
 
