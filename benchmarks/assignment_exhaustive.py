@@ -12,7 +12,7 @@ from time import perf_counter
 
 import numpy as np
 
-from codekin.assignments import all_scores, exhaustive
+from codekin.assignments import all_scores, assign
 from codekin.codebooks import dense_random
 
 N_SAMPLED = 20_000
@@ -39,9 +39,9 @@ def main():
     class_distances = np.linalg.norm(points[:, None] - points, axis=-1)
     orders = [np.array(order) for order, _ in zip(permutations(range(10)), range(N_SAMPLED), strict=False)]
     all_scores(codebook, class_distances)  # compile
-    exhaustive(codebook, class_distances)
+    assign(codebook, class_distances, "exhaustive")
     scores, ours = best_time(all_scores, codebook, class_distances)
-    _, best_only = best_time(exhaustive, codebook, class_distances)
+    _, best_only = best_time(assign, codebook, class_distances, "exhaustive")
     expected, sample = best_time(loop, class_distances, codebook.row_distances(), orders)
     np.testing.assert_allclose(scores[:N_SAMPLED], expected, atol=1e-10)
     theirs = sample * factorial(10) / N_SAMPLED

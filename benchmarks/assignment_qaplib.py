@@ -11,7 +11,7 @@ from time import perf_counter
 
 import numpy as np
 
-from codekin.assignments import optimal, quadratic_assignment
+from codekin.assignments import assign, quadratic_assignment
 from codekin.codebooks import dense_random
 from codekin.datasets import data_home
 
@@ -48,7 +48,8 @@ def proofs(instances):
         points = np.random.default_rng(n).normal(size=(n, 4))
         distances = np.linalg.norm(points[:, None] - points, axis=-1)
         for sense in ("preserving", "breaking"):
-            result = optimal(dense_random(n, 8, n_draws=100, rng=n), distances, sense=sense, rng=0, time_limit=60)
+            codebook = dense_random(n, 8, n_draws=100, rng=n)
+            result = assign(codebook, distances, "optimal", sense=sense, rng=0, time_limit=60)
             failures += not result.is_optimal
             name = f"score, K={n}, {sense}"
             print(f"{name:<22} {result.score:>10.5f} {result.n_evaluations:>16,} {result.seconds:>8.2f}")

@@ -11,7 +11,7 @@ import resource
 import sys
 from time import perf_counter
 
-from codekin.assignments import AssignmentProblem, ordered, top_down, tree_swaps
+from codekin.assignments import AssignmentProblem, assign
 from codekin.codebooks import trellis_codebook
 from codekin.datasets import data_home, read_taxonomy
 from codekin.distances import TreeDistances
@@ -22,15 +22,15 @@ CASES = [("wordnet_hypernym", 12_582, 0.2, 20.0, 1.15), ("debian_dirs100k", 102_
 def main():
     failures = 0
     small = trellis_codebook(20)
-    for solver in (top_down, tree_swaps):  # compile
-        solver(small, _line(20), rng=0)
+    for method in ("top_down", "tree_swaps"):  # compile
+        assign(small, _line(20), method, rng=0)
     for name, n_classes, score_bar, time_limit, gain_bar in CASES:
         labels = [str(k) for k in range(n_classes)]
         distances = TreeDistances(read_taxonomy(data_home() / name / "taxonomy.txt.gz", classes=labels))
         codebook = trellis_codebook(n_classes)
         start = perf_counter()
         problem = AssignmentProblem.of(codebook, distances)
-        naive = ordered(codebook, distances)
+        naive = assign(codebook, distances, "ordered")
         problem.z(naive.assignment)
         setup = perf_counter() - start
         start = perf_counter()
@@ -39,9 +39,9 @@ def main():
         print(f"{name}: {n_classes:,} classes, {codebook.n_bits} bits; setup {setup:.2f} s, score {seconds:.3f} s")
         results = [
             naive,
-            top_down(codebook, distances, rng=0),
-            tree_swaps(codebook, distances, rng=0),
-            tree_swaps(codebook, distances, rng=0, time_limit=time_limit),
+            assign(codebook, distances, "top_down", rng=0),
+            assign(codebook, distances, "tree_swaps", rng=0),
+            assign(codebook, distances, "tree_swaps", rng=0, time_limit=time_limit),
         ]
         for result in results:
             print(f"  {result.method:<12} score {result.score:.4f}  z {result.z:8.1f}  {result.seconds:7.2f} s")

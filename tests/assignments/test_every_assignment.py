@@ -1,18 +1,17 @@
 """What holds for every entry of the table, the day it is added."""
 
-import inspect
-
 import numpy as np
 import pytest
 from tests.assignments.problems import random_codebook, random_distances, random_tree_distances
 
 from codekin.assignments import ASSIGNMENTS, EquidistantCodebookWarning, assign, class_codeword_score, class_codeword_z
+from codekin.assignments._solver import PATH_LENGTHS, TREE, VECTORS
 from codekin.coding import Codebook
 from codekin.distances import EmbeddingDistances
 
-NEEDS_A_TREE = {"ordered", "top_down", "tree_swaps"}
-NEEDS_VECTORS = {"vector_swaps"}
-NO_SEARCH = {"random", "identity"}
+NEEDS_A_TREE = {name for name, solver in ASSIGNMENTS.items() if {TREE, PATH_LENGTHS} & set(solver.needs)}
+NEEDS_VECTORS = {name for name, solver in ASSIGNMENTS.items() if VECTORS in solver.needs}
+NO_SEARCH = {name for name, solver in ASSIGNMENTS.items() if not solver.is_informed}
 ORDERS = {"ordered", "spectral"}
 SENSES = ["preserving", "breaking"]
 SHORT = {
@@ -25,9 +24,6 @@ SHORT = {
 methods = pytest.mark.parametrize("method", list(ASSIGNMENTS))
 informed_methods = pytest.mark.parametrize("method", [name for name in ASSIGNMENTS if name not in NO_SEARCH])
 searches = pytest.mark.parametrize("method", [name for name in ASSIGNMENTS if name not in NO_SEARCH | ORDERS])
-threaded_methods = pytest.mark.parametrize(
-    "method", [name for name, solver in ASSIGNMENTS.items() if "n_threads" in inspect.signature(solver).parameters]
-)
 senses = pytest.mark.parametrize("sense", SENSES)
 
 
@@ -39,7 +35,7 @@ def problem_for(method, n_classes, n_codewords=None, seed=0):
 
 
 def solve(method, codebook, distances, **options):
-    return ASSIGNMENTS[method](codebook, distances, **(SHORT.get(method, {}) | options))
+    return assign(codebook, distances, method, **(SHORT.get(method, {}) | options))
 
 
 @methods
@@ -59,9 +55,18 @@ def test_the_result_is_an_assignment_with_its_own_score(method, sense, n_classes
 
 
 @methods
-def test_the_signature_is_that_of_all_solvers(method):
-    parameters = list(inspect.signature(ASSIGNMENTS[method]).parameters)
-    assert parameters[:7] == ["codebook", "class_distances", "sense", "rng", "time_limit", "n_restarts", "progress"]
+def test_an_option_that_a_method_does_not_have_is_refused_with_those_it_has(method):
+    codebook, distances = problem_for(method, 6)
+    options = ASSIGNMENTS[method].options
+    known = f"Its options are {', '.join(options)}" if options else "It has none"
+    with pytest.raises(TypeError, match=f"The method '{method}' has no option 'n_miracles'. {known}"):
+        assign(codebook, distances, method, n_miracles=3)
+
+
+@methods
+def test_the_seed_of_a_result_is_none_where_chance_plays_no_part(method):
+    codebook, distances = problem_for(method, 6)
+    assert (solve(method, codebook, distances, rng=5).seed == 5) == ASSIGNMENTS[method].is_random
 
 
 @methods
@@ -76,7 +81,7 @@ def test_the_same_seed_gives_the_same_assignment_and_so_does_the_seed_of_the_res
     np.testing.assert_array_equal(first.history, again.history)
 
 
-@threaded_methods
+@methods
 def test_the_number_of_threads_changes_nothing(method):
     codebook, distances = problem_for(method, 9)
     results = [solve(method, codebook, distances, rng=3, n_restarts=3, n_threads=threads) for threads in (1, 2, 5)]
@@ -124,7 +129,7 @@ def test_progress_is_told(method):
 @methods
 def test_a_time_limit_leaves_an_assignment(method):
     codebook, distances = problem_for(method, 9)
-    result = ASSIGNMENTS[method](codebook, distances, rng=0, time_limit=0.05)
+    result = assign(codebook, distances, method, rng=0, time_limit=0.05)
     assert len(set(result.codeword_of_class)) == 9
 
 
@@ -160,7 +165,7 @@ def test_a_symmetric_codebook_needs_no_warning(method, recwarn):
 def test_what_makes_no_sense_is_refused(method, options, message):
     codebook, distances = problem_for(method, 6)
     with pytest.raises(ValueError, match=message):
-        ASSIGNMENTS[method](codebook, distances, **options)
+        assign(codebook, distances, method, **options)
 
 
 @pytest.mark.parametrize("method", sorted(NEEDS_A_TREE | NEEDS_VECTORS))

@@ -9,24 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.assignments.problems import random_codebook, random_distances, random_tree_distances
 
-from codekin.assignments import (
-    all_scores,
-    annealing,
-    class_codeword_score,
-    exhaustive,
-    greedy,
-    nth_assignment,
-    optimal,
-    portfolio,
-    quadratic_assignment,
-    random,
-    steepest_descent,
-    tabu,
-    top_down,
-    tree_swaps,
-    vector_swaps,
-)
-from codekin.assignments.orders import ordered, spectral
+from codekin.assignments import all_scores, assign, class_codeword_score, nth_assignment, quadratic_assignment
 from codekin.assignments.seriation import bit_reversed, codeword_order, spectral_class_order
 from codekin.codebooks import trellis_codebook
 from codekin.coding import Assignment, Codebook
@@ -63,8 +46,8 @@ def nug12():
 def test_exhaustive_and_optimal_find_the_same_alignment(n_classes, n_spare, is_ternary, sense, seed):
     codebook = random_codebook(n_classes + n_spare, seed=seed, is_ternary=is_ternary)
     distances = random_distances(n_classes, seed=seed)
-    tried = exhaustive(codebook, distances, sense=sense)
-    proven = optimal(codebook, distances, sense=sense, rng=0)
+    tried = assign(codebook, distances, "exhaustive", sense=sense)
+    proven = assign(codebook, distances, "optimal", sense=sense, rng=0)
     assert proven.z == pytest.approx(tried.z, abs=1e-6)
     assert tried.is_optimal
     assert proven.is_optimal
@@ -81,14 +64,16 @@ def test_all_scores_are_in_lexicographic_order_and_the_best_is_what_exhaustive_f
             expected = class_codeword_score(codebook, Assignment(order), distances)
             assert scores[rank] == pytest.approx(expected, abs=1e-10)
     if n_codewords == 5:
-        assert exhaustive(codebook, distances).score == pytest.approx(scores.min(), abs=1e-12)
-        assert exhaustive(codebook, distances, sense="breaking").score == pytest.approx(scores.max(), abs=1e-12)
+        assert assign(codebook, distances, "exhaustive").score == pytest.approx(scores.min(), abs=1e-12)
+        assert assign(codebook, distances, "exhaustive", sense="breaking").score == pytest.approx(
+            scores.max(), abs=1e-12
+        )
     np.testing.assert_allclose(all_scores(codebook, distances, squared=True), scores**2, atol=1e-12)
 
 
 def test_more_than_ten_codewords_are_not_enumerated():
     with pytest.raises(ValueError, match="at most 10 codewords. Got 11"):
-        exhaustive(random_codebook(11), random_distances(11))
+        assign(random_codebook(11), random_distances(11), "exhaustive")
     with pytest.raises(ValueError, match="at most 10. Got 12"):
         quadratic_assignment(*nug12(), method="exhaustive")
 
@@ -112,21 +97,21 @@ def test_searches_reach_the_optimum_of_nug12(method):
 @pytest.mark.parametrize("n_codewords", [11, 13])
 def test_branch_and_bound_proves_what_the_portfolio_finds(n_codewords):
     codebook, distances = random_codebook(n_codewords, 8), random_distances(n_codewords)
-    proven = optimal(codebook, distances, rng=0)
+    proven = assign(codebook, distances, "optimal", rng=0)
     assert proven.is_optimal
     assert proven.bound == pytest.approx(proven.score, abs=1e-9)
-    assert portfolio(codebook, distances, rng=0).score == pytest.approx(proven.score, abs=1e-9)
+    assert assign(codebook, distances, "portfolio", rng=0).score == pytest.approx(proven.score, abs=1e-9)
 
 
 def test_a_proof_that_nobody_would_see_is_not_begun():
     with pytest.raises(ValueError, match=r"'optimal' needs a time limit for more than 20 codewords. Got 30 and none"):
-        optimal(random_codebook(30, 12), random_distances(30))
+        assign(random_codebook(30, 12), random_distances(30), "optimal")
 
 
 def test_a_search_that_runs_out_of_time_returns_a_bound():
     codebook, distances = random_codebook(30, 12), random_distances(30)
     for sense, sign in (("preserving", 1), ("breaking", -1)):
-        result = optimal(codebook, distances, sense=sense, rng=0, time_limit=1e-9)
+        result = assign(codebook, distances, "optimal", sense=sense, rng=0, time_limit=1e-9)
         assert not result.is_optimal
         assert np.isfinite(result.bound)
         assert sign * result.bound <= sign * result.score
@@ -161,7 +146,7 @@ def test_matrices_are_checked(a, b, message):
 
 def test_descent_ends_where_no_swap_helps():
     codebook, distances = random_codebook(8), random_distances(8)
-    result = steepest_descent(codebook, distances, rng=0, n_restarts=1)
+    result = assign(codebook, distances, "steepest_descent", rng=0, n_restarts=1)
     order = result.codeword_of_class
     for u in range(8):
         for v in range(u):
@@ -172,24 +157,23 @@ def test_descent_ends_where_no_swap_helps():
 
 def test_more_restarts_are_not_worse():
     codebook, distances = random_codebook(20, 8), random_distances(20)
-    for solver in (random, steepest_descent, greedy):
-        scores = [solver(codebook, distances, rng=5, n_restarts=n).score for n in (1, 5, 20)]
+    for method in ("random", "steepest_descent", "greedy"):
+        scores = [assign(codebook, distances, method, rng=5, n_restarts=n).score for n in (1, 5, 20)]
         assert scores == sorted(scores, reverse=True)
 
 
 def test_searches_end_better_than_the_papers_descent():
     codebook, distances = random_codebook(40, 10), random_distances(40)
-    descent = steepest_descent(codebook, distances, rng=0)
-    assert tabu(codebook, distances, rng=0, n_moves=20_000).z > descent.z
-    assert annealing(codebook, distances, rng=0, n_restarts=4).z > descent.z
-    assert portfolio(codebook, distances, rng=0).z > descent.z
+    descent = assign(codebook, distances, "steepest_descent", rng=0)
+    assert assign(codebook, distances, "tabu", rng=0, n_moves=20_000).z > descent.z
+    assert assign(codebook, distances, "annealing", rng=0, n_restarts=4).z > descent.z
+    assert assign(codebook, distances, "portfolio", rng=0).z > descent.z
 
 
-@pytest.mark.parametrize("solver", [tabu, annealing])
-def test_a_search_of_no_moves_is_refused(solver):
-    option = {tabu: "n_moves", annealing: "n_proposals"}[solver]
+@pytest.mark.parametrize(("method", "option"), [("tabu", "n_moves"), ("annealing", "n_proposals")])
+def test_a_search_of_no_moves_is_refused(method, option):
     with pytest.raises(ValueError, match=f"'{option}' parameter must be at least 1. Got 0"):
-        solver(random_codebook(4), random_distances(4), **{option: 0})
+        assign(random_codebook(4), random_distances(4), method, **{option: 0})
 
 
 def test_greedy_gives_the_most_similar_classes_the_most_similar_codewords():
@@ -197,32 +181,32 @@ def test_greedy_gives_the_most_similar_classes_the_most_similar_codewords():
     d = codebook.row_distances()
     u, v = np.triu_indices(12, 1)
     closest = distances[u, v].argmin()
-    order = greedy(codebook, distances, rng=0).codeword_of_class
+    order = assign(codebook, distances, "greedy", rng=0).codeword_of_class
     assert d[order[u[closest]], order[v[closest]]] == d[u, v].min()
-    order = greedy(codebook, distances, sense="breaking", rng=0).codeword_of_class
+    order = assign(codebook, distances, "greedy", sense="breaking", rng=0).codeword_of_class
     assert d[order[u[closest]], order[v[closest]]] == d[u, v].max()
 
 
 def test_classes_in_depth_first_order_get_the_paths_of_a_trellis_in_order():
     distances = random_tree_distances(50)
-    result = ordered(trellis_codebook(50), distances)
+    result = assign(trellis_codebook(50), distances, "ordered")
     np.testing.assert_array_equal(result.codeword_of_class[distances.tree.class_order()], np.arange(50))
     assert result.z > 5
-    assert ordered(trellis_codebook(50), distances, sense="breaking").z < 0
+    assert assign(trellis_codebook(50), distances, "ordered", sense="breaking").z < 0
 
 
 def test_orders_beat_chance_and_can_be_reversed():
     points = np.random.default_rng(0).random(30)
     line = np.abs(points[:, None] - points)
     thermometer = Codebook(np.where(np.tri(30, 29, -1), 1, -1)[np.random.default_rng(1).permutation(30)])
-    assert spectral(thermometer, line).z > 5
-    assert spectral(thermometer, line, sense="breaking").z < 0
+    assert assign(thermometer, line, "spectral").z > 5
+    assert assign(thermometer, line, "spectral", sense="breaking").z < 0
 
 
 @pytest.mark.parametrize("make", [EmbeddingDistances, ProductDistances])
 def test_vectors_of_many_classes_have_a_spectral_order(make):
     vectors = np.random.default_rng(0).normal(size=(5_100, 3)) * [5, 1, 1]
-    result = spectral(trellis_codebook(5_100), make(vectors))
+    result = assign(trellis_codebook(5_100), make(vectors), "spectral")
     rank_along = np.argsort(np.argsort(vectors[:, 0]))
     assert abs(np.corrcoef(rank_along, result.codeword_of_class)[0, 1]) > 0.98
 
@@ -240,33 +224,33 @@ def test_spare_codewords_are_left_out_evenly():
 def test_tree_searches_improve_on_the_depth_first_order():
     distances = random_tree_distances(400)
     codebook = trellis_codebook(400)
-    start = ordered(codebook, distances)
-    annealed = tree_swaps(codebook, distances, rng=0, n_proposals=100_000)
+    start = assign(codebook, distances, "ordered")
+    annealed = assign(codebook, distances, "tree_swaps", rng=0, n_proposals=100_000)
     assert annealed.z > start.z
-    assert top_down(codebook, distances, rng=0).z > 0
-    assert annealed.z == pytest.approx(portfolio(codebook, distances, rng=0, n_restarts=1).z, rel=0.1)
+    assert assign(codebook, distances, "top_down", rng=0).z > 0
+    assert annealed.z == pytest.approx(assign(codebook, distances, "portfolio", rng=0, n_restarts=1).z, rel=0.1)
 
 
 def test_tree_searches_work_on_ternary_codewords_and_choose_among_spare_ones():
     distances = random_tree_distances(30)
     codebook = random_codebook(60, 8, is_ternary=True)
-    found = tree_swaps(codebook, distances, rng=0, n_proposals=50_000)
-    assert found.z > ordered(codebook, distances).z
-    assert found.z == pytest.approx(portfolio(codebook, distances, rng=0).z, rel=0.15)
+    found = assign(codebook, distances, "tree_swaps", rng=0, n_proposals=50_000)
+    assert found.z > assign(codebook, distances, "ordered").z
+    assert found.z == pytest.approx(assign(codebook, distances, "portfolio", rng=0).z, rel=0.15)
 
 
 def test_large_problems_are_annealed_along_orders():
     codebook, vectors = trellis_codebook(600), np.random.default_rng(0).normal(size=(560, 2))
     distances = EmbeddingDistances(vectors)
     for sense, sign in (("preserving", 1), ("breaking", -1)):
-        result = annealing(codebook, distances, sense=sense, rng=0, n_restarts=2, n_proposals=60_000)
-        start = spectral(codebook, distances, sense=sense)
+        result = assign(codebook, distances, "annealing", sense=sense, rng=0, n_restarts=2, n_proposals=60_000)
+        start = assign(codebook, distances, "spectral", sense=sense)
         assert sign * result.z > sign * start.z
         assert sign * (result.history[0, 1] - result.history[-1, 1]) > 0
-        short = annealing(codebook, distances, sense=sense, rng=0, n_proposals=1)
+        short = assign(codebook, distances, "annealing", sense=sense, rng=0, n_proposals=1)
         assert sign * short.z >= sign * start.z - 1e-6
-    limited = portfolio(codebook, distances, rng=0, time_limit=0.2)
-    assert limited.z >= spectral(codebook, distances).z - 1e-6
+    limited = assign(codebook, distances, "portfolio", rng=0, time_limit=0.2)
+    assert limited.z >= assign(codebook, distances, "spectral").z - 1e-6
 
 
 def test_the_spectral_order_of_many_classes_is_that_of_few():
@@ -279,22 +263,24 @@ def test_the_spectral_order_of_many_classes_is_that_of_few():
 def test_vectors_are_searched_as_well_as_their_matrix(squared):
     distances = EmbeddingDistances(np.random.default_rng(0).normal(size=(120, 4)), squared=squared)
     codebook = trellis_codebook(120)
-    found = vector_swaps(codebook, distances, rng=0, n_proposals=300_000)
-    assert found.z > spectral(codebook, distances).z
-    assert found.z == pytest.approx(portfolio(codebook, distances, rng=0).z, rel=0.1)
+    found = assign(codebook, distances, "vector_swaps", rng=0, n_proposals=300_000)
+    assert found.z > assign(codebook, distances, "spectral").z
+    assert found.z == pytest.approx(assign(codebook, distances, "portfolio", rng=0).z, rel=0.1)
 
 
 def test_learnability_is_searched_as_products():
     factors = np.random.default_rng(0).normal(size=(60, 5))
-    found = vector_swaps(random_codebook(90, 8, is_ternary=True), ProductDistances(factors), rng=0, n_proposals=200_000)
-    as_matrix = portfolio(random_codebook(90, 8, is_ternary=True), ProductDistances(factors), rng=0)
+    found = assign(
+        random_codebook(90, 8, is_ternary=True), ProductDistances(factors), "vector_swaps", rng=0, n_proposals=200_000
+    )
+    as_matrix = assign(random_codebook(90, 8, is_ternary=True), ProductDistances(factors), "portfolio", rng=0)
     assert found.z == pytest.approx(as_matrix.z, rel=0.1)
 
 
-@pytest.mark.parametrize(("solver", "option"), [(tree_swaps, "n_proposals"), (top_down, "n_sweeps")])
-def test_a_tree_search_of_no_steps_is_refused(solver, option):
+@pytest.mark.parametrize(("method", "option"), [("tree_swaps", "n_proposals"), ("top_down", "n_sweeps")])
+def test_a_tree_search_of_no_steps_is_refused(method, option):
     with pytest.raises(ValueError, match=f"'{option}' parameter must be at least 1. Got 0"):
-        solver(random_codebook(4), random_tree_distances(4), **{option: 0})
+        assign(random_codebook(4), random_tree_distances(4), method, **{option: 0})
 
 
 @pytest.mark.parametrize("name", ["nug12", "nug20", "had20", "chr12a", "nug30", "kra30a", "tho30"])
@@ -307,20 +293,26 @@ def test_the_portfolio_reaches_the_best_known_objectives_of_qaplib(name, shared_
 def test_a_search_of_vectors_starts_from_a_given_order():
     points = np.random.default_rng(0).normal(size=(200, 6))
     distances, codebook = ProductDistances(points), trellis_codebook(200)
-    best = vector_swaps(codebook, distances, rng=0, n_proposals=400_000)
+    best = assign(codebook, distances, "vector_swaps", rng=0, n_proposals=400_000)
     order = np.argsort(best.codeword_of_class)
-    start = vector_swaps(codebook, distances, rng=1, n_proposals=1, class_order=order)
+    start = assign(codebook, distances, "vector_swaps", rng=1, n_proposals=1, class_order=order)
     assert start.z >= best.z - 1e-6
     for wrong in (order[:-1], np.zeros(200, int)):
         with pytest.raises(ValueError, match="'class_order' must have each of the 200 classes once"):
-            vector_swaps(codebook, distances, class_order=wrong)
+            assign(codebook, distances, "vector_swaps", class_order=wrong)
 
 
 def test_paths_are_searched_the_same_by_any_number_of_threads():
     points = np.random.default_rng(0).normal(size=(150, 6))
     found = [
-        vector_swaps(
-            trellis_codebook(150), ProductDistances(points), rng=3, n_restarts=3, n_proposals=50_000, n_threads=n
+        assign(
+            trellis_codebook(150),
+            ProductDistances(points),
+            "vector_swaps",
+            rng=3,
+            n_restarts=3,
+            n_proposals=50_000,
+            n_threads=n,
         )
         for n in (1, 3)
     ]

@@ -8,7 +8,7 @@ from tests.reference import path_swaps as reference
 from tests.reference.tree_swaps import alignment
 
 from codekin.assignments.scores import AssignmentProblem
-from codekin.assignments.vectors import _VectorProblem
+from codekin.assignments.vectors import VectorProblem
 from codekin.codebooks import trellis_codebook
 from codekin.distances import EmbeddingDistances, ProductDistances
 from codekin.kernels.path_swaps import anneal_path_swaps
@@ -24,7 +24,7 @@ class Search:
         vectors = rng.integers(-3, 4, (n_classes, 3)).astype(float)
         distances = ProductDistances(vectors) if is_product else EmbeddingDistances(vectors, squared=True)
         self.codebook = trellis_codebook(n_classes, min(width, n_classes))
-        self.arrays = _VectorProblem.of(AssignmentProblem.of(self.codebook, distances), "test")
+        self.arrays = VectorProblem.of(AssignmentProblem.of(self.codebook, distances))
         order = self.arrays.class_order
         self.matrix = distances.matrix()[np.ix_(order, order)]
         self.start = rng.permutation(n_classes).astype(np.int64)

@@ -35,7 +35,7 @@ def arrays_of(n_classes, n_spare, is_ternary, seed):
     rng = np.random.default_rng(seed)
     codebook = random_codebook(n_classes + n_spare, rng, is_ternary=is_ternary)
     problem = AssignmentProblem.of(codebook, TreeDistances(random_tree(n_classes, rng)))
-    arrays = TreeProblem.of(problem, "test")
+    arrays = TreeProblem.of(problem)
     codeword_of_class = rng.permutation(codebook.n_codewords)[:n_classes].astype(np.int64)
     return problem, arrays, codeword_of_class
 

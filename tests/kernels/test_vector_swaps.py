@@ -8,7 +8,7 @@ from tests.kernels.test_tree_swaps import random_codebook
 from tests.reference import tree_swaps as reference
 
 from codekin.assignments.scores import AssignmentProblem
-from codekin.assignments.vectors import _VectorProblem
+from codekin.assignments.vectors import VectorProblem
 from codekin.distances import EmbeddingDistances, ProductDistances
 from codekin.kernels.vector_swaps import anneal_vector_swaps
 
@@ -22,7 +22,7 @@ def test_what_annealing_adds_up_is_what_the_alignment_gained(n_classes, n_spare,
     codebook = random_codebook(n_classes + n_spare, rng, is_ternary=is_ternary)
     vectors = rng.integers(-3, 4, (n_classes, 3)).astype(float)
     distances = ProductDistances(vectors) if is_product else EmbeddingDistances(vectors, squared=True)
-    arrays = _VectorProblem.of(AssignmentProblem.of(codebook, distances), "test")
+    arrays = VectorProblem.of(AssignmentProblem.of(codebook, distances))
     matrix = distances.matrix()[np.ix_(arrays.class_order, arrays.class_order)]
     start = rng.permutation(codebook.n_codewords)[:n_classes].astype(np.int64)
     kept, inverse = start.copy(), np.full(codebook.n_codewords, -1, np.int64)

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
 
+from codekin.assignments._solver import check_at_least_1
 from codekin.assignments.budget import Budget, generator_state
 from codekin.assignments.cooling import cooling_steps
-from codekin.assignments.dense import solve
 from codekin.assignments.near_annealing import near_anneal_restarts
 from codekin.assignments.quadratic import MAX_PROPOSED_IN_TURN, QuadraticProblem, QuadraticSolution, best_of
-from codekin.assignments.result import AssignmentResult, ProgressCallback, Sense
 from codekin.assignments.steepest_descent import descend_from
-from codekin.class_trees import ClassTree
-from codekin.coding import Codebook, IntArray
-from codekin.distances import ClassDistances
+from codekin.coding import IntArray
 
 _START_TEMPERATURES = (0.2, 0.3)
 """In mean changes of the objective by a random swap; restarts take them in turn. Which is better depends on the
@@ -25,86 +21,24 @@ _SAMPLES = 2_000
 """How many random swaps set the scale of temperatures."""
 
 
-def annealing(
-    codebook: Codebook,
-    class_distances: ClassDistances | ClassTree | ArrayLike,
-    *,
-    sense: Sense = "preserving",
-    rng: np.random.Generator | int | None = None,
-    time_limit: float | None = None,
-    n_restarts: int = 1,
-    progress: ProgressCallback | None = None,
-    n_threads: int | None = None,
-    n_proposals: int | None = None,
-) -> AssignmentResult:
-    """The best of several runs of simulated annealing, each followed by steepest descent.
+def annealing_search(
+    problem: QuadraticProblem, budget: Budget, seed: int, *, n_proposals: int | None = None
+) -> QuadraticSolution:
+    """Several runs of simulated annealing, each followed by steepest descent.
 
     All swaps are proposed in turn (Connolly, 1990) while the temperature falls by a constant factor; a proposal takes
     O(K). The strongest single search where distances have structure and there are more than about 60 classes. More than
     500 codewords have too many swaps for that: annealing then starts from a spectral order of the classes laid onto the
     order of the codewords, and proposes mostly swaps of neighbours in either.
 
-    Parameters
-    ----------
-    codebook : Codebook
-        The codewords, at most 5,000.
-    class_distances : ClassDistances, ClassTree or array-like of shape (n_classes, n_classes)
-        How far apart the classes are.
-    sense : "preserving" or "breaking", default="preserving"
-        Whether similar classes are to get similar codewords, or dissimilar ones.
-    rng : numpy.random.Generator, int or None
-        The source of the random starts and of what is accepted.
-    time_limit : float, optional
-        Seconds over which to cool down; the restarts share them evenly.
-    n_restarts : int, default=1
-        From how many random assignments to start.
-    progress : callable, optional
-        Called with a :class:`SearchProgress` from time to time.
-    n_threads : int, optional
-        How many restarts run at once; without a time limit the result does not depend on it.
-    n_proposals : int, optional
-        How many swaps each start proposes. By default as many as the time limit allows, and without one all swaps 200
-        times, and 1,000 per class for more than 500 codewords.
-
-    Returns
-    -------
-    AssignmentResult
+    ``n_proposals`` is how many swaps each start proposes: by default as many as the time limit allows, and without one
+    all swaps 200 times, or 1,000 per class for more than 500 codewords.
 
     References
     ----------
     D. Connolly, "An improved annealing scheme for the QAP", European Journal of Operational Research 46, 1990.
-
-    Examples
-    --------
-    >>> from codekin.coding import Codebook
-    >>> codebook = Codebook([[1, 1, 1], [1, 1, -1], [-1, -1, 1]])
-    >>> annealing(codebook, [[0, 3, 1], [3, 0, 2], [1, 2, 0]], rng=0).score
-    0.0
     """
-
-    def search(problem: QuadraticProblem, budget: Budget, seed: int) -> QuadraticSolution:
-        return annealing_search(problem, budget, seed, n_proposals=n_proposals)
-
-    return solve(
-        search,
-        "annealing",
-        codebook,
-        class_distances,
-        sense=sense,
-        rng=rng,
-        time_limit=time_limit,
-        n_restarts=n_restarts,
-        progress=progress,
-        n_threads=n_threads,
-    )
-
-
-def annealing_search(
-    problem: QuadraticProblem, budget: Budget, seed: int, *, n_proposals: int | None = None
-) -> QuadraticSolution:
-    """Simulated annealing from random permutations."""
-    if n_proposals is not None and n_proposals < 1:
-        raise ValueError(f"The 'n_proposals' parameter must be at least 1. Got {n_proposals}.")
+    check_at_least_1(n_proposals=n_proposals)
     if n_proposals is None and budget.time_limit is None:
         n_proposals = default_proposals(problem)
     return best_of(anneal_restarts(problem, budget, seed, n_proposals=n_proposals, until=budget.deadline))

@@ -7,56 +7,34 @@ everything as classes are on average; with the mean taken off, that is a distanc
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from functools import partial
 from math import inf
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from codekin.assignments.budget import Budget, seed_of
-from codekin.assignments.quadratic import MAX_PROPOSED_IN_TURN, QuadraticProblem, QuadraticSolution
-from codekin.assignments.result import (
-    SENSES,
-    AssignmentResult,
-    EquidistantCodebookWarning,
-    ProgressCallback,
-    Sense,
-)
+from codekin.assignments._solver import Search, SearchTask, Solver, options_of
+from codekin.assignments.quadratic import MAX_PROPOSED_IN_TURN, QuadraticProblem
+from codekin.assignments.result import AssignmentResult, EquidistantCodebookWarning, Sense
 from codekin.assignments.scores import AssignmentProblem
 from codekin.assignments.seriation import codeword_order, spectral_class_order
-from codekin.class_trees import ClassTree
 from codekin.coding import Assignment, Codebook
-from codekin.distances import ClassDistances
-
-Search = Callable[[QuadraticProblem, Budget, int], QuadraticSolution]
-"""A search takes a problem, its limits and a seed."""
 
 
-def solve(
-    search: Search,
-    method: str,
-    codebook: Codebook,
-    class_distances: ClassDistances | ClassTree | ArrayLike,
-    *,
-    sense: Sense,
-    rng: np.random.Generator | int | None,
-    time_limit: float | None,
-    n_restarts: int,
-    progress: ProgressCallback | None,
-    n_threads: int | None = None,
-) -> AssignmentResult:
-    """Run a search for permutations on a codebook and class distances; what all solvers on matrices have in common."""
-    problem = AssignmentProblem.of(codebook, class_distances)
-    check_sense(sense)
-    seed = seed_of(rng)
-    budget = Budget(method, time_limit, n_restarts, progress, n_threads)
-    if is_blind(codebook):
-        return unsearched(problem, method, sense, budget)
+def on_matrices(search: Search, **settings: Any) -> Solver:
+    """The solver of a search on matrices, ``search(problem, budget, seed, **options)``."""
+    return Solver(
+        partial(solved_on_matrices, search=search), options=options_of(search), on_matrices=search, **settings
+    )
+
+
+def solved_on_matrices(task: SearchTask, search: Search, **options: Any) -> AssignmentResult:
+    """What a search for permutations finds for a codebook and class distances."""
+    problem, sense, budget = task.problem, task.sense, task.budget
     quadratic = quadratic_problem(problem, sense)
     budget.score_of_objective = partial(_score_of_objective, problem, quadratic, sense)
-    solution = search(quadratic, budget, seed)
-    assignment = Assignment(solution.order[: problem.n_classes], method=method)
+    solution = search(quadratic, budget, task.seed, **options)
+    assignment = Assignment(solution.order[: problem.n_classes], method=budget.method)
     history = solution.history.copy()
     history[:, 1] = [budget.score_of_objective(objective) for objective in history[:, 1]]
     score, z = problem.score_and_z(assignment)
@@ -65,9 +43,9 @@ def solve(
         assignment=assignment,
         score=score,
         z=z,
-        method=method,
+        method=budget.method,
         sense=sense,
-        seed=seed,
+        seed=task.seed,
         n_evaluations=solution.n_evaluations,
         seconds=budget.seconds,
         bound=budget.score_of_objective(solution.bound) if has_bound and solution.bound is not None else None,
@@ -103,49 +81,34 @@ def is_blind(codebook: Codebook) -> bool:
             "All codewords of this codebook are equally far apart, so no assignment is more informed than another, "
             "and none was searched for. Use another codebook, or the assignment 'random'.",
             EquidistantCodebookWarning,
-            stacklevel=4,
+            stacklevel=3,
         )
     return True
 
 
-def unsearched(problem: AssignmentProblem, method: str, sense: Sense, budget: Budget) -> AssignmentResult:
+def unsearched(task: SearchTask) -> AssignmentResult:
     """Class k gets codeword k, for want of anything better."""
-    return evaluated(problem, Assignment.identity(problem.n_classes, method), sense, budget, is_optimal=True)
+    return evaluated(task, Assignment.identity(task.problem.n_classes, task.budget.method), is_optimal=True)
 
 
-def evaluated(
-    problem: AssignmentProblem,
-    assignment: Assignment,
-    sense: Sense,
-    budget: Budget,
-    *,
-    seed: int | None = None,
-    n_evaluations: int = 1,
-    is_optimal: bool = False,
-) -> AssignmentResult:
+def evaluated(task: SearchTask, assignment: Assignment, *, is_optimal: bool = False) -> AssignmentResult:
     """The result of a method that makes one assignment and has nothing to search."""
-    score, z = problem.score_and_z(assignment)
-    budget.score_of_objective = float
-    budget.report(n_evaluations, score)
+    score, z = task.problem.score_and_z(assignment)
+    task.budget.score_of_objective = float
+    task.budget.report(1, score)
     return AssignmentResult(
         assignment=assignment,
         score=score,
         z=z,
         method=assignment.method,
-        sense=sense,
-        seed=seed,
-        n_evaluations=n_evaluations,
-        seconds=budget.seconds,
+        sense=task.sense,
+        seed=None,
+        n_evaluations=1,
+        seconds=task.budget.seconds,
         bound=score if is_optimal else None,
         is_optimal=is_optimal,
-        history=np.array([[n_evaluations, score]], dtype=np.float64),
+        history=np.array([[1, score]], dtype=np.float64),
     )
-
-
-def check_sense(sense: str) -> None:
-    """Raise unless it is one of the two."""
-    if sense not in SENSES:
-        raise ValueError(f"The 'sense' parameter must be 'preserving' or 'breaking'. Got {sense!r}.")
 
 
 def _score_of_objective(

@@ -8,10 +8,9 @@ from math import factorial, sqrt
 import numpy as np
 from numpy.typing import ArrayLike
 
+from codekin.assignments._solver import Need
 from codekin.assignments.budget import Budget
-from codekin.assignments.dense import solve
 from codekin.assignments.quadratic import QuadraticProblem, QuadraticSolution
-from codekin.assignments.result import AssignmentResult, ProgressCallback, Sense
 from codekin.assignments.scores import AssignmentProblem
 from codekin.class_trees import ClassTree
 from codekin.coding import Assignment, Codebook, FloatArray, IntArray
@@ -21,69 +20,16 @@ from codekin.threads import run_blocks
 MAX_CODEWORDS = 10
 """The assignments of more codewords than this are not enumerated."""
 
-
-def exhaustive(
-    codebook: Codebook,
-    class_distances: ClassDistances | ClassTree | ArrayLike,
-    *,
-    sense: Sense = "preserving",
-    rng: np.random.Generator | int | None = None,
-    time_limit: float | None = None,
-    n_restarts: int = 1,
-    progress: ProgressCallback | None = None,
-    n_threads: int | None = None,
-) -> AssignmentResult:
-    """The best of all assignments; of several that are equally good, the first in lexicographic order.
-
-    Parameters
-    ----------
-    codebook : Codebook
-        At most 10 codewords.
-    class_distances : ClassDistances, ClassTree or array-like of shape (n_classes, n_classes)
-        How far apart the classes are.
-    sense : "preserving" or "breaking", default="preserving"
-        Whether similar classes are to get similar codewords, or dissimilar ones.
-    rng : numpy.random.Generator, int or None
-        Not consulted: chance plays no part.
-    time_limit : float, optional
-        Not needed: all assignments together take less than a second.
-    n_restarts : int, default=1
-        More starts would end the same.
-    progress : callable, optional
-        Called once, when all is done.
-    n_threads : int, optional
-        How many threads share the work; the result does not depend on it.
-
-    Returns
-    -------
-    AssignmentResult
-        Optimal. The scores of all assignments are had from :func:`all_scores`.
-
-    Examples
-    --------
-    >>> from codekin.coding import Codebook
-    >>> codebook = Codebook([[1, 1, 1], [1, 1, -1], [-1, -1, 1]])
-    >>> result = exhaustive(codebook, [[0, 3, 1], [3, 0, 2], [1, 2, 0]])
-    >>> result.codeword_of_class, result.is_optimal, result.n_evaluations
-    (array([1, 2, 0]), True, 6)
-    """
-    _check_size(codebook)
-    return solve(
-        exhaustive_search,
-        "exhaustive",
-        codebook,
-        class_distances,
-        sense=sense,
-        rng=rng if rng is not None else 0,
-        time_limit=time_limit,
-        n_restarts=n_restarts,
-        progress=progress,
-        n_threads=n_threads,
-    )
+FEW_CODEWORDS = Need(
+    f"at most {MAX_CODEWORDS} codewords",
+    lambda task: task.problem.n_codewords <= MAX_CODEWORDS,
+    lambda task: task.problem.n_codewords,
+    "use 'optimal' for a few more, 'portfolio' for many",
+)
 
 
 def exhaustive_search(problem: QuadraticProblem, budget: Budget, _seed: int) -> QuadraticSolution:
-    """All permutations."""
+    """The best of all permutations; of several that are equally good, the first in lexicographic order."""
     objectives = all_objectives(problem, n_threads=budget.n_threads)
     least = objectives.min()
     # Equal up to rounding is equal.
@@ -137,7 +83,11 @@ def all_scores(
     >>> nth_assignment(int(scores.argmin()), 3, 3)
     array([1, 2, 0])
     """
-    _check_size(codebook)
+    if codebook.n_codewords > MAX_CODEWORDS:
+        raise ValueError(
+            f"The scores of all assignments are enumerated for at most {MAX_CODEWORDS} codewords. "
+            f"Got {codebook.n_codewords}."
+        )
     problem = AssignmentProblem.of(codebook, class_distances)
     a, d = problem.class_distances.matrix(), codebook.row_distances()
     n_classes, n_codewords = problem.n_classes, problem.n_codewords
@@ -211,11 +161,3 @@ def all_objectives(problem: QuadraticProblem, *, n_threads: int | None = None) -
         n_threads=n_threads,
     )
     return objectives[:: factorial(n - problem.n_active)]
-
-
-def _check_size(codebook: Codebook) -> None:
-    if codebook.n_codewords > MAX_CODEWORDS:
-        raise ValueError(
-            f"All assignments are enumerated for at most {MAX_CODEWORDS} codewords. Got {codebook.n_codewords}; use "
-            "'optimal' for a few more, 'portfolio' for many."
-        )

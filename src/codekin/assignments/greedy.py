@@ -2,85 +2,27 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
-from numpy.typing import ArrayLike
 
+from codekin.assignments._solver import SearchTask
 from codekin.assignments.budget import Budget
-from codekin.assignments.dense import solve
+from codekin.assignments.dense import solved_on_matrices
 from codekin.assignments.quadratic import QuadraticProblem, QuadraticSolution, best_of
-from codekin.assignments.result import AssignmentResult, ProgressCallback, Sense
-from codekin.class_trees import ClassTree
-from codekin.coding import Codebook, FloatArray, IntArray
-from codekin.distances import ClassDistances
+from codekin.assignments.result import AssignmentResult
+from codekin.coding import FloatArray, IntArray
 
 
-def greedy(
-    codebook: Codebook,
-    class_distances: ClassDistances | ClassTree | ArrayLike,
-    *,
-    sense: Sense = "preserving",
-    rng: np.random.Generator | int | None = None,
-    time_limit: float | None = None,
-    n_restarts: int = 1,
-    progress: ProgressCallback | None = None,
-    n_threads: int | None = None,
-) -> AssignmentResult:
+def solve_greedily(task: SearchTask) -> AssignmentResult:
     """Visit pairs of classes from the most similar one on, and give each new class the best codeword that is left.
 
     If one class of a pair has a codeword already, the other gets the free codeword that is nearest to it; if neither
     has, they get the two nearest free codewords. That is the policy of McVay (2020). With ``sense="breaking"`` nearest
-    becomes farthest, as Wan et al. (2022) assign codewords against adversaries. Ties are broken at random.
-
-    Parameters
-    ----------
-    codebook : Codebook
-        The codewords, at most 5,000.
-    class_distances : ClassDistances, ClassTree or array-like of shape (n_classes, n_classes)
-        How far apart the classes are.
-    sense : "preserving" or "breaking", default="preserving"
-        Whether similar classes are to get similar codewords, or dissimilar ones.
-    rng : numpy.random.Generator, int or None
-        What breaks ties.
-    time_limit : float, optional
-        Seconds after which no further start is made.
-    n_restarts : int, default=1
-        How many times to break the ties; the best assignment is kept.
-    progress : callable, optional
-        Called with a :class:`SearchProgress` after every start.
-    n_threads : int, optional
-        How many starts are made at once.
-
-    Returns
-    -------
-    AssignmentResult
-
-    References
-    ----------
-    McVay (2020) and Wan et al. (2022), as described in Evron et al. (2023).
-
-    Examples
-    --------
-    >>> from codekin.coding import Codebook
-    >>> codebook = Codebook([[1, 1, 1], [1, 1, -1], [-1, -1, 1]])
-    >>> greedy(codebook, [[0, 3, 1], [3, 0, 2], [1, 2, 0]], rng=0, n_restarts=5).score
-    0.0
+    becomes farthest, as Wan et al. (2022) assign codewords against adversaries; both as described in Evron et al.
+    (2023). Ties are broken at random; every start breaks them anew.
     """
-
-    def search(problem: QuadraticProblem, budget: Budget, seed: int) -> QuadraticSolution:
-        return greedy_search(problem, budget, seed, sign=-1.0 if sense == "preserving" else 1.0)
-
-    return solve(
-        search,
-        "greedy",
-        codebook,
-        class_distances,
-        sense=sense,
-        rng=rng,
-        time_limit=time_limit,
-        n_restarts=n_restarts,
-        progress=progress,
-        n_threads=n_threads,
-    )
+    return solved_on_matrices(task, partial(greedy_search, sign=-task.sign))
 
 
 def greedy_search(problem: QuadraticProblem, budget: Budget, seed: int, *, sign: float) -> QuadraticSolution:

@@ -8,27 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from codekin.assignments.annealing import annealing_search
 from codekin.assignments.budget import Budget, seed_of
-from codekin.assignments.dense import Search
-from codekin.assignments.exhaustive import MAX_CODEWORDS, exhaustive_search
-from codekin.assignments.frank_wolfe import frank_wolfe_search
-from codekin.assignments.optimal import branch_and_bound
-from codekin.assignments.portfolio import default_restarts, portfolio_search
+from codekin.assignments.exhaustive import MAX_CODEWORDS
+from codekin.assignments.policy import ASSIGNMENTS
 from codekin.assignments.quadratic import QuadraticProblem, QuadraticSolution
 from codekin.assignments.result import ProgressCallback
-from codekin.assignments.steepest_descent import descent_search
-from codekin.assignments.tabu import tabu_search
 
-SEARCHES: dict[str, Search] = {
-    "exhaustive": exhaustive_search,
-    "optimal": branch_and_bound,
-    "steepest_descent": descent_search,
-    "tabu": tabu_search,
-    "annealing": annealing_search,
-    "portfolio": portfolio_search,
-    "frank_wolfe": frank_wolfe_search,
-}
+SEARCHES = {name: solver.on_matrices for name, solver in ASSIGNMENTS.items() if solver.on_matrices is not None}
 """The methods that need nothing but matrices."""
 
 
@@ -62,7 +48,7 @@ def quadratic_assignment(
     time_limit : float, optional
         Seconds to search for.
     n_restarts : int, optional
-        How many times to start.
+        How many times to start; each method has its own default.
     progress : callable, optional
         Called with a :class:`SearchProgress` from time to time.
     n_threads : int, optional
@@ -88,7 +74,7 @@ def quadratic_assignment(
     if maximize:
         sign, problem = -1.0, replace(problem, a=-problem.a)
     if n_restarts is None:
-        n_restarts = default_restarts(problem.n) if method == "portfolio" else 1
+        n_restarts = ASSIGNMENTS[method].restarts(problem.n)
     budget = Budget(method, time_limit, n_restarts, progress, n_threads, lambda objective: sign * objective)
     found = SEARCHES[method](problem, budget, seed_of(rng))
     changes: dict[str, Any] = {"objective": sign * found.objective}

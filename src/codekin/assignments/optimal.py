@@ -6,96 +6,35 @@ from dataclasses import replace
 from time import perf_counter
 
 import numpy as np
-from numpy.typing import ArrayLike
 
+from codekin.assignments._solver import Need
 from codekin.assignments.budget import Budget, derived_seeds
-from codekin.assignments.dense import solve
 from codekin.assignments.quadratic import QuadraticProblem, QuadraticSolution
-from codekin.assignments.result import AssignmentResult, ProgressCallback, Sense
 from codekin.assignments.tabu import tabu_search
-from codekin.class_trees import ClassTree
-from codekin.coding import Codebook, FloatArray, IntArray
-from codekin.distances import ClassDistances
+from codekin.coding import FloatArray, IntArray
 
 _MAX_AUTOMORPHISMS = 2_000
 _MAX_STEPS = 2_000_000
 """How many images are tried in the search for automorphisms."""
 _NODES_AT_ONCE = 2_000
 MAX_WITHOUT_LIMIT = 20
-"""Of more codewords nobody lives to see the proof; whoever wants a bound says for how long to look for it."""
+"""Proofs beyond so many codewords take too long; with a time limit, the search ends with a bound."""
 
-
-def optimal(
-    codebook: Codebook,
-    class_distances: ClassDistances | ClassTree | ArrayLike,
-    *,
-    sense: Sense = "preserving",
-    rng: np.random.Generator | int | None = None,
-    time_limit: float | None = None,
-    n_restarts: int = 1,
-    progress: ProgressCallback | None = None,
-    n_threads: int | None = None,
-) -> AssignmentResult:
-    """An optimal assignment and the proof that it is one; or, when time is over, the best one found and a bound.
-
-    A tabu search finds a good assignment; branch and bound with the Gilmore-Lawler bound then proves that there is no
-    better one, or finds it. Codewords that a symmetry of the codebook makes equivalent are tried once. Seconds for up
-    to 14 codewords; beyond about 16 expect a bound and no proof.
-
-    Parameters
-    ----------
-    codebook : Codebook
-        The codewords.
-    class_distances : ClassDistances, ClassTree or array-like of shape (n_classes, n_classes)
-        How far apart the classes are.
-    sense : "preserving" or "breaking", default="preserving"
-        Whether similar classes are to get similar codewords, or dissimilar ones.
-    rng : numpy.random.Generator, int or None
-        The source of randomness for the tabu search. Which of several optimal assignments is found depends on it.
-    time_limit : float, optional
-        Seconds after which to return the best assignment found and a bound; without it, which takes at most 20
-        codewords, the search ends with a proof.
-    n_restarts : int, default=1
-        How many tabu searches come first.
-    progress : callable, optional
-        Called with a :class:`SearchProgress` from time to time.
-    n_threads : int, optional
-        How many tabu searches run at once.
-
-    Returns
-    -------
-    AssignmentResult
-        With ``is_optimal`` and, when all codewords are in use, ``bound``.
-
-    Examples
-    --------
-    >>> from codekin.coding import Codebook
-    >>> codebook = Codebook([[1, 1, 1], [1, 1, -1], [-1, -1, 1]])
-    >>> result = optimal(codebook, [[0, 3, 1], [3, 0, 2], [1, 2, 0]], rng=0)
-    >>> result.score, result.bound, result.is_optimal
-    (0.0, 0.0, True)
-    """
-    if time_limit is None and codebook.n_codewords > MAX_WITHOUT_LIMIT:
-        raise ValueError(
-            f"The method 'optimal' needs a time limit for more than {MAX_WITHOUT_LIMIT} codewords. Got "
-            f"{codebook.n_codewords} and none; use 'portfolio' for a good assignment without a proof."
-        )
-    return solve(
-        branch_and_bound,
-        "optimal",
-        codebook,
-        class_distances,
-        sense=sense,
-        rng=rng,
-        time_limit=time_limit,
-        n_restarts=n_restarts,
-        progress=progress,
-        n_threads=n_threads,
-    )
+END_IN_SIGHT = Need(
+    f"a time limit for more than {MAX_WITHOUT_LIMIT} codewords",
+    lambda task: task.budget.time_limit is not None or task.problem.n_codewords <= MAX_WITHOUT_LIMIT,
+    lambda task: f"{task.problem.n_codewords} and none",
+    "use 'portfolio' for a good assignment without a proof",
+)
 
 
 def branch_and_bound(problem: QuadraticProblem, budget: Budget, seed: int) -> QuadraticSolution:
-    """A tabu search, and then a depth-first search that proves or improves what it found."""
+    """A tabu search finds a good permutation; branch and bound then proves that there is no better one, or finds it.
+
+    Branches are cut by the Gilmore-Lawler bound, and codewords that a symmetry of the codebook makes equivalent are
+    tried once. Seconds for up to 14 codewords; beyond about 16 expect a bound and no proof. Which of several optimal
+    permutations is found depends on the seed.
+    """
     (tabu_seed,) = derived_seeds(seed, 1)
     n_moves = 10 * problem.n**2
     start = tabu_search(problem, replace(budget, time_limit=None), tabu_seed, n_moves=n_moves)

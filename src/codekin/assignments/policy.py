@@ -2,52 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from codekin.assignments.annealing import annealing
-from codekin.assignments.exhaustive import MAX_CODEWORDS, exhaustive
-from codekin.assignments.frank_wolfe import frank_wolfe
-from codekin.assignments.given import identity, random
-from codekin.assignments.greedy import greedy
-from codekin.assignments.optimal import optimal
-from codekin.assignments.orders import ordered, spectral
-from codekin.assignments.portfolio import portfolio
-from codekin.assignments.result import AssignmentResult, ProgressCallback, Sense
+from codekin.assignments._solver import PATH_LENGTHS, TREE, VECTORS, SearchTask, Solver, has_dense_vectors
+from codekin.assignments.annealing import annealing_search
+from codekin.assignments.budget import Budget, seed_of
+from codekin.assignments.dense import is_blind, on_matrices, unsearched
+from codekin.assignments.exhaustive import FEW_CODEWORDS, MAX_CODEWORDS, exhaustive_search
+from codekin.assignments.frank_wolfe import frank_wolfe_search
+from codekin.assignments.given import solve_at_random, solve_by_identity
+from codekin.assignments.greedy import solve_greedily
+from codekin.assignments.optimal import END_IN_SIGHT, branch_and_bound
+from codekin.assignments.orders import solve_by_spectral_order, solve_by_tree_order
+from codekin.assignments.portfolio import default_restarts, portfolio_search
+from codekin.assignments.result import SENSES, AssignmentResult, ProgressCallback, Sense
 from codekin.assignments.scores import AssignmentProblem
-from codekin.assignments.steepest_descent import steepest_descent
-from codekin.assignments.tabu import tabu
-from codekin.assignments.trees import top_down, tree_swaps
-from codekin.assignments.vectors import has_dense_vectors, vector_swaps
+from codekin.assignments.steepest_descent import descent_search
+from codekin.assignments.swap_runs import by_swaps
+from codekin.assignments.tabu import tabu_search
+from codekin.assignments.tree_problem import TreeProblem
+from codekin.assignments.trees import anneal_tree, deal
+from codekin.assignments.vectors import VectorProblem, anneal_vectors
 from codekin.class_trees import ClassTree
 from codekin.coding import MAX_DENSE_CODEWORDS, Assignment, Codebook
 from codekin.distances import ClassDistances, PartialDistances, TreeDistances, as_class_distances
 from codekin.workers import with_workers
 
-ASSIGNMENTS: Mapping[str, Callable[..., AssignmentResult]] = {
-    "random": random,
-    "identity": identity,
-    "exhaustive": exhaustive,
-    "optimal": optimal,
-    "steepest_descent": steepest_descent,
-    "tabu": tabu,
-    "annealing": annealing,
-    "portfolio": portfolio,
-    "greedy": greedy,
-    "frank_wolfe": frank_wolfe,
-    "ordered": ordered,
-    "spectral": spectral,
-    "top_down": top_down,
-    "tree_swaps": tree_swaps,
-    "vector_swaps": vector_swaps,
+ASSIGNMENTS: Mapping[str, Solver] = {
+    "random": Solver(solve_at_random, is_informed=False),
+    "identity": Solver(solve_by_identity, is_informed=False, is_random=False),
+    "exhaustive": on_matrices(exhaustive_search, needs=(FEW_CODEWORDS,), is_random=False),
+    "optimal": on_matrices(branch_and_bound, needs=(END_IN_SIGHT,)),
+    "steepest_descent": on_matrices(descent_search, n_restarts=10),
+    "tabu": on_matrices(tabu_search),
+    "annealing": on_matrices(annealing_search),
+    "portfolio": on_matrices(portfolio_search, n_restarts=default_restarts),
+    "greedy": Solver(solve_greedily),
+    "frank_wolfe": on_matrices(frank_wolfe_search),
+    "ordered": Solver(solve_by_tree_order, needs=(TREE,), is_random=False),
+    "spectral": Solver(solve_by_spectral_order, is_random=False),
+    "top_down": by_swaps(TreeProblem.of, deal, PATH_LENGTHS),
+    "tree_swaps": by_swaps(TreeProblem.of, anneal_tree, PATH_LENGTHS),
+    "vector_swaps": by_swaps(VectorProblem.of, anneal_vectors, VECTORS),
 }
-"""All methods by name."""
-
-_UNINFORMED = {"random", "identity"}
+"""All methods by name; what a search does and which options it has stands with the search."""
 
 POLICIES: tuple[Sense, ...] = ("preserving", "breaking")
 """What may stand in the place of a method's name: the search is then chosen."""
@@ -66,6 +69,7 @@ def assign(
     time_limit: float | None = None,
     n_restarts: int | None = None,
     progress: ProgressCallback | None = None,
+    n_threads: int | None = None,
     n_jobs: int | None = None,
     **options: Any,
 ) -> AssignmentResult:
@@ -87,15 +91,19 @@ def assign(
     time_limit : float, optional
         Seconds to search for.
     n_restarts : int, optional
-        How many times to start; each method has its own default.
+        How many times to start; each method has its own default. With a time limit, starts share it evenly.
     progress : callable, optional
         Called with a :class:`SearchProgress` from time to time.
+    n_threads : int, optional
+        How many starts run at once, at most; as many as there are processors by default. Without a time limit the
+        result does not depend on it.
     n_jobs : int, optional
         How many of joblib's workers share the restarts, -1 for as many as there are processors; by default those of a
         block of ``joblib.parallel_config``, and without one none, so that threads of this process do. Without a time
         limit the result does not depend on it.
     **options : dict
-        Further options of the method.
+        Further options of the method: ``n_moves`` of "tabu", ``n_proposals`` of "annealing", "tree_swaps" and
+        "vector_swaps", ``n_sweeps`` of "top_down", ``class_order`` of "vector_swaps".
 
     Returns
     -------
@@ -120,19 +128,27 @@ def assign(
     elif method not in ASSIGNMENTS:
         names = ", ".join([*POLICIES, *ASSIGNMENTS])
         raise ValueError(f"The 'method' parameter must be one of {names}. Got {method!r}.")
-    if n_restarts is not None:
-        options["n_restarts"] = n_restarts
-    known = distances.known if isinstance(distances, PartialDistances) and method not in _UNINFORMED else distances
-    with with_workers(n_jobs):
-        result = ASSIGNMENTS[method](
-            codebook,
-            known,
-            sense=sense or "preserving",
-            rng=rng,
-            time_limit=time_limit,
-            progress=progress,
-            **options,
-        )
+    sense = sense or "preserving"
+    if sense not in SENSES:
+        raise ValueError(f"The 'sense' parameter must be 'preserving' or 'breaking'. Got {sense!r}.")
+    solver = ASSIGNMENTS[method]
+    known = distances.known if isinstance(distances, PartialDistances) and solver.is_informed else distances
+    if n_restarts is None:
+        n_restarts = solver.restarts(codebook.n_codewords)
+    task = SearchTask(
+        AssignmentProblem.of(codebook, known),
+        sense,
+        Budget(method, time_limit, n_restarts, progress, n_threads),
+        seed_of(rng) if solver.is_random else 0,
+    )
+    solver.check(task, options)
+    if solver.is_informed and is_blind(codebook):
+        result = unsearched(task)
+    else:
+        with with_workers(n_jobs):
+            result = solver.solve(task, **options)
+    if not solver.is_random:
+        result = replace(result, seed=None)
     return result if known is distances else _completed(result, codebook, distances)
 
 

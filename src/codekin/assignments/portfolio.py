@@ -6,19 +6,11 @@ from dataclasses import replace
 from math import inf
 from time import perf_counter
 
-import numpy as np
-from numpy.typing import ArrayLike
-
 from codekin.assignments.annealing import anneal_restarts, default_proposals
 from codekin.assignments.budget import Budget, derived_seeds
-from codekin.assignments.dense import solve
 from codekin.assignments.quadratic import MAX_PROPOSED_IN_TURN, QuadraticProblem, QuadraticSolution, best_of
-from codekin.assignments.result import AssignmentResult, ProgressCallback, Sense
 from codekin.assignments.steepest_descent import descend_from
 from codekin.assignments.tabu import default_moves, tabu_from
-from codekin.class_trees import ClassTree
-from codekin.coding import Codebook
-from codekin.distances import ClassDistances
 from codekin.threads import available_threads
 
 _N_ELITES = 2
@@ -27,77 +19,20 @@ _SWEEPS_PER_RUN = 1_000
 """How often a run should propose every swap before the time is better spent on another run."""
 
 
-def portfolio(
-    codebook: Codebook,
-    class_distances: ClassDistances | ClassTree | ArrayLike,
-    *,
-    sense: Sense = "preserving",
-    rng: np.random.Generator | int | None = None,
-    time_limit: float | None = None,
-    n_restarts: int | None = None,
-    progress: ProgressCallback | None = None,
-    n_threads: int | None = None,
-) -> AssignmentResult:
-    """The best assignment that annealing, tabu search and descent find together.
-
-    No single search is best everywhere: tabu search is on unstructured problems and small ones, annealing on
-    structured ones from about 60 classes. So annealing makes several local optima, tabu search goes on from the best
-    of them, and descent polishes what it found. More than 500 codewords are annealed only (see :func:`annealing`). The
-    default for at most 5,000 codewords.
-
-    Parameters
-    ----------
-    codebook : Codebook
-        The codewords, at most 5,000.
-    class_distances : ClassDistances, ClassTree or array-like of shape (n_classes, n_classes)
-        How far apart the classes are.
-    sense : "preserving" or "breaking", default="preserving"
-        Whether similar classes are to get similar codewords, or dissimilar ones.
-    rng : numpy.random.Generator, int or None
-        The source of randomness.
-    time_limit : float, optional
-        Seconds to search for. Without it the search is measured in moves, and the same ``rng`` gives the same
-        assignment on any number of threads; it takes about half a second for 100 codewords, some seconds for 1,000.
-    n_restarts : int, optional
-        How many times to anneal (with a time limit: at most). By default 8, or 2 for more than 500 codewords.
-    progress : callable, optional
-        Called with a :class:`SearchProgress` from time to time.
-    n_threads : int, optional
-        How many searches run at once; as many as there are processors by default.
-
-    Returns
-    -------
-    AssignmentResult
-
-    Examples
-    --------
-    >>> from codekin.coding import Codebook
-    >>> codebook = Codebook([[1, 1, 1], [1, 1, -1], [-1, -1, 1]])
-    >>> result = portfolio(codebook, [[0, 3, 1], [3, 0, 2], [1, 2, 0]], rng=0)
-    >>> result.codeword_of_class, result.score
-    (array([1, 2, 0]), 0.0)
-    """
-    return solve(
-        portfolio_search,
-        "portfolio",
-        codebook,
-        class_distances,
-        sense=sense,
-        rng=rng,
-        time_limit=time_limit,
-        n_restarts=default_restarts(codebook.n_codewords) if n_restarts is None else n_restarts,
-        progress=progress,
-        n_threads=n_threads,
-    )
-
-
 def default_restarts(n: int) -> int:
     """How many times a problem of this size is annealed."""
     return 8 if n <= MAX_PROPOSED_IN_TURN else 2
 
 
 def portfolio_search(problem: QuadraticProblem, budget: Budget, seed: int) -> QuadraticSolution:
-    """Annealing, tabu search and descent, within one budget."""
+    """Annealing, tabu search and descent, within one budget: the default for at most 5,000 codewords.
+
+    No single search is best everywhere: tabu search is on unstructured problems and small ones, annealing on
+    structured ones from about 60 classes. So annealing makes several local optima, tabu search goes on from the best
+    of them, and descent polishes what it found. More than 500 codewords are annealed only (see
+    :func:`annealing_search`). Without a time limit it takes about half a second for 100 codewords, some seconds for
+    1,000; with one, the budget's restarts are the most that there may be.
+    """
     anneal_seed, tabu_seed = derived_seeds(seed, 2)
     n_threads = budget.n_threads or available_threads()
     if budget.time_limit is None:

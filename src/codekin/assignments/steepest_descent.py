@@ -5,80 +5,19 @@ from __future__ import annotations
 from time import perf_counter
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from codekin.assignments.budget import Budget
-from codekin.assignments.dense import solve
 from codekin.assignments.quadratic import QuadraticProblem, QuadraticSolution, SwapState, best_of
-from codekin.assignments.result import AssignmentResult, ProgressCallback, Sense
-from codekin.class_trees import ClassTree
-from codekin.coding import Codebook, IntArray
-from codekin.distances import ClassDistances
+from codekin.coding import IntArray
 
 
-def steepest_descent(
-    codebook: Codebook,
-    class_distances: ClassDistances | ClassTree | ArrayLike,
-    *,
-    sense: Sense = "preserving",
-    rng: np.random.Generator | int | None = None,
-    time_limit: float | None = None,
-    n_restarts: int = 10,
-    progress: ProgressCallback | None = None,
-    n_threads: int | None = None,
-) -> AssignmentResult:
-    """The best of several local optima, each found by steepest descent from a random assignment.
+def descent_search(problem: QuadraticProblem, budget: Budget, seed: int) -> QuadraticSolution:
+    """Local optima, each found by steepest descent from a random permutation.
 
     This is the local search of Evron et al. (2023, appendix on CIFAR-100), who take ten restarts; with
     ``sense="breaking"`` it is their steepest ascent. A move looks at all swaps of two codewords; keeping what each of
     them would change up to date takes O(K^2) per move, where computing it takes O(K^3).
-
-    Parameters
-    ----------
-    codebook : Codebook
-        The codewords, at most 5,000.
-    class_distances : ClassDistances, ClassTree or array-like of shape (n_classes, n_classes)
-        How far apart the classes are.
-    sense : "preserving" or "breaking", default="preserving"
-        Whether similar classes are to get similar codewords, or dissimilar ones.
-    rng : numpy.random.Generator, int or None
-        The source of the random starts.
-    time_limit : float, optional
-        Seconds after which to stop.
-    n_restarts : int, default=10
-        From how many random assignments to start.
-    progress : callable, optional
-        Called with a :class:`SearchProgress` after every restart.
-    n_threads : int, optional
-        How many restarts run at once; the result does not depend on it.
-
-    Returns
-    -------
-    AssignmentResult
-
-    Examples
-    --------
-    >>> from codekin.coding import Codebook
-    >>> codebook = Codebook([[1, 1, 1], [1, 1, -1], [-1, -1, 1]])
-    >>> steepest_descent(codebook, [[0, 3, 1], [3, 0, 2], [1, 2, 0]], rng=0).codeword_of_class
-    array([1, 2, 0])
     """
-    return solve(
-        descent_search,
-        "steepest_descent",
-        codebook,
-        class_distances,
-        sense=sense,
-        rng=rng,
-        time_limit=time_limit,
-        n_restarts=n_restarts,
-        progress=progress,
-        n_threads=n_threads,
-    )
-
-
-def descent_search(problem: QuadraticProblem, budget: Budget, seed: int) -> QuadraticSolution:
-    """Steepest descent from random permutations."""
 
     def start(_index: int, seed: int, _deadline: float) -> QuadraticSolution:
         order = np.random.default_rng(seed).permutation(problem.n)

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol, TypeVar
+from functools import partial
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from codekin.assignments.budget import Budget, generator_state, seed_of
+from codekin.assignments._solver import Need, SearchTask, Solver, options_of
+from codekin.assignments.budget import Budget, generator_state
 from codekin.assignments.cooling import cooling_steps
-from codekin.assignments.dense import check_sense, is_blind, unsearched
 from codekin.assignments.result import AssignmentResult, Sense
 from codekin.assignments.scores import AssignmentProblem
 from codekin.assignments.seriation import codeword_order
-from codekin.class_trees import ClassTree
-from codekin.coding import Assignment, Codebook, CodingMatrix, FloatArray, IntArray
-from codekin.distances import ClassDistances
+from codekin.coding import Assignment, CodingMatrix, FloatArray, IntArray
 
 _SAMPLES = 5_000
 _PROPOSALS_AT_ONCE = 20_000
@@ -138,27 +137,34 @@ class FoundAssignment(NamedTuple):
     history: list[tuple[int, float]]
 
 
-def solve_by_swaps(
-    prepare: Callable[[AssignmentProblem, str], ProblemArrays],
-    search: Callable[[ProblemArrays, SwapRun, float], None],
-    codebook: Codebook,
-    class_distances: ClassDistances | ClassTree | ArrayLike,
-    *,
-    sense: Sense,
-    rng: np.random.Generator | int | None,
-    budget: Budget,
-) -> AssignmentResult:
-    """Prepare the arrays, run ``search(arrays, run, deadline)`` from every start, and report the best.
+def by_swaps(
+    prepare: Callable[..., ProblemArrays], search: Callable[..., None], *needs: Need, **settings: Any
+) -> Solver:
+    """The solver of a search by swaps.
 
-    The arrays' problem may have other distances than these, in whose place they are searched.
+    It makes arrays, ``prepare(problem, **options)``, runs ``search(arrays, run, deadline, **options)`` from every
+    start, and reports the best. The arrays' problem may have other distances than the task's, in whose place they are
+    searched.
     """
-    check_sense(sense)
-    problem, method = AssignmentProblem.of(codebook, class_distances), budget.method
-    seed = seed_of(rng)
-    arrays = prepare(problem, method)
-    if is_blind(codebook):
-        return unsearched(problem, method, sense, budget)
-    sign = 1.0 if sense == "preserving" else -1.0
+    prepared, searched = options_of(prepare), options_of(search)
+
+    def solve(task: SearchTask, **options: Any) -> AssignmentResult:
+        from threadpoolctl import threadpool_limits
+
+        # Products are refreshed many times: what BLAS gains by several threads it loses in waiting for them.
+        with threadpool_limits(1, user_api="blas"):
+            arrays = prepare(task.problem, **{name: options[name] for name in prepared if name in options})
+            given = {name: options[name] for name in searched if name in options}
+            return _swapped(task, arrays, partial(search, **given))
+
+    return Solver(solve, needs=needs, options=prepared + searched, **settings)
+
+
+def _swapped(
+    task: SearchTask, arrays: ProblemArrays, search: Callable[[ProblemArrays, SwapRun, float], None]
+) -> AssignmentResult:
+    problem, sense, budget, sign = task.problem, task.sense, task.budget, task.sign
+    method = budget.method
     budget.score_of_objective = lambda objective: arrays.problem.score_of_alignment(-sign * objective)
 
     def start(_index: int, seed: int, deadline: float) -> FoundAssignment:
@@ -167,7 +173,7 @@ def solve_by_swaps(
             search(arrays, run, deadline)
         return FoundAssignment(run.assignment(method), -sign * run.best_alignment, run.n_evaluations, run.history)
 
-    runs = budget.run_restarts(start, seed)
+    runs = budget.run_restarts(start, task.seed)
     best = min(runs, key=lambda run: run.objective)
     assignment = best.assignment
     score, z = problem.score_and_z(assignment)
@@ -180,7 +186,7 @@ def solve_by_swaps(
         z=z,
         method=method,
         sense=sense,
-        seed=seed,
+        seed=task.seed,
         n_evaluations=n_evaluations,
         seconds=budget.seconds,
         history=np.array(history, dtype=np.float64),

@@ -5,15 +5,11 @@ from __future__ import annotations
 from time import perf_counter
 
 import numpy as np
-from numpy.typing import ArrayLike
 
+from codekin.assignments._solver import check_at_least_1
 from codekin.assignments.budget import Budget, generator_state
-from codekin.assignments.dense import solve
 from codekin.assignments.quadratic import QuadraticProblem, QuadraticSolution, SwapState, best_of
-from codekin.assignments.result import AssignmentResult, ProgressCallback, Sense
-from codekin.class_trees import ClassTree
-from codekin.coding import Codebook, IntArray
-from codekin.distances import ClassDistances
+from codekin.coding import IntArray
 
 _TENURE = 8
 """The longest ban, in numbers of moves per row."""
@@ -22,83 +18,20 @@ _PATIENCE = 5
 _MOVES_BETWEEN_REFRESHES = 10_000
 
 
-def tabu(
-    codebook: Codebook,
-    class_distances: ClassDistances | ClassTree | ArrayLike,
-    *,
-    sense: Sense = "preserving",
-    rng: np.random.Generator | int | None = None,
-    time_limit: float | None = None,
-    n_restarts: int = 1,
-    progress: ProgressCallback | None = None,
-    n_threads: int | None = None,
-    n_moves: int | None = None,
-) -> AssignmentResult:
-    """The best assignment that a robust tabu search meets (Taillard, 1991).
+def tabu_search(
+    problem: QuadraticProblem, budget: Budget, seed: int, *, n_moves: int | None = None
+) -> QuadraticSolution:
+    """Robust tabu search (Taillard, 1991) from random permutations.
 
     Strong where the problem has no structure to exploit, and for fewer than about 60 classes; a move takes O(K^2).
-
-    Parameters
-    ----------
-    codebook : Codebook
-        The codewords, at most 5,000.
-    class_distances : ClassDistances, ClassTree or array-like of shape (n_classes, n_classes)
-        How far apart the classes are.
-    sense : "preserving" or "breaking", default="preserving"
-        Whether similar classes are to get similar codewords, or dissimilar ones.
-    rng : numpy.random.Generator, int or None
-        The source of the random starts and of the random lengths of bans.
-    time_limit : float, optional
-        Seconds to search for; the restarts share them evenly.
-    n_restarts : int, default=1
-        From how many random assignments to start.
-    progress : callable, optional
-        Called with a :class:`SearchProgress` from time to time.
-    n_threads : int, optional
-        How many restarts run at once; without a time limit the result does not depend on it.
-    n_moves : int, optional
-        How many moves each start makes. By default as many as the time limit allows, and without one up to
-        100,000, which takes some tenths of a second.
-
-    Returns
-    -------
-    AssignmentResult
+    ``n_moves`` is how many moves each start makes: by default as many as the time limit allows, and without one up to
+    100,000, which takes some tenths of a second.
 
     References
     ----------
     E. Taillard, "Robust taboo search for the quadratic assignment problem", Parallel Computing 17, 1991.
-
-    Examples
-    --------
-    >>> from codekin.coding import Codebook
-    >>> codebook = Codebook([[1, 1, 1], [1, 1, -1], [-1, -1, 1]])
-    >>> tabu(codebook, [[0, 3, 1], [3, 0, 2], [1, 2, 0]], rng=0, n_moves=10).score
-    0.0
     """
-
-    def search(problem: QuadraticProblem, budget: Budget, seed: int) -> QuadraticSolution:
-        return tabu_search(problem, budget, seed, n_moves=n_moves)
-
-    return solve(
-        search,
-        "tabu",
-        codebook,
-        class_distances,
-        sense=sense,
-        rng=rng,
-        time_limit=time_limit,
-        n_restarts=n_restarts,
-        progress=progress,
-        n_threads=n_threads,
-    )
-
-
-def tabu_search(
-    problem: QuadraticProblem, budget: Budget, seed: int, *, n_moves: int | None = None
-) -> QuadraticSolution:
-    """Robust tabu search from random permutations."""
-    if n_moves is not None and n_moves < 1:
-        raise ValueError(f"The 'n_moves' parameter must be at least 1. Got {n_moves}.")
+    check_at_least_1(n_moves=n_moves)
     if n_moves is None and budget.time_limit is None:
         n_moves = default_moves(problem)
 

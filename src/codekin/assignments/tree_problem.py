@@ -52,14 +52,10 @@ class TreeProblem:
     spread: float
 
     @classmethod
-    def of(cls, problem: AssignmentProblem, method: str) -> TreeProblem:
+    def of(cls, problem: AssignmentProblem) -> TreeProblem:
         """The arrays of a problem whose class distances are path lengths in a tree."""
         distances = problem.class_distances
-        if not isinstance(distances, TreeDistances):
-            raise ValueError(
-                f"The method {method!r} needs path lengths in a class tree. Got {distances!r}; "
-                "use 'portfolio' or 'spectral'."
-            )
+        assert isinstance(distances, TreeDistances)
         tree = distances.tree
         order = tree.class_order()
         depth = tree.depth[tree.node_of_class][order]

@@ -7,107 +7,24 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codekin.assignments.budget import Budget
-from codekin.assignments.result import AssignmentResult, ProgressCallback, Sense
+from codekin.assignments._solver import check_at_least_1
 from codekin.assignments.scores import AssignmentProblem
 from codekin.assignments.seriation import principal_order
-from codekin.assignments.swap_runs import Propose, Schedule, SwapRun, codeword_vectors, solve_by_swaps
-from codekin.class_trees import ClassTree
-from codekin.coding import Codebook, FloatArray, IntArray
-from codekin.distances import ClassDistances, EmbeddingDistances, ProductDistances
+from codekin.assignments.swap_runs import Propose, Schedule, SwapRun, codeword_vectors
+from codekin.coding import FloatArray, IntArray
+from codekin.distances import EmbeddingDistances, ProductDistances
 
 _PATH_SCHEDULE = Schedule(0.2, 0.01, proposals_per_class=2_000, min_proposals=1_000_000, max_proposals=50_000_000)
 _CLASSES_PER_SWAP = 2
 """After a swap for so many classes, the products by which proposals are judged are made anew."""
 
 
-def vector_swaps(
-    codebook: Codebook,
-    class_distances: ClassDistances | ClassTree | ArrayLike,
-    *,
-    sense: Sense = "preserving",
-    rng: np.random.Generator | int | None = None,
-    time_limit: float | None = None,
-    n_restarts: int = 1,
-    progress: ProgressCallback | None = None,
-    n_threads: int | None = None,
-    n_proposals: int | None = None,
-    class_order: ArrayLike | None = None,
-) -> AssignmentResult:
-    """Simulated annealing on swaps of codewords, from an order of the classes, on distances between vectors.
-
-    The sum over pairs that scores depend on is a sum over bits of squared sums of vectors, so what a swap changes takes
-    as many products of vectors as the two codewords have different bits, however many classes there are. This is how
-    learnability is optimised for very many classes. Two paths of a trellis differ in few bits, and most proposals are
-    refused after a few additions. For Euclidean distances, which have no such form, their squares are searched; the
-    score that is reported is that of the distances themselves.
-
-    Parameters
-    ----------
-    codebook : Codebook
-        The codewords, any number of them.
-    class_distances : EmbeddingDistances or ProductDistances
-        Distances between vectors that are no sparse matrix.
-    sense : "preserving" or "breaking", default="preserving"
-        Whether similar classes are to get similar codewords, or dissimilar ones.
-    rng : numpy.random.Generator, int or None
-        The source of proposals and of what is accepted.
-    time_limit : float, optional
-        Seconds over which to cool down; the restarts share them evenly.
-    n_restarts : int, default=1
-        How many times to anneal, always from the same order.
-    progress : callable, optional
-        Called with a :class:`SearchProgress` from time to time.
-    n_threads : int, optional
-        How many restarts run at once; without a time limit the result does not depend on it.
-    n_proposals : int, optional
-        How many swaps to propose. By default as many as the time limit allows, and without one 500 per class or three
-        million, whichever is more; on a trellis 2,000 per class, at least a million and at most fifty.
-    class_order : array-like of shape (n_classes,), optional
-        All classes, in an order in which neighbours are alike: that of a taxonomy, for instance. The search starts
-        with the codewords laid onto it. By default the order along the leading principal component of the vectors.
-
-    Returns
-    -------
-    AssignmentResult
-
-    Examples
-    --------
-    >>> from codekin.coding import Codebook
-    >>> from codekin.distances import EmbeddingDistances
-    >>> codebook = Codebook([[1, 1, 1], [1, 1, -1], [-1, -1, -1], [1, -1, -1]])
-    >>> distances = EmbeddingDistances([[0.0], [3.0], [1.0], [2.0]], squared=True)
-    >>> round(vector_swaps(codebook, distances, rng=0, n_proposals=1_000).score, 3)
-    0.3
-    """
-    if n_proposals is not None and n_proposals < 1:
-        raise ValueError(f"The 'n_proposals' parameter must be at least 1. Got {n_proposals}.")
-    from threadpoolctl import threadpool_limits
-
-    order = None if class_order is None else np.asarray(class_order)
-    # Products are refreshed many times: what BLAS gains by several threads it loses in waiting for them.
-    with threadpool_limits(1, user_api="blas"):
-        return solve_by_swaps(
-            lambda problem, method: _VectorProblem.of(problem, method, order),
-            lambda arrays, run, deadline: _anneal(arrays, run, deadline, n_proposals),
-            codebook,
-            class_distances,
-            sense=sense,
-            rng=rng,
-            budget=Budget("vector_swaps", time_limit, n_restarts, progress, n_threads),
-        )
-
-
-def has_dense_vectors(class_distances: ClassDistances) -> bool:
-    """Whether :func:`vector_swaps` can search these distances."""
-    if isinstance(class_distances, EmbeddingDistances):
-        return isinstance(class_distances.vectors, np.ndarray)
-    return isinstance(class_distances, ProductDistances)
-
-
 @dataclass(frozen=True, eq=False)
-class _VectorProblem:
-    """A codebook and vectors of classes as :mod:`codekin.kernels.vector_swaps` wants them."""
+class VectorProblem:
+    """A codebook and vectors of classes as :mod:`codekin.kernels.vector_swaps` wants them.
+
+    For Euclidean distances, which have no sum over bits, their squares are searched in their place.
+    """
 
     problem: AssignmentProblem
     class_order: IntArray
@@ -120,13 +37,9 @@ class _VectorProblem:
     scale: float
 
     @classmethod
-    def of(cls, problem: AssignmentProblem, method: str, class_order: IntArray | None = None) -> _VectorProblem:
+    def of(cls, problem: AssignmentProblem, *, class_order: ArrayLike | None = None) -> VectorProblem:
+        """The arrays of a problem; the search starts with the codewords laid onto a given order of the classes."""
         distances = problem.class_distances
-        if not has_dense_vectors(distances):
-            raise ValueError(
-                f"The method {method!r} needs distances between vectors that are not sparse. Got {distances!r}; "
-                "use 'portfolio' or 'spectral'."
-            )
         if isinstance(distances, EmbeddingDistances):
             if not distances.squared:
                 problem = replace(problem, class_distances=EmbeddingDistances(distances.vectors, squared=True))
@@ -162,13 +75,27 @@ class _VectorProblem:
         return trellis.unrank(np.arange(trellis.n_paths)).astype(np.int64)
 
 
-def _checked_order(class_order: IntArray, n_classes: int) -> IntArray:
+def _checked_order(class_order: ArrayLike, n_classes: int) -> IntArray:
+    class_order = np.asarray(class_order)
     if not np.array_equal(np.sort(class_order, axis=None), np.arange(n_classes)):
         raise ValueError(f"'class_order' must have each of the {n_classes} classes once. Got {class_order!r}.")
     return class_order.astype(np.intp)
 
 
-def _anneal(arrays: _VectorProblem, run: SwapRun, deadline: float, n_proposals: int | None) -> None:
+def anneal_vectors(arrays: VectorProblem, run: SwapRun, deadline: float, *, n_proposals: int | None = None) -> None:
+    """Simulated annealing on swaps of codewords, from an order of the classes, on distances between vectors.
+
+    The sum over pairs that scores depend on is a sum over bits of squared sums of vectors, so what a swap changes takes
+    as many products of vectors as the two codewords have different bits, however many classes there are. This is how
+    learnability is optimised for very many classes. Two paths of a trellis differ in few bits, and most proposals are
+    refused after a few additions.
+
+    ``n_proposals`` is how many swaps to propose: by default as many as the time limit allows, and without one 500 per
+    class or three million, whichever is more; on a trellis 2,000 per class, at least a million and at most fifty. The
+    search starts from ``class_order``, all classes in an order in which neighbours are alike, such as that of a
+    taxonomy; by default the order along the leading principal component of the vectors.
+    """
+    check_at_least_1(n_proposals=n_proposals)
     edges = arrays.edges
     if edges is None:
         run.anneal(_proposals_of_codewords(arrays, run), n_proposals=n_proposals, deadline=deadline)
@@ -181,7 +108,7 @@ def _anneal(arrays: _VectorProblem, run: SwapRun, deadline: float, n_proposals: 
         )
 
 
-def _proposals_of_codewords(arrays: _VectorProblem, run: SwapRun) -> Propose:
+def _proposals_of_codewords(arrays: VectorProblem, run: SwapRun) -> Propose:
     from codekin.kernels.vector_swaps import anneal_vector_swaps
 
     used = arrays.vectors[run.codeword_of_rank]
@@ -217,7 +144,7 @@ def _proposals_of_codewords(arrays: _VectorProblem, run: SwapRun) -> Propose:
     return propose
 
 
-def _proposals_of_paths(arrays: _VectorProblem, run: SwapRun, edges: IntArray) -> Propose:
+def _proposals_of_paths(arrays: VectorProblem, run: SwapRun, edges: IntArray) -> Propose:
     from codekin.kernels.path_swaps import anneal_path_swaps
 
     points, squares = arrays.points, np.einsum("ij,ij->i", arrays.points, arrays.points, dtype=np.float64)

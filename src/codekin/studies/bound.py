@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from codekin.assignments import all_scores, class_codeword_score
-from codekin.assignments import random as random_assignment
+from codekin.assignments import all_scores, assign, class_codeword_score
 from codekin.class_distances import mean_distances
 from codekin.decoding import LOSSES, MinimumLossDecoder, get_loss
 from codekin.measures import average_binary_loss, multiclass_error_bound
@@ -79,7 +78,8 @@ def run_measure(task: Task, workspace: Workspace) -> Outcome:
     learn = LEARNERS[options.pop("name")]
     draws = []
     for draw in range(given["n_assignments"]):
-        assignment = random_assignment(codebook, distances, rng=np.random.default_rng([given["seed"], draw])).assignment
+        rng = np.random.default_rng([given["seed"], draw])
+        assignment = assign(codebook, distances, "random", rng=rng).assignment
         coding_matrix = codebook.coding_matrix(assignment)
         train, test = (m.astype(np.float64) for m in learn(problem, coding_matrix, given["seed"], **options))
         measures = {}

@@ -10,8 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from codekin.assignments import AssignmentResult, ordered, tree_swaps
-from codekin.assignments import random as random_assignment
+from codekin.assignments import AssignmentResult, assign
 from codekin.class_distances import CLASS_DISTANCES_FROM_DATA
 from codekin.class_trees import ClassTree
 from codekin.coding import Codebook, IntArray
@@ -125,19 +124,19 @@ class Order:
 def _random(
     codebook: Codebook, tree: ClassTree, _: ManyClasses, rng: np.random.Generator, __: float | None
 ) -> AssignmentResult:
-    return random_assignment(codebook, tree, rng=rng)
+    return assign(codebook, tree, "random", rng=rng)
 
 
 def _depth_first(
     codebook: Codebook, tree: ClassTree, _: ManyClasses, __: np.random.Generator, ___: float | None
 ) -> AssignmentResult:
-    return ordered(codebook, tree)
+    return assign(codebook, tree, "ordered")
 
 
 def _searched(
     codebook: Codebook, tree: ClassTree, _: ManyClasses, rng: np.random.Generator, seconds: float | None
 ) -> AssignmentResult:
-    return tree_swaps(codebook, tree, rng=rng, time_limit=seconds)
+    return assign(codebook, tree, "tree_swaps", rng=rng, time_limit=seconds)
 
 
 def _learnability(

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from codekin.assignments import AssignmentResult, portfolio, steepest_descent
-from codekin.assignments import random as random_assignment
+from codekin.assignments import AssignmentResult, assign
 from codekin.class_distances import (
     confusion_distances,
     embedding_distances,
@@ -172,11 +171,11 @@ def _assignments(
     """The assignments of a policy; random ones are the same for all class distances."""
     seeds = [np.random.default_rng([given["seed"], draw]) for draw in range(given["n_assignments"])]
     if policy == "random":
-        return [random_assignment(codebook, distances, rng=rng) for rng in seeds]
+        return [assign(codebook, distances, "random", rng=rng) for rng in seeds]
     if policy == "portfolio":
-        return [portfolio(codebook, distances, rng=given["seed"])]
+        return [assign(codebook, distances, "portfolio", rng=given["seed"])]
     sense: Any = policy
-    return [steepest_descent(codebook, distances, sense=sense, rng=rng, n_restarts=1) for rng in seeds]
+    return [assign(codebook, distances, "steepest_descent", sense=sense, rng=rng, n_restarts=1) for rng in seeds]
 
 
 def random_scores(codebook: Codebook, distances: ClassDistances, n_scores: int, seed: int) -> FloatArray:

@@ -1,0 +1,168 @@
+"""What a solver is: a search, and what it needs of a problem.
+
+A solver never looks at its own arguments: :func:`codekin.assignments.assign` has checked them, and hands it a
+:class:`SearchTask`. What a search returns is an :class:`AssignmentResult`; searches on matrices and searches by swaps
+are wrapped by :func:`codekin.assignments.dense.on_matrices` and :func:`codekin.assignments.swap_runs.by_swaps`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from codekin.assignments.budget import Budget
+from codekin.assignments.quadratic import QuadraticSolution
+from codekin.assignments.result import AssignmentResult, Sense
+from codekin.assignments.scores import AssignmentProblem
+from codekin.distances import ClassDistances, EmbeddingDistances, ProductDistances, TreeDistances
+
+
+@dataclass(frozen=True, eq=False)
+class SearchTask:
+    """What a solver is given.
+
+    Parameters
+    ----------
+    problem : AssignmentProblem
+        A codebook and class distances.
+    sense : "preserving" or "breaking"
+        What to look for.
+    budget : Budget
+        Time, restarts, threads, and the method's name.
+    seed : int
+        What all randomness derives from.
+    """
+
+    problem: AssignmentProblem
+    sense: Sense
+    budget: Budget
+    seed: int
+
+    @property
+    def sign(self) -> float:
+        """1 to preserve, -1 to break."""
+        return 1.0 if self.sense == "preserving" else -1.0
+
+
+@dataclass(frozen=True)
+class Need:
+    """A condition that a problem must meet, in the words of the error if it does not.
+
+    Parameters
+    ----------
+    what : str
+        "The method 'tabu' needs ..."
+    is_met : callable
+        Whether a task meets it.
+    got : callable
+        What the task has instead.
+    remedy : str
+        What to do: "use 'portfolio'".
+    """
+
+    what: str
+    is_met: Callable[[SearchTask], bool]
+    got: Callable[[SearchTask], object]
+    remedy: str
+
+
+def has_dense_vectors(class_distances: ClassDistances) -> bool:
+    """Whether these are distances between vectors that are not sparse."""
+    if isinstance(class_distances, EmbeddingDistances):
+        return isinstance(class_distances.vectors, np.ndarray)
+    return isinstance(class_distances, ProductDistances)
+
+
+def _distances(task: SearchTask) -> object:
+    return task.problem.class_distances
+
+
+TREE = Need(
+    "class distances that come from a tree",
+    lambda task: task.problem.class_distances.tree is not None,
+    _distances,
+    "use 'spectral', which finds an order of its own",
+)
+PATH_LENGTHS = Need(
+    "path lengths in a class tree",
+    lambda task: isinstance(task.problem.class_distances, TreeDistances),
+    _distances,
+    "use 'portfolio' or 'spectral'",
+)
+VECTORS = Need(
+    "distances between vectors that are not sparse",
+    lambda task: has_dense_vectors(task.problem.class_distances),
+    _distances,
+    "use 'portfolio' or 'spectral'",
+)
+
+
+@dataclass(frozen=True)
+class Solver:
+    """An entry of ``ASSIGNMENTS``.
+
+    Parameters
+    ----------
+    solve : callable
+        ``solve(task, **options)``, an :class:`AssignmentResult`.
+    needs : tuple of Need
+        What it needs of a problem.
+    n_restarts : int or callable
+        How many starts it makes by default; a function of the number of codewords where that matters.
+    is_informed : bool
+        Whether it looks at the class distances.
+    is_random : bool
+        Whether chance plays a part.
+    options : tuple of str
+        The names of its further options.
+    on_matrices : callable or None
+        The search itself, where it works on any two matrices.
+    """
+
+    solve: Callable[..., AssignmentResult]
+    needs: tuple[Need, ...] = ()
+    n_restarts: int | Callable[[int], int] = 1
+    is_informed: bool = True
+    is_random: bool = True
+    options: tuple[str, ...] = ()
+    on_matrices: Callable[..., QuadraticSolution] | None = None
+
+    def restarts(self, n_codewords: int) -> int:
+        """How many starts to make by default."""
+        return self.n_restarts if isinstance(self.n_restarts, int) else self.n_restarts(n_codewords)
+
+    def check(self, task: SearchTask, options: dict[str, Any]) -> None:
+        """Raise unless it can work on a task with these options."""
+        method = task.budget.method
+        for name in options:
+            if name not in self.options:
+                known = f"Its options are {', '.join(self.options)}." if self.options else "It has none."
+                raise TypeError(f"The method {method!r} has no option {name!r}. {known}")
+        for need in self.needs:
+            if not need.is_met(task):
+                raise ValueError(f"The method {method!r} needs {need.what}. Got {need.got(task)}; {need.remedy}.")
+
+
+Search = Callable[..., QuadraticSolution]
+"""A search on matrices: ``search(problem, budget, seed, **options)``."""
+
+
+def options_of(*functions: Callable[..., Any]) -> tuple[str, ...]:
+    """The names of the keyword-only parameters of some functions."""
+    return tuple(
+        name
+        for function in functions
+        for name, parameter in inspect.signature(function).parameters.items()
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY
+    )
+
+
+def check_at_least_1(**values: int | None) -> None:
+    """Raise if an option that counts steps is below 1."""
+    for name, value in values.items():
+        if value is not None and value < 1:
+            raise ValueError(f"The '{name}' parameter must be at least 1. Got {value}.")
