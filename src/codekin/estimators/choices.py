@@ -185,7 +185,7 @@ def choose_assignment(
     Parameters
     ----------
     choice : str, Assignment, AssignmentResult, callable or array
-        A policy, a name from ``ASSIGNMENTS``, a function of codebook and distances, or the assignment itself. The policy
+        A policy, a name from ``ASSIGNMENTS``, a function of codebook and distances, or the assignment. The policy
         "learnability" is :func:`learnability_assignment`; all others follow the distances of ``classes``.
     codebook : Codebook
     classes : Classes
