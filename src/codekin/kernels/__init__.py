@@ -1,1 +1,5 @@
 """Compiled loops (Numba): arrays in, arrays out, no validation; every one has a readable twin in the tests."""
+
+from codekin.kernels.cache import find_cache
+
+find_cache()
