@@ -1,0 +1,52 @@
+"""Folders that earlier versions wrote still load, and predict what they predicted then.
+
+``folders_of_version_2.zip`` holds a folder of every kind of model, written by the last version before the format was
+changed, with samples and what the models said of them.
+"""
+
+from pathlib import Path
+from zipfile import ZipFile
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from codekin.storage import load_saved
+
+ARCHIVE = Path(__file__).with_name("folders_of_version_2.zip")
+KINDS = sorted({name.partition("/")[0] for name in ZipFile(ARCHIVE).namelist() if "/" in name})
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("old")
+    with ZipFile(ARCHIVE) as archive:
+        archive.extractall(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def expected(home):
+    with np.load(home / "expected.npz") as arrays:
+        return dict(arrays)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.InconsistentVersionWarning")
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_folder_of_version_2_predicts_what_it_predicted(kind, home, expected):
+    saved = load_saved(home / kind)
+    if kind.startswith("ecoc"):
+        X = expected["X"]
+    elif kind == "trellis-text":
+        X = saved.model_input.vectorizer.transform(expected["texts"].tolist())
+    else:
+        shape = expected["X"].shape
+        X = sparse.csr_array((expected["S_data"], expected["S_indices"], expected["S_indptr"]), shape=shape)
+    assert saved.model.predict(X).astype(str).tolist() == expected[f"{kind}.predictions"].tolist()
+    probabilities = saved.model.predict_proba(X[:10])
+    np.testing.assert_allclose(probabilities, expected[f"{kind}.probabilities"], rtol=1e-5, atol=1e-7)
+    assert saved.model.report().n_classes == 12
+
+
+def test_the_archive_has_a_folder_of_every_kind():
+    assert len(KINDS) == 13
