@@ -244,7 +244,7 @@ class RankedModel:
         trellis: Any = self.codebook.trellis
         n_samples, n_edges = len(margins), trellis.n_edges
         loss = get_loss(self.decoder.loss)
-        vectors, reach, n_features = _kernel_vectors(reranking.vectors)
+        vectors, by_feature, reach, n_features = _kernel_vectors(reranking.vectors)
         # Rows that no vector meets need not be made sparse.
         rows = SparseRows.of(X, n_features) if reranking.vectors is not None else _no_rows(n_samples)
         classes = np.empty((n_samples, n_out), dtype=np.intp)
@@ -262,6 +262,7 @@ class RankedModel:
                 self._of_paths,
                 (rows.indptr[start : stop + 1], rows.indices, rows.values),
                 vectors,
+                by_feature,
                 reach,
                 n_features,
                 float(reranking.weight),
@@ -278,12 +279,15 @@ class RankedModel:
         return Candidates(classes, losses, scores, is_certified)
 
 
-def _kernel_vectors(vectors: ClassVectors | None) -> tuple[tuple[NDArray[Any], ...], tuple[Any, ...], int]:
-    """The vectors as the kernel takes them, what none of them exceeds, and how many features they are on."""
+def _kernel_vectors(vectors: ClassVectors | None) -> tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...], int]:
+    """The vectors as the kernel takes them, class by class and by feature, what none exceeds, and their length."""
     if vectors is None:
         empty, nothing = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32)
-        return (empty, empty.astype(np.uint16), empty.astype(np.int8), nothing), (nothing, nothing, 0.0), 0
-    return (vectors.indptr, vectors.features, vectors.steps, vectors.scales), vectors.reach, vectors.n_features
+        steps = empty.astype(np.int8)
+        by_feature = empty, empty.astype(np.int32), steps, steps
+        return (empty, empty.astype(np.uint16), steps, nothing), by_feature, (nothing, nothing, 0.0), 0
+    own = vectors.indptr, vectors.features, vectors.steps, vectors.scales
+    return own, vectors.by_feature, vectors.reach, vectors.n_features
 
 
 def _no_rows(n_samples: int) -> SparseRows:

@@ -7,13 +7,18 @@ from scipy import sparse
 from tests.reference import paths, reranking
 
 from codekin.codebooks import TrellisGraph
-from codekin.kernels.reranking import LEAST_GRADIENT, learn_vectors, rank_candidates
+from codekin.kernels.reranking import LEAST_GRADIENT, learn_vectors, rank_candidates, score_classes
+from codekin.ranking import ClassVectors
+from codekin.ranking.vectors import listed_by_feature
 
 graphs = st.integers(2, 60).flatmap(lambda k: st.builds(TrellisGraph, st.just(k), st.integers(2, min(k, 6))))
 seeds = st.integers(0, 2**32 - 1)
+NOT_LISTED = np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int8), np.zeros(0, np.int8)
 
 
-def ranked(graph, costs, orders, vectors, X, weight, n_candidates, n_listed, n_out, may_end_early=False):
+def ranked(
+    graph, costs, orders, vectors, X, weight, n_candidates, n_listed, n_out, may_end_early=False, is_listed=True
+):
     n_members, n_samples, n_edges = costs.shape
     rows, compressed = sparse.csr_array(X.astype(np.float32)), sparse.csr_array(vectors)
     classes, bounds = np.empty((n_samples, n_out), np.intp), np.empty((n_samples, 2))
@@ -22,6 +27,9 @@ def ranked(graph, costs, orders, vectors, X, weight, n_candidates, n_listed, n_o
     reach = np.maximum(vectors.max(axis=0), 0), np.minimum(vectors.min(axis=0), 0)
     longest = np.sqrt((vectors**2).sum(axis=1).max()) if may_end_early else np.inf
     limits = [limit if may_end_early else np.sign(limit) * np.inf for limit in (reach[0] + 1e-9, reach[1] - 1e-9)]
+    of_classes = ClassVectors(
+        compressed.indptr, compressed.indices, compressed.data, np.ones(graph.n_paths), X.shape[1]
+    )
     rank_candidates(
         np.ascontiguousarray(np.concatenate([costs, np.zeros((n_members, n_samples, 1))], axis=2).swapaxes(0, 1)),
         (graph.width, graph.digits, graph.edge_offsets),
@@ -31,12 +39,8 @@ def ranked(graph, costs, orders, vectors, X, weight, n_candidates, n_listed, n_o
             np.where(edges < 0, n_edges, edges).astype(np.int32),
         ),
         (rows.indptr.astype(np.int64), rows.indices, rows.data),
-        (
-            compressed.indptr.astype(np.int64),
-            compressed.indices.astype(np.uint16),
-            compressed.data.astype(np.int8),
-            np.ones(graph.n_paths, np.float32),
-        ),
+        (of_classes.indptr, of_classes.features, of_classes.steps, of_classes.scales),
+        of_classes.by_feature if is_listed else NOT_LISTED,
         (*(limit.astype(np.float32) for limit in limits), float(longest)),
         X.shape[1],
         weight,
@@ -129,19 +133,58 @@ def test_a_pass_of_learning_follows_its_formula(seed):
     weights = rng.choice([0.5, 1.0, 2.0], n_samples)
     values = rng.normal(size=(n_classes, n_features)) * (rng.random((n_classes, n_features)) < 0.7)
     compressed, rows = sparse.csr_array(values), sparse.csr_array(X.astype(np.float32))
-    learned, curvature = compressed.data.astype(np.float32), np.full(compressed.nnz, 0.3, np.float32)
     order = rng.permutation(n_samples)
-    learn_vectors(
-        order,
-        (rows.indptr.astype(np.int64), rows.indices, rows.data),
-        classes,
-        weights,
-        candidates.astype(np.int32),
-        (compressed.indptr.astype(np.int64), compressed.indices, learned),
-        curvature,
-        n_features,
-        0.5,
-    )
+    lists = listed_by_feature(compressed.indptr, compressed.indices, n_features)
+    learned = []
+    for by_feature in (lists, NOT_LISTED[:3]):
+        learned.append(compressed.data.astype(np.float32))
+        learn_vectors(
+            order,
+            (rows.indptr.astype(np.int64), rows.indices, rows.data),
+            classes,
+            weights,
+            candidates.astype(np.int32),
+            (compressed.indptr.astype(np.int64), compressed.indices, learned[-1]),
+            by_feature,
+            np.full(compressed.nnz, 0.3, np.float32),
+            n_features,
+            0.5,
+        )
+    assert learned[0].tobytes() == learned[1].tobytes()
     support = values != 0
     reranking.learned(order, X, classes, weights, candidates, values, support, 0.5, 0.3, LEAST_GRADIENT)
-    np.testing.assert_allclose(learned, values[support], rtol=2e-3, atol=2e-3)
+    np.testing.assert_allclose(learned[0], values[support], rtol=2e-3, atol=2e-3)
+
+
+@given(seeds, st.integers(1, 40), st.booleans())
+@settings(max_examples=40, deadline=None)
+def test_looking_features_up_gives_the_scores_of_walking_over_classes_to_the_last_bit(seed, n_own, is_sorted):
+    rng = np.random.default_rng(seed)
+    n_classes, n_features, n_samples = 12, 400, 5
+    dense = rng.normal(size=(n_classes, n_features)) * (rng.random((n_classes, n_features)) < rng.random())
+    vectors = ClassVectors.of(dense)
+    features = rng.integers(0, n_features, n_samples * n_own)
+    features = (np.sort(features.reshape(n_samples, -1)) if is_sorted else features).reshape(-1).astype(np.int32)
+    rows = np.arange(n_samples + 1) * n_own, features, rng.normal(size=len(features)).astype(np.float32)
+    classes = rng.integers(-1, n_classes, (n_samples, 6)).astype(np.intp)
+    own = vectors.indptr, vectors.features, vectors.steps, vectors.scales
+    looked_up, walked = np.empty(classes.shape), np.empty(classes.shape)
+    score_classes(rows, own, vectors.by_feature, n_features, classes, looked_up)
+    score_classes(rows, own, NOT_LISTED, n_features, classes, walked)
+    assert looked_up.tobytes() == walked.tobytes()
+    expected = reranking.scores(rows, vectors.to_csr().toarray(), classes)
+    np.testing.assert_allclose(looked_up, expected, rtol=1e-4, atol=1e-4)
+
+
+@given(graphs, seeds, st.integers(1, 3))
+@settings(max_examples=30, deadline=None)
+def test_long_class_vectors_that_are_looked_up_rank_as_those_that_are_walked_over(graph, seed, n_members):
+    rng = np.random.default_rng(seed)
+    costs = rng.normal(size=(n_members, 4, graph.n_edges))
+    orders = np.array([rng.permutation(graph.n_paths) for _ in range(n_members)])
+    vectors = rng.integers(-3, 4, size=(graph.n_paths, 300))
+    X = rng.normal(size=(4, 300)) * (rng.random((4, 300)) < 0.02)
+    n = int(rng.integers(1, graph.n_paths + 1))
+    options = (graph, costs, orders, vectors, X, 0.3, n, n, min(n_members * n, graph.n_paths))
+    for listed, walked in zip(ranked(*options), ranked(*options, is_listed=False), strict=True):
+        assert listed.tobytes() == walked.tobytes()

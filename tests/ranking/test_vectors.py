@@ -52,3 +52,21 @@ def test_scores_are_dot_products_with_the_vectors_of_the_classes_that_are_named(
     products = X @ vectors.to_csr().toarray().T
     expected = np.where(classes >= 0, np.take_along_axis(products, classes, axis=1), 0.0)
     np.testing.assert_allclose(vectors.scores(X, classes), expected, atol=1e-5)
+
+
+def test_features_of_a_class_are_put_in_order_and_must_differ():
+    vectors = ClassVectors([0, 2, 2, 4], [5, 1, 1, 0], [1, 2, 3, 4], [1.0, 1.0, 1.0], 6)
+    assert vectors.features.tolist() == [1, 5, 0, 1]
+    assert vectors.steps.tolist() == [2, 1, 4, 3]
+    with pytest.raises(ValueError, match="must differ"):
+        ClassVectors([0, 2], [3, 3], [1, 2], [1.0], 6)
+    twice = sparse.csr_array((np.ones(2), np.array([3, 3]), np.array([0, 2])), shape=(1, 6))
+    assert ClassVectors.of(twice).to_csr().toarray()[0, 3] == 2
+
+
+def test_the_last_entries_of_a_class_that_are_no_full_round_belong_to_the_first_sum():
+    vectors = ClassVectors([0, 6, 7], [0, 1, 2, 3, 4, 5, 2], [1] * 7, [1.0, 1.0], 6)
+    indptr, classes, _, turns = vectors.by_feature
+    assert indptr.tolist() == [0, 1, 2, 4, 5, 6, 7]
+    assert classes.tolist() == [0, 0, 0, 1, 0, 0, 0]
+    assert turns.tolist() == [0, 1, 2, 0, 3, 0, 0]

@@ -27,6 +27,18 @@ def ranked(costs, class_of_path, vectors, X, weight, n_candidates, n_out):
     return classes, losses
 
 
+def scores(rows, vectors, classes):
+    """The dot products of each sample and the vectors of some classes, 0 for class -1; features may come twice."""
+    indptr, features, values = rows
+    products = np.zeros(classes.shape)
+    for s, named in enumerate(classes):
+        x = np.zeros(vectors.shape[1])
+        for q in range(indptr[s], indptr[s + 1]):
+            x[features[q]] += values[q]
+        products[s] = [0.0 if c < 0 else float(vectors[c] @ x) for c in named]
+    return products
+
+
 def learned(order, X, class_index, sample_weight, candidates, values, support, rate, first_curvature, least_gradient):
     """One pass of softmax regression over each sample's class and its candidates; dense values, changed in place."""
     curvature = np.full(values.shape, first_curvature)

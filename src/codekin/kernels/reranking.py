@@ -1,8 +1,13 @@
 """From path costs to the final ranking of a sample's candidates, and the learning of the vectors that rescore them.
 
 Class vectors are compressed rows: the entries of class ``c`` are ``scales[c] * steps[j]`` on ``features[j]`` for ``j``
-from ``indptr[c]`` to ``indptr[c + 1]``. A sample's row is spread over an array of all features while its candidates are
-scored, so that a score costs one look per entry of the class.
+from ``indptr[c]`` to ``indptr[c + 1]``, whose features increase. A sample's row is spread over an array of all features
+while its candidates are scored, so that a score costs one look per entry of the class.
+
+Where classes have many entries and samples few features, it is faster to look at the entries on a sample's features
+alone, which are also listed feature by feature: a sample's candidates are walked over until that has taken as long as
+adding up the entries on its features; then these are added up, and the scores of all classes are known. Either way adds
+the same numbers in the same order, so that scores are the same to the last bit.
 """
 
 from __future__ import annotations
@@ -18,6 +23,8 @@ ROUNDING_UP = 1 + 1e-4
 """Dot products are added up in single precision."""
 LEAST_GRADIENT = 1e-3
 """Candidates less probable than this teach nothing worth the time."""
+WALKED_MEANWHILE = 4
+"""How many entries of a class are walked over in the time that it takes to add up one that is listed by its feature."""
 
 
 @njit(cache=True, nogil=True)
@@ -27,6 +34,7 @@ def rank_candidates(
     of_paths,
     rows,
     vectors,
+    by_feature,
     reach,
     n_features,
     weight,
@@ -57,6 +65,9 @@ def rank_candidates(
         The samples, compressed.
     vectors : tuple (indptr, features, steps, scales)
         The class vectors, compressed; empty if there are none.
+    by_feature : tuple (indptr, classes, steps, turns)
+        The same entries feature by feature; ``turns`` says to which of four sums an entry belongs: see ``_walked``.
+        Empty to walk over the entries of every candidate.
     reach : tuple (highest, lowest, longest)
         The largest and the smallest entry of all vectors on each feature, and the length of the longest vector.
     n_features : int
@@ -75,12 +86,13 @@ def rank_candidates(
     highest, lowest, longest = reach
     n_samples, n_members, n_columns = costs.shape
     n_out = classes.shape[1]
-    has_vectors = len(vector_indptr) > 0
+    has_vectors, has_lists = len(vector_indptr) > 0, len(by_feature[0]) > 0
 
     n_ways, edges, enters = ways_onward(width, digits)
     n_vertices = len(n_ways)
     best, rank, length, last, price, place, walk = path_lists(edges, n_members, n_listed)
-    spread = np.zeros(n_features, np.float32)
+    spread, own = np.zeros(n_features, np.float32), np.empty(_longest(row_indptr), row_indices.dtype)
+    sums, summed_for = _class_sums(len(scales) if has_lists else 0)
     # The sample that a class was last listed for. One member lists no class twice.
     listed_for = np.full(class_of_path.shape[1] if n_members > 1 else 0, -1, np.int32)
     others, other_costs = np.empty(n_members * n_listed, np.int64), np.empty(n_members * n_listed)
@@ -88,14 +100,18 @@ def rank_candidates(
     for s in range(n_samples):
         row = costs[s].reshape(-1)
         # No dot product exceeds the sum of the largest products on each feature, nor the product of the lengths.
-        by_feature, squares = 0.0, 0.0
+        by_largest, squares = 0.0, 0.0
+        n_own, n_worthwhile, n_walked = 0, 0, 0
         if has_vectors:
             for q in range(row_indptr[s], row_indptr[s + 1]):
                 feature, x = row_indices[q], row_values[q]
                 spread[feature] += x
-                by_feature += x * (highest[feature] if x > 0 else lowest[feature])
+                by_largest += x * (highest[feature] if x > 0 else lowest[feature])
                 squares += x * x
-        ceiling = ROUNDING_UP * min(by_feature, longest * math.sqrt(squares))
+            if has_lists:
+                n_own = _distinct(row_indices, row_indptr[s], row_indptr[s + 1], own)
+                n_worthwhile = WALKED_MEANWHILE * _n_entries(own, n_own, by_feature[0])
+        ceiling = ROUNDING_UP * min(by_largest, longest * math.sqrt(squares))
         n_kept, n_others = 0, 0
         least, worst, outside = np.inf, -np.inf, 0.0
         for n in range(n_listed):
@@ -158,7 +174,15 @@ def rank_candidates(
                     continue
                 score = 0.0
                 if has_vectors:
-                    score = scales[c] * _dot(spread, features, steps, vector_indptr[c], vector_indptr[c + 1])
+                    start, stop = vector_indptr[c], vector_indptr[c + 1]
+                    n_before, n_walked = n_walked, n_walked + stop - start
+                    if has_lists and n_walked > n_worthwhile:
+                        if n_before <= n_worthwhile:
+                            _add_up(spread, own, n_own, *by_feature, s, sums, summed_for)
+                        score = _summed(sums, summed_for, c, s)
+                    else:
+                        score = _walked(spread, features, steps, start, stop)
+                    score *= scales[c]
                 loss = cost - weight * score
                 worst = max(worst, loss)
                 n_kept = _keep(classes, losses, scores, s, n_kept, c, loss, score)
@@ -182,8 +206,47 @@ def rank_candidates(
 
 
 @njit(cache=True, nogil=True)
-def _dot(spread, features, steps, start, stop):
-    """Sum the sample's entries times the class's steps; four sums that do not wait for each other."""
+def _longest(indptr):
+    """Give the number of entries of the longest row."""
+    longest = 0
+    for s in range(len(indptr) - 1):
+        longest = max(longest, indptr[s + 1] - indptr[s])
+    return longest
+
+
+@njit(cache=True, nogil=True)
+def _distinct(indices, start, stop, own):
+    """Write the features of a row to ``own``, each once and in increasing order, and return how many there are."""
+    n, is_increasing = stop - start, True
+    for q in range(n):
+        own[q] = indices[start + q]
+        is_increasing = is_increasing and (q == 0 or own[q - 1] < own[q])
+    if is_increasing:
+        return n
+    own[:n].sort()
+    n_distinct = 1
+    for q in range(1, n):
+        if own[q] != own[q - 1]:
+            own[n_distinct] = own[q]
+            n_distinct += 1
+    return n_distinct
+
+
+@njit(cache=True, nogil=True)
+def _n_entries(own, n_own, indptr):
+    """Count the entries of all classes on the features of a sample."""
+    n = 0
+    for q in range(n_own):
+        n += indptr[own[q] + 1] - indptr[own[q]]
+    return n
+
+
+@njit(cache=True, nogil=True)
+def _walked(spread, features, steps, start, stop):
+    """Sum the sample's entries times the class's steps; four sums that do not wait for each other.
+
+    The entries of the class belong to the four sums in turn, those after the last full round to the first one.
+    """
     a, b, c, d = np.float32(0), np.float32(0), np.float32(0), np.float32(0)
     j = start
     while j + 4 <= stop:
@@ -196,6 +259,33 @@ def _dot(spread, features, steps, start, stop):
         a += spread[features[j]] * steps[j]
         j += 1
     return np.float64((a + b) + (c + d))
+
+
+@njit(cache=True, nogil=True)
+def _class_sums(n_classes):
+    """Make room for the four sums of every class, and for the sample, counted from 1, that they were last made for."""
+    return np.empty((n_classes, 4), np.float32), np.zeros(n_classes, np.int64)
+
+
+@njit(cache=True, nogil=True)
+def _add_up(spread, own, n_own, indptr, classes, steps, turns, s, sums, summed_for):
+    """Make the four sums of ``_walked`` for all classes at once; what that adds on other features is zero."""
+    for q in range(n_own):
+        x = spread[own[q]]
+        for j in range(indptr[own[q]], indptr[own[q] + 1]):
+            c = classes[j]
+            if summed_for[c] != s + 1:
+                summed_for[c] = s + 1
+                sums[c, 0], sums[c, 1], sums[c, 2], sums[c, 3] = 0, 0, 0, 0
+            sums[c, turns[j]] += x * steps[j]
+
+
+@njit(cache=True, nogil=True)
+def _summed(sums, summed_for, c, s):
+    """Give the sum of a class's four sums; zero if it has no entry on the sample's features."""
+    if summed_for[c] != s + 1:
+        return 0.0
+    return np.float64((sums[c, 0] + sums[c, 1]) + (sums[c, 2] + sums[c, 3]))
 
 
 @njit(cache=True, nogil=True)
@@ -217,7 +307,7 @@ def _keep(classes, losses, scores, s, n_kept, c, loss, score):
 
 
 @njit(cache=True, nogil=True)
-def score_classes(rows, vectors, n_features, classes, scores):
+def score_classes(rows, vectors, by_feature, n_features, classes, scores):
     """Take the dot products of each sample and the vectors of some classes.
 
     Parameters
@@ -226,6 +316,9 @@ def score_classes(rows, vectors, n_features, classes, scores):
         The samples, compressed.
     vectors : tuple (indptr, features, steps, scales)
         The class vectors, compressed.
+    by_feature : tuple (indptr, classes, steps, turns)
+        The same entries feature by feature; ``turns`` says to which of four sums an entry belongs: see ``_walked``.
+        Empty to walk over the entries of every candidate.
     n_features : int
     classes : int array of shape (n_samples, n)
         Which classes; -1 for none.
@@ -234,21 +327,37 @@ def score_classes(rows, vectors, n_features, classes, scores):
     """
     row_indptr, row_indices, row_values = rows
     vector_indptr, features, steps, scales = vectors
-    spread = np.zeros(n_features, np.float32)
+    has_lists = len(by_feature[0]) > 0
+    spread, own = np.zeros(n_features, np.float32), np.empty(_longest(row_indptr), row_indices.dtype)
+    sums, summed_for = _class_sums(len(scales) if has_lists else 0)
     for s in range(classes.shape[0]):
         for q in range(row_indptr[s], row_indptr[s + 1]):
             spread[row_indices[q]] += row_values[q]
+        n_walked, n_worthwhile = 0, 0
+        if has_lists:
+            n_own = _distinct(row_indices, row_indptr[s], row_indptr[s + 1], own)
+            n_worthwhile = WALKED_MEANWHILE * _n_entries(own, n_own, by_feature[0])
+        for p in range(classes.shape[1]):
+            if classes[s, p] >= 0:
+                n_walked += vector_indptr[classes[s, p] + 1] - vector_indptr[classes[s, p]]
+        is_walked = not has_lists or n_walked <= n_worthwhile
+        if not is_walked:
+            _add_up(spread, own, n_own, *by_feature, s, sums, summed_for)
         for p in range(classes.shape[1]):
             c = classes[s, p]
             scores[s, p] = 0.0
-            if c >= 0:
-                scores[s, p] = scales[c] * _dot(spread, features, steps, vector_indptr[c], vector_indptr[c + 1])
+            if c >= 0 and is_walked:
+                scores[s, p] = scales[c] * _walked(spread, features, steps, vector_indptr[c], vector_indptr[c + 1])
+            elif c >= 0:
+                scores[s, p] = scales[c] * _summed(sums, summed_for, c, s)
         for q in range(row_indptr[s], row_indptr[s + 1]):
             spread[row_indices[q]] = 0
 
 
 @njit(cache=True, nogil=True)
-def learn_vectors(order, rows, class_index, sample_weight, candidates, vectors, curvature, n_features, rate):
+def learn_vectors(
+    order, rows, class_index, sample_weight, candidates, vectors, by_feature, curvature, n_features, rate
+):
     """Make one pass of softmax regression over each sample's class and its candidates.
 
     With ``p`` the softmax of the dot products, the entry of class ``c`` on a feature of value ``x`` moves by
@@ -267,6 +376,9 @@ def learn_vectors(order, rows, class_index, sample_weight, candidates, vectors, 
         Classes to tell the sample's class from; -1 where there are fewer. The class itself may be among them.
     vectors : tuple (indptr, features, values)
         The class vectors, compressed; the values are changed in place.
+    by_feature : tuple (indptr, classes, places)
+        The same entries feature by feature: of which class, and where its value is. Empty to walk over the entries of
+        every candidate.
     curvature : float32 array, changed in place
         G, one for each value.
     n_features : int
@@ -274,22 +386,47 @@ def learn_vectors(order, rows, class_index, sample_weight, candidates, vectors, 
     """
     row_indptr, row_indices, row_values = rows
     indptr, features, values = vectors
-    spread = np.zeros(n_features, np.float32)
+    feature_indptr, class_of_entry, place_of_entry = by_feature
+    has_lists = len(feature_indptr) > 0
+    spread, own = np.zeros(n_features, np.float32), np.empty(_longest(row_indptr), row_indices.dtype)
+    # Which of the compared classes a class is, and which of its entries are on features of the sample.
+    number = np.full(len(indptr) - 1, -1, np.int32)
+    places = np.empty((candidates.shape[1] + 1, len(own)), np.int64)
+    n_places = np.empty(candidates.shape[1] + 1, np.int64)
     compared, scores = np.empty(candidates.shape[1] + 1, np.int64), np.empty(candidates.shape[1] + 1)
     for i in order:
         for q in range(row_indptr[i], row_indptr[i + 1]):
             spread[row_indices[q]] += row_values[q]
-        compared[0] = class_index[i]
+        compared[0], number[class_index[i]] = class_index[i], 0
         n = 1
         for p in range(candidates.shape[1]):
-            if candidates[i, p] >= 0 and candidates[i, p] != class_index[i]:
-                compared[n] = candidates[i, p]
+            c = candidates[i, p]
+            if c >= 0 and number[c] < 0:
+                compared[n], number[c] = c, n
                 n += 1
+        n_own = _distinct(row_indices, row_indptr[i], row_indptr[i + 1], own)
+        n_walked = 0
+        for p in range(n):
+            n_walked += indptr[compared[p] + 1] - indptr[compared[p]]
+            n_places[p] = 0
+        if has_lists and n_walked > WALKED_MEANWHILE * _n_entries(own, n_own, feature_indptr):
+            for q in range(n_own):
+                for m in range(feature_indptr[own[q]], feature_indptr[own[q] + 1]):
+                    p = number[class_of_entry[m]]
+                    if p >= 0:
+                        places[p, n_places[p]] = place_of_entry[m]
+                        n_places[p] += 1
+        else:
+            for p in range(n):
+                for j in range(indptr[compared[p]], indptr[compared[p] + 1]):
+                    if spread[features[j]] != 0:
+                        places[p, n_places[p]] = j
+                        n_places[p] += 1
         largest = -np.inf
         for p in range(n):
             score = 0.0
-            for j in range(indptr[compared[p]], indptr[compared[p] + 1]):
-                score += spread[features[j]] * values[j]
+            for m in range(n_places[p]):
+                score += spread[features[places[p, m]]] * values[places[p, m]]
             scores[p] = score
             largest = max(largest, score)
         total = 0.0
@@ -302,10 +439,13 @@ def learn_vectors(order, rows, class_index, sample_weight, candidates, vectors, 
             if abs(gradient) < LEAST_GRADIENT:
                 continue
             bend = sample_weight[i] * share * (1 - share)
-            for j in range(indptr[compared[p]], indptr[compared[p] + 1]):
+            for m in range(n_places[p]):
+                j = places[p, m]
                 x = spread[features[j]]
                 if x != 0:
                     curvature[j] += bend * x * x
                     values[j] -= rate * gradient * x / curvature[j]
+        for p in range(n):
+            number[compared[p]] = -1
         for q in range(row_indptr[i], row_indptr[i + 1]):
             spread[row_indices[q]] = 0

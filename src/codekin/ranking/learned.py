@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from codekin.coding import IntArray
-from codekin.ranking.vectors import ClassVectors, centroids
+from codekin.ranking.vectors import ClassVectors, centroids, listed_by_feature
 from codekin.stored_rows import StoredRows
 
 START = 8.0
@@ -64,6 +64,7 @@ def learned_vectors(
     generator = np.random.default_rng(rng)
     start = START * centroids(X, class_index, n_classes=n_classes, sample_weight=sample_weight)
     vectors = start.indptr.astype(np.int64), start.indices.astype(np.int32), start.data.astype(np.float32)
+    by_feature = listed_by_feature(vectors[0], vectors[1], start.shape[1])
     curvature = np.full(len(start.data), FIRST_CURVATURE, dtype=np.float32)
     classes = np.asarray(class_index, dtype=np.int64)
     weights = np.ones(len(classes)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
@@ -71,7 +72,8 @@ def learned_vectors(
     def learn(rows: Any, block: Any, listed: IntArray, order: IntArray) -> None:
         samples = block.indptr.astype(np.int64), block.indices.astype(np.int32), block.data.astype(np.float32)
         listed = np.ascontiguousarray(listed, dtype=np.int32)
-        learn_vectors(order, samples, classes[rows], weights[rows], listed, vectors, curvature, start.shape[1], RATE)
+        of_rows = samples, classes[rows], weights[rows], listed
+        learn_vectors(order, *of_rows, vectors, by_feature, curvature, start.shape[1], RATE)
 
     whole = slice(0, len(classes))
     in_memory = None if isinstance(X, StoredRows) else sparse.csr_array(X)

@@ -28,7 +28,7 @@ class ClassVectors:
     indptr : array of shape (n_classes + 1,)
         Where the entries of each class begin.
     features : array of shape (n_entries,)
-        Feature numbers; two bytes each where that is enough.
+        Feature numbers; two bytes each where that is enough. Those of a class differ; they are put in increasing order.
     steps : array of shape (n_entries,), int8
         The entries in units of the class's scale.
     scales : array of shape (n_classes,), float32
@@ -51,12 +51,24 @@ class ClassVectors:
     n_features: int
 
     def __post_init__(self) -> None:
-        """Bring the arrays into their types."""
+        """Bring the arrays into their types and the features of each class into their order."""
         narrow = np.uint16 if self.n_features <= np.iinfo(np.uint16).max + 1 else np.int32
         object.__setattr__(self, "indptr", np.asarray(self.indptr, dtype=np.int64))
         object.__setattr__(self, "features", np.asarray(self.features, dtype=narrow))
         object.__setattr__(self, "steps", np.asarray(self.steps, dtype=np.int8))
         object.__setattr__(self, "scales", np.asarray(self.scales, dtype=np.float32))
+        if not self._is_increasing():
+            order = np.lexsort((self.features, np.repeat(np.arange(self.n_classes), np.diff(self.indptr))))
+            object.__setattr__(self, "features", self.features[order])
+            object.__setattr__(self, "steps", self.steps[order])
+            if not self._is_increasing():
+                raise ValueError("The features of a class vector must differ. Got two entries on one feature.")
+
+    def _is_increasing(self) -> bool:
+        """Whether the features of every class increase."""
+        is_increasing = self.features[1:] > self.features[:-1]
+        is_increasing[self.indptr[(self.indptr > 0) & (self.indptr < len(self.features))] - 1] = True
+        return bool(is_increasing.all())
 
     @classmethod
     def of(cls, vectors: Any) -> Self:
@@ -71,7 +83,8 @@ class ClassVectors:
         -------
         ClassVectors
         """
-        rows = sparse.csr_array(vectors).astype(np.float32)
+        rows = sparse.csr_array(vectors, dtype=np.float32, copy=True)
+        rows.sum_duplicates()
         lengths = np.diff(rows.indptr)
         largest = np.zeros(rows.shape[0], dtype=np.float32)
         has_entries = lengths > 0
@@ -107,6 +120,17 @@ class ClassVectors:
         np.minimum.at(lowest, rows.indices, rows.data)
         return highest, lowest, float(np.sqrt(rows.multiply(rows).sum(axis=1).max(initial=0.0)))
 
+    @cached_property
+    def by_feature(self) -> tuple[NDArray[Any], NDArray[np.int32], NDArray[np.int8], NDArray[np.int8]]:
+        """The entries feature by feature, as kernels look them up: where they begin, classes, steps and turns."""
+        indptr, classes, places = listed_by_feature(self.indptr, self.features, self.n_features)
+        start, stop = self.indptr[:-1], self.indptr[1:]
+        place = np.arange(self.n_entries) - np.repeat(start, stop - start)
+        # The last entries of a class, which are no full round of four, all belong to the first sum.
+        is_in_round = place < np.repeat((stop - start) & ~3, stop - start)
+        turns = np.where(is_in_round, place & 3, 0).astype(np.int8)
+        return indptr, classes, self.steps[places], turns[places]
+
     def scores(self, X: Any, classes: IntArray) -> FloatArray:
         """The dot products of each sample and the vectors of some classes.
 
@@ -127,7 +151,7 @@ class ClassVectors:
         samples = rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data.astype(np.float32)
         own = self.indptr, self.features, self.steps, self.scales
         found = np.empty(classes.shape)
-        score_classes(samples, own, self.n_features, np.asarray(classes, dtype=np.intp), found)
+        score_classes(samples, own, self.by_feature, self.n_features, np.asarray(classes, dtype=np.intp), found)
         return found
 
     def to_csr(self) -> sparse.csr_array:
@@ -136,6 +160,38 @@ class ClassVectors:
         return sparse.csr_array(
             (values, self.features.astype(np.int32), self.indptr), shape=(self.n_classes, self.n_features)
         )
+
+
+def listed_by_feature(
+    indptr: NDArray[np.int64], features: NDArray[Any], n_features: int
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
+    """The entries of compressed class vectors in the order of their features.
+
+    Parameters
+    ----------
+    indptr : array of shape (n_classes + 1,)
+        Where the entries of each class begin.
+    features : array of shape (n_entries,)
+    n_features : int
+
+    Returns
+    -------
+    indptr : ndarray of shape (n_features + 1,)
+        Where the entries on each feature begin.
+    classes : ndarray of shape (n_entries,)
+        Their classes, in increasing order for each feature.
+    places : ndarray of shape (n_entries,)
+        Where they are in the class vectors.
+
+    Examples
+    --------
+    >>> listed_by_feature(np.array([0, 2, 3]), np.array([0, 2, 0]), 3)
+    (array([0, 2, 2, 3]), array([0, 1, 0], dtype=int32), array([0, 2, 1]))
+    """
+    n_classes, n_entries = len(indptr) - 1, len(features)
+    rows = sparse.csr_array((np.arange(n_entries), features, indptr), shape=(n_classes, n_features))
+    columns = rows.tocsc()
+    return columns.indptr.astype(np.int64), columns.indices.astype(np.int32), columns.data
 
 
 def centroid_vectors(
