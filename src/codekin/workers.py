@@ -7,12 +7,16 @@ where. Who the workers are is joblib's business: ``n_jobs`` processes of this ma
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
+import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
@@ -25,6 +29,9 @@ from codekin.threads import limited_threads
 Shared = TypeVar("Shared")
 Part = TypeVar("Part")
 Found = TypeVar("Found")
+
+SECONDS_BETWEEN_LOOKS = 1.0
+"""How often a worker looks whether the process that has started it is still there."""
 
 
 def with_workers(n_jobs: int | None) -> AbstractContextManager[Any]:
@@ -99,15 +106,74 @@ def share_work(
     from joblib.parallel import get_active_backend
 
     backend, _ = get_active_backend()
-    placed = _placed(backend, shared)
+    placed, parent = _placed(backend, shared), process_to_end_with()
+    # A process here that got no part would outlive this one by minutes if this one were killed.
+    n_jobs = None if parent is None else max(1, min(n_workers(), len(parts)))
     # Mapped arrays are copied where they are written to, and so taken by kernels compiled for ordinary arrays.
-    pool = Parallel(return_as="generator" if backend.supports_return_generator else "list", mmap_mode="c")
+    pool = Parallel(n_jobs, return_as=returned_as("generator"), mmap_mode="c")
     try:
-        yield from pool(delayed(_call)(function, placed, part, n_threads) for part in parts)
+        yield from pool(delayed(_call)(function, placed, part, n_threads, parent) for part in parts)
     except BrokenProcessPool as error:
         raise ChildProcessError(
             "A worker process ended before its work did: it was killed, or memory was short."
         ) from error
+
+
+def returned_as(kind: str) -> str:
+    """How the workers return what they find: as asked, or in a list where joblib's backend knows nothing else.
+
+    Parameters
+    ----------
+    kind : {"generator", "generator_unordered"}
+        What ``joblib.Parallel`` is to return.
+
+    Returns
+    -------
+    str
+        The kind, or "list": on Ray, for example.
+    """
+    from joblib.parallel import get_active_backend
+
+    return kind if get_active_backend()[0].supports_return_generator else "list"
+
+
+def process_to_end_with() -> int | None:
+    """The process whose end should be the end of the workers, for :func:`end_with`.
+
+    Returns
+    -------
+    int or None
+        This process, if its workers are processes that it starts itself. Those of a cluster outlive it.
+    """
+    from joblib.parallel import get_active_backend
+
+    return os.getpid() if type(get_active_backend()[0]).__name__ == "LokyBackend" else None
+
+
+def end_with(parent: int | None) -> None:
+    """Let a worker process end within a second or two after the one that started it, however that ended.
+
+    Workers of joblib wait for five minutes for work from a process that was killed, and before that they finish what
+    they are at. Linux could send them a signal, but does so already when the thread ends that has started them.
+
+    Parameters
+    ----------
+    parent : int or None
+        The process that has started this one. Nothing happens if it is None, or this process itself.
+    """
+    if parent is not None and parent != os.getpid():
+        _watch(parent)
+
+
+@cache
+def _watch(parent: int) -> None:
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+        os._exit(1)
+
+    if os.name != "nt":  # there a process keeps the number of its parent
+        threading.Thread(target=watch, name="end with parent", daemon=True).start()
 
 
 @contextmanager
@@ -158,7 +224,10 @@ def _itself(value: Shared) -> Shared:
     return value
 
 
-def _call(function: Callable[[Shared, Part], Found], shared: Shared, part: Part, n_threads: int | None) -> Found:
+def _call(
+    function: Callable[[Shared, Part], Found], shared: Shared, part: Part, n_threads: int | None, parent: int | None
+) -> Found:
+    end_with(parent)
     from joblib import parallel_config
     from threadpoolctl import threadpool_limits
 

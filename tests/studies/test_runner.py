@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from joblib import parallel_config
 
 from codekin.studies.runner import Outcome, run_stages, unfinished
 from codekin.studies.tasks import Stage, Task
@@ -138,3 +139,54 @@ def test_what_a_killed_run_left_half_written_is_cleared_away(tmp_path, stages):
     rest.write_text("half")
     run_stages(stages, {"double": double}, workspace, n_jobs=1)
     assert not rest.exists()
+
+
+def squared(task, workspace):
+    return Outcome({"square": task.parameters["number"] ** 2})
+
+
+def test_workers_that_return_lists_do_all_tasks_and_have_them_written_down_in_rounds(tmp_path):
+    """As those of Ray do, and of joblib's backend "multiprocessing"."""
+    tasks, n_done = [Task("square", {"number": n}) for n in range(19)], []
+    workspace = Workspace(tmp_path)
+    with parallel_config(backend="multiprocessing", n_jobs=2):
+        n_run = run_stages(
+            [Stage("squares", tasks)],
+            {"square": squared},
+            workspace,
+            progress=lambda now: n_done.append(len(workspace.journal.records)),
+        )
+    assert n_run == 19
+    assert n_done == list(range(20))
+    assert [workspace.journal.records[task.key].result["square"] for task in tasks] == [n**2 for n in range(19)]
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+def test_workers_end_soon_after_their_command_was_killed(tmp_path):
+    """Although they are in the middle of a task that takes an hour."""
+    script = SCRIPT.replace("time.sleep(0.03)", "Path(workspace.folder, str(os.getpid())).touch(); time.sleep(3600)")
+    command = [sys.executable, "-c", script, str(tmp_path), "2", "4"]
+    running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def workers():
+        return [int(path.name) for path in tmp_path.iterdir() if path.name.isdigit()]
+
+    assert wait_for(lambda: len(workers()) == 2)
+    running.kill()
+    running.wait()
+    assert wait_for(lambda: not any(is_alive(pid) for pid in workers()))
+
+
+def wait_for(has_happened):
+    deadline = time.monotonic() + 60
+    while not has_happened() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return has_happened()
+
+
+def is_alive(pid):
+    """Whether a process is there and more than an entry that its parent has not yet collected."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False

@@ -14,13 +14,13 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 
 from codekin._version import __version__
 from codekin.assignments import EquidistantCodebookWarning
 from codekin.datasets import Dataset, load_digits_dataset, load_yeast
 from codekin.estimators import ECOCClassifier
 from codekin.plots import PolicyComparison
+from codekin.workers import share_work, with_workers
 
 POLICIES = ("random", "preserving")
 CODES = (
@@ -153,8 +153,9 @@ def run_demo(
     started = time.perf_counter()
     codes = QUICK_CODES if is_quick else CODES
     parts = [(dataset, code, draw) for dataset in PROBLEMS for code in codes for draw in range(n_draws)]
-    running = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(_fit_part)(*part) for part in parts)
-    found = iter(_counted(running, len(parts), progress))
+    with with_workers(n_jobs):
+        running = share_work(_fit_part, None, parts, n_threads=None if n_jobs == 1 else 1)
+        found = iter(list(_counted(running, len(parts), progress)))
     comparisons: dict[str, list[PolicyComparison]] = {dataset: [] for dataset in PROBLEMS}
     equidistant = set()
     for dataset in PROBLEMS:
@@ -177,9 +178,10 @@ class _Part:
     is_equidistant: bool
 
 
-def _fit_part(dataset_name: str, code: tuple[str, int | None], draw: int) -> _Part:
+def _fit_part(_shared: None, part: tuple[str, tuple[str, int | None], int]) -> _Part:
     from sklearn.model_selection import train_test_split
 
+    dataset_name, code, draw = part
     dataset = loaded(dataset_name)
     X_train, X_test, y_train, y_test = train_test_split(
         dataset.X, dataset.y, test_size=TEST_SHARE, stratify=dataset.y, random_state=draw

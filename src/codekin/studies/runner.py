@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,7 +16,10 @@ from codekin.studies.journal import Record, software_versions
 from codekin.studies.tasks import Stage, Task
 from codekin.studies.workspace import Workspace
 from codekin.threads import available_threads, limited_threads
-from codekin.workers import n_workers, with_workers
+from codekin.workers import end_with, n_workers, process_to_end_with, returned_as, with_workers
+
+TASKS_PER_ROUND = 4
+"""How many tasks each worker gets before their results are written down, where these only come all at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,20 +128,27 @@ def run_stages(
         for stage in left:
             if progress is not None:
                 progress(Progress(stage.name, n_done, n_tasks, done, total))
-            with (
-                _dead_workers_named(workspace),
-                Parallel(n_jobs=min(n_jobs, len(stage.tasks)), return_as="generator_unordered") as pool,
-            ):
-                running = pool(
-                    delayed(_perform)(functions[task.kind], task, workspace, 1 if n_jobs > 1 else None)
-                    for task in stage.tasks
-                )
-                for task, record in running:
-                    journal.append(record)
-                    n_run, n_done, done = n_run + 1, n_done + 1, done + task.weight
-                    if progress is not None:
-                        progress(Progress(stage.name, n_done, n_tasks, done, total))
+            for task, record in _performed(stage.tasks, functions, workspace, n_jobs):
+                journal.append(record)
+                n_run, n_done, done = n_run + 1, n_done + 1, done + task.weight
+                if progress is not None:
+                    progress(Progress(stage.name, n_done, n_tasks, done, total))
     return n_run
+
+
+def _performed(
+    tasks: Sequence[Task], functions: Mapping[str, TaskFunction], workspace: Workspace, n_jobs: int
+) -> Iterator[tuple[Task, Record]]:
+    """What the workers make of the tasks, as it comes in; in rounds where joblib's backend can only return lists."""
+    return_as = returned_as("generator_unordered")
+    n_at_once = TASKS_PER_ROUND * n_jobs if return_as == "list" else len(tasks)
+    n_threads, parent = 1 if n_jobs > 1 else None, process_to_end_with()
+    with _dead_workers_named(workspace), Parallel(n_jobs=min(n_jobs, len(tasks)), return_as=return_as) as pool:
+        for start in range(0, len(tasks), n_at_once):
+            yield from pool(
+                delayed(_perform)(functions[task.kind], task, workspace, n_threads, parent)
+                for task in tasks[start : start + n_at_once]
+            )
 
 
 @contextmanager
@@ -157,7 +167,10 @@ def _size(stages: list[Stage]) -> tuple[int, float]:
     return sum(len(s.tasks) for s in stages), sum(task.weight for s in stages for task in s.tasks)
 
 
-def _perform(function: TaskFunction, task: Task, workspace: Workspace, n_threads: int | None) -> tuple[Task, Record]:
+def _perform(
+    function: TaskFunction, task: Task, workspace: Workspace, n_threads: int | None, parent: int | None
+) -> tuple[Task, Record]:
+    end_with(parent)
     started, cpu_started = time.perf_counter(), time.process_time()
     # A task that shares the machine with others has no workers of its own.
     with limited_threads(n_threads), with_workers(n_threads):
