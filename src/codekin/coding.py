@@ -13,6 +13,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from codekin.wording import plural
+
 CodingMatrix = NDArray[np.int8]
 IntArray = NDArray[np.intp]
 FloatArray = NDArray[np.float64]
@@ -238,7 +240,8 @@ class Codebook:
 
     def __repr__(self) -> str:
         """One line: the name, the shape and what matters for decoding."""
-        text = f"<Codebook {self.name}: {self.n_codewords} codewords x {self.n_bits} bits"
+        counts = (self.n_codewords, "codeword"), (self.n_bits, "bit")
+        text = f"<Codebook {self.name}: " + " x ".join(f"{n} {plural(n, what)}" for n, what in counts)
         if self.n_codewords <= MAX_DENSE_CODEWORDS or self.trellis is not None:
             text += f", minimum distance {self.min_distance:g}"
         if self.trellis is None and self.n_codewords <= MAX_DENSE_CODEWORDS:
@@ -257,16 +260,21 @@ class Assignment:
         ``codeword_of_class[k]`` is the row of the codebook that class ``k`` gets; no two classes share one.
     method : str, default="given"
         How it was found, for people.
+    policy : str, default=""
+        What was asked for where that left the method open: "preserving", "breaking" or "learnability".
 
     Examples
     --------
-    >>> assignment = Assignment([2, 0, 1])
+    >>> assignment = Assignment([2, 0, 1], method="exhaustive", policy="preserving")
+    >>> assignment
+    <Assignment preserving (exhaustive): 3 classes>
     >>> assignment.class_of_codeword(4)
     array([ 1,  2,  0, -1])
     """
 
-    codeword_of_class: IntArray = field(repr=False)
+    codeword_of_class: IntArray
     method: str = "given"
+    policy: str = ""
 
     def __post_init__(self) -> None:
         """Check the map and freeze it."""
@@ -292,6 +300,15 @@ class Assignment:
     def n_classes(self) -> int:
         """How many classes have a codeword."""
         return len(self.codeword_of_class)
+
+    @property
+    def kind(self) -> str:
+        """What was asked for and how it was found, in a word or two."""
+        return f"{self.policy} ({self.method})" if self.policy else self.method
+
+    def __repr__(self) -> str:
+        """What was asked for, how it was found, and how many classes there are."""
+        return f"<Assignment {self.kind}: {self.n_classes} {plural(self.n_classes, 'class')}>"
 
     def class_of_codeword(self, n_codewords: int) -> IntArray:
         """The map in the other direction; -1 where no class has the codeword."""

@@ -34,6 +34,17 @@ def test_text_for_people(topics_model, succeed):
     assert "hardest bits\n" not in succeed("inspect", topics_model, "--bits", 0)
 
 
+def test_a_model_that_was_never_measured_has_no_easy_and_hard_bits(succeed, tmp_path):
+    yeast = load_dataset("yeast")
+    classifier = ECOCClassifier(RidgeClassifier(), n_bits=9, random_state=0).fit(yeast.X, yeast.y)
+    save_model(classifier, tmp_path / "model")
+    assert "not measured" in succeed("inspect", tmp_path / "model")
+    assert json.loads(succeed("inspect", tmp_path / "model", "--json"))["hardest_bits"] == []
+    classifier.report(yeast.X, yeast.y)
+    save_model(classifier, tmp_path / "measured")
+    assert "loss 0." in succeed("inspect", tmp_path / "measured")
+
+
 def test_other_classifiers(succeed, tmp_path):
     yeast = load_dataset("yeast")
     save_model(ECOCClassifier(RidgeClassifier(), n_bits=9, random_state=0).fit(yeast.X, yeast.y), tmp_path / "model")

@@ -229,20 +229,6 @@ def test_more_codewords_than_classes_leaves_the_worst_ones_out(few_digits):
     assert classifier.score(X, y) > 0.8
 
 
-def test_report_speaks_the_papers_language(digits):
-    X, y = digits
-    classifier = ECOCClassifier(LinearSVC(), n_bits=12, random_state=0).fit(X, y)
-    report = classifier.report()
-    margins = classifier.bit_margins(X)
-    epsilon = np.maximum(0, 1 - classifier.coding_matrix_[y] * margins).mean()
-    assert report.average_binary_loss == pytest.approx(epsilon)
-    assert report.error_bound == pytest.approx(12 * epsilon / classifier.codebook_.min_distance)
-    assert report.training_error == pytest.approx(1 - classifier.score(X, y))
-    assert report.training_error <= report.error_bound
-    assert report.standard_deviations_below_random > 2
-    assert "average binary loss" in str(report)
-
-
 @pytest.mark.parametrize("calibrate", [None, "cv", "holdout"])
 @pytest.mark.parametrize("codebook", ["dense_random", "one_vs_one"])
 def test_probabilities_sum_to_one_and_agree_with_logistic_predictions(calibrate, codebook, few_digits):

@@ -117,7 +117,7 @@ def test_members_have_different_orders_of_the_same_tree(topics):
         # Siblings stay neighbours, whatever the order.
         runs = np.diff(parents[np.argsort(order)]) != 0
         assert runs.sum() + 1 == len(np.unique(parents))
-    report = classifier.report()
+    report = classifier.report(topics.X, topics.y)
     assert report.n_members == 3
     assert 0 < report.certified_share <= 1
     assert "certified" in str(report)

@@ -62,6 +62,7 @@ def test_a_round_trip_is_exact_for_every_family_of_learners(learner, calibrate, 
     np.testing.assert_array_equal(again.predict_proba(X), classifier.predict_proba(X))
     np.testing.assert_array_equal(again.top_k(X, 3)[0], classifier.top_k(X, 3)[0])
     assert str(again.report()) == str(classifier.report())
+    assert repr(again.assignment_) == repr(classifier.assignment_)
     assert again.get_params()["n_bits"] == 5
 
 

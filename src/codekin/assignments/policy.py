@@ -120,6 +120,7 @@ def assign(
     array([1, 0, 2])
     """
     distances = as_class_distances(class_distances)
+    asked = method if method in POLICIES else sense or ""
     if method in POLICIES:
         policy: Sense = "preserving" if method == "preserving" else "breaking"
         if sense not in (None, policy):
@@ -149,7 +150,9 @@ def assign(
             result = solver.solve(task, **options)
     if not solver.is_random:
         result = replace(result, seed=None)
-    return result if known is distances else _completed(result, codebook, distances)
+    if known is not distances:
+        result = _completed(result, codebook, distances)
+    return replace(result, assignment=replace(result.assignment, policy=asked))
 
 
 def _completed(result: AssignmentResult, codebook: Codebook, distances: ClassDistances) -> AssignmentResult:

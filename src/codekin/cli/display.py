@@ -12,24 +12,6 @@ from typing import Any
 SECONDS_BETWEEN_LINES = 10.0
 
 
-def counted(n: int, what: str) -> str:
-    """So many things: 1 class, 2 classes.
-
-    Parameters
-    ----------
-    n : int
-        How many.
-    what : str
-        One of them.
-
-    Returns
-    -------
-    str
-    """
-    ending = "" if n == 1 else "es" if what.endswith("s") else "s"
-    return f"{n:,} {what}{ending}"
-
-
 class Display:
     """Shows one task after the other.
 

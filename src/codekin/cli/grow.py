@@ -10,7 +10,7 @@ import numpy as np
 import typer
 from scipy.sparse import csr_array, vstack
 
-from codekin.cli.display import Display, counted
+from codekin.cli.display import Display
 from codekin.cli.models import loaded_classifier, reading_options
 from codekin.cli.options import AsJson, Format, IndexBase, Multilabel, NThreads, Quiet
 from codekin.estimators import TrellisClassifier
@@ -18,6 +18,7 @@ from codekin.estimators.growth import free_codewords
 from codekin.model import CodedModel
 from codekin.storage import SavedModel, check_target, save_model
 from codekin.threads import limited_threads
+from codekin.wording import counted
 
 app = typer.Typer()
 
@@ -82,6 +83,8 @@ def grow(
         for epoch in range(n_epochs):
             for X, read in chunks(f"epoch {epoch + 1} of {n_epochs} on"):
                 classifier.partial_fit(X, read.labels)
+        if n_epochs:
+            classifier.report(X, read.labels)
         save_model(classifier, target, model_input=saved.model_input)
     summary = _summary(saved, target, n_samples, n_classes)
     typer.echo(json.dumps(summary) if as_json else _text(summary))
@@ -114,7 +117,7 @@ def _summary(saved: SavedModel, target: Path, n_samples: int, n_classes_before: 
 
 def _text(summary: dict[str, Any]) -> str:
     return (
-        f"{summary['n_classes']} classes, {summary['n_new_classes']} of them new, "
+        f"{counted(summary['n_classes'], 'class')}, {summary['n_new_classes']} of them new, "
         f"{counted(summary['n_free_codewords'], 'free codeword')} left; "
         f"{counted(summary['n_samples'], 'sample')}, saved in {summary['model']}"
     )

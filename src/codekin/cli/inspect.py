@@ -9,11 +9,11 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from codekin.cli.display import counted
 from codekin.cli.models import loaded_classifier, ranking_facts, ranking_text
 from codekin.cli.options import AsJson
 from codekin.estimators.probabilities import members_of
 from codekin.memory import in_units
+from codekin.wording import counted
 
 app = typer.Typer()
 
@@ -28,7 +28,8 @@ def inspect(
 ) -> None:
     """Show what a model is: codebook, sizes, losses, its easiest and hardest bits.
 
-    Losses are those of the training samples, in the decoding loss.
+    Losses are those of the samples that they were last measured on, in the decoding loss: training samples, if the
+    model comes from codekin train. A model that was saved without measuring has none.
     """
     saved = loaded_classifier(model)
     classifier = saved.model
@@ -53,8 +54,8 @@ def inspect(
         "ranking": ranking_facts(classifier.model_),
         "files": {path.name: path.stat().st_size for path in sorted(model.iterdir())},
         "n_constant_bits": bits.n_constant,
-        "easiest_bits": bits.easiest(n_shown, sign=1),
-        "hardest_bits": bits.easiest(n_shown, sign=-1),
+        "easiest_bits": bits.easiest(n_shown, sign=1) if losses else [],
+        "hardest_bits": bits.easiest(n_shown, sign=-1) if losses else [],
     }
     typer.echo(json.dumps(result, ensure_ascii=False) if as_json else _text(report, result))
 

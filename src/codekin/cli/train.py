@@ -95,11 +95,15 @@ from codekin.storage import (
 )
 from codekin.stored_rows import StoredRows
 from codekin.threads import limited_threads
+from codekin.wording import counted
 
 app = typer.Typer()
 
 USUAL_COMPRESSION = 4
 """How much smaller gzip makes a file of numbers, about."""
+
+MOST_MEASURED = 10_000
+"""How many training samples the report is measured on at most."""
 
 
 @app.command()
@@ -213,6 +217,7 @@ def train(
             if checkpoints is not None and not resume:
                 checkpoints.clear()  # there is nothing to go on with
             raise
+        _measure(display, classifier, samples)
         display.note(f"saving {model}")
         save_model(classifier, model, model_input=samples.model_input)
         if checkpoints is not None:
@@ -447,6 +452,14 @@ def _interruptible(session: Session, checkpoints: Checkpoints | None) -> Iterato
             command = shlex.join(["codekin", *arguments, "--resume"])
             sentence = f"codekin: interrupted; {checkpoints.folder} holds the last epoch. Go on with: {command}"
         raise leaving(interruption, sentence) from None
+
+
+def _measure(display: Display, classifier: TrellisClassifier, samples: _Samples) -> None:
+    """Measure the bits for the report; of very many training samples, those at equal distances."""
+    rows = np.arange(0, samples.data.n_samples, -(-samples.data.n_samples // MOST_MEASURED))
+    labels = samples.classes[samples.data.encoded_labels.class_index[rows]]
+    with display.task(f"measuring the bits on {counted(len(rows), 'training sample')}"):
+        classifier.report(samples.X.at(rows) if isinstance(samples.X, StoredRows) else samples.X[rows], labels)
 
 
 # ----- what is printed ----------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -159,7 +159,7 @@ def _make_codebook(
     wanted = inspect.signature(make).parameters
     if n_bits is not None and "n_bits" not in wanted:
         raise ValueError(
-            f"The width of a {name} codebook follows from the number of classes. Leave n_bits={n_bits} out."
+            f"The width of the {name} codebook follows from the number of classes. Leave n_bits={n_bits} out."
         )
     arguments: dict[str, Any] = {}
     if "n_bits" in wanted and n_bits is not None:
@@ -205,7 +205,7 @@ def choose_assignment(
             )
         if choice == "learnability":
             result = learnability_assignment(codebook, classes, rng)
-            return result.assignment, result
+            return replace(result.assignment, policy=choice), result
         if choice == "random":
             # Needs no distances, which may take long to learn.
             return Assignment(rng.permutation(codebook.n_codewords)[: classes.n_classes], method="random"), None

@@ -9,15 +9,15 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
+from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from codekin.assignments import AssignmentResult
-from codekin.coding import Assignment, Codebook, FloatArray, IntArray, Margins
+from codekin.coding import Assignment, Codebook, EncodedLabels, FloatArray, IntArray, Margins
 from codekin.decoding import Loss, get_loss
 from codekin.distances import ClassDistances
 from codekin.estimators.growth import best_free_codewords
-from codekin.estimators.report import FitReport, make_report
+from codekin.estimators.report import FitReport, code_report, measured
 from codekin.model import CodedModel, make_decoder
 from codekin.ranked_model import RankedModel
 
@@ -33,7 +33,7 @@ class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
     class_distances_: ClassDistances | None
     loss_: Loss
     model_: CodedModel | RankedModel
-    _report: FitReport
+    _report: FitReport | None
 
     def bit_margins(self, X: Any) -> Margins:
         """The margins of the bits, one column each: positive where the bit is taken for +1.
@@ -136,9 +136,10 @@ class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
         if len(margins) != len(new_class):
             raise ValueError(f"There are {len(margins)} samples. Got {len(new_class)} labels.")
         codewords = best_free_codewords(model.codebook, model.assignment, margins, new_class, self.loss_)
+        report = self.report()
         self.classes_, places = np.unique(np.concatenate([self.classes_, labels]), return_index=True)
         codeword_of_class = np.concatenate([model.assignment.codeword_of_class, codewords])[places]
-        self.assignment_ = Assignment(codeword_of_class, method=model.assignment.method)
+        self.assignment_ = replace(model.assignment, codeword_of_class=codeword_of_class)
         self.assignment_result_ = self.class_distances_ = None
         decoder = make_decoder(
             model.codebook, self.assignment_, self.loss_, is_weighted=getattr(model.decoder, "is_weighted", False)
@@ -146,17 +147,25 @@ class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
         self._set_model(CodedModel(model.codebook, self.assignment_, model.bits, decoder))
         # What was measured is true of the classes that were there; distances to the new ones are not known.
         self._report = replace(
-            self._report,
+            report,
             n_classes=len(self.classes_),
             class_codeword_score=float("nan"),
             standard_deviations_below_random=float("nan"),
         )
         return self
 
-    def report(self) -> FitReport:
-        """What the fit was worth: losses of the bits, error bound, class-codeword score and its place among all.
+    def report(self, X: Any = None, y: ArrayLike | None = None) -> FitReport:
+        """What the code is worth: its distances and its class-codeword score; on samples also losses, bound and error.
 
-        After ``partial_fit`` the losses are those of the last batch.
+        The samples are predicted once, when they are given; nothing is measured in ``fit``. The last measures are
+        kept: ``report()`` shows them again, and a saved model has them, until the next fit.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features), default=None
+            Samples to measure the bits on, usually those of ``fit``.
+        y : array-like of shape (n_samples,), default=None
+            Their labels.
 
         Returns
         -------
@@ -164,6 +173,14 @@ class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
             Printed, it is a few lines of text.
         """
         self._check_is_fitted()
+        if (X is None) != (y is None):
+            raise ValueError(f"report needs samples and their labels, or neither. Got no {'X' if X is None else 'y'}.")
+        if self._report is None:
+            self._report = code_report(self.model_, self.loss_, self.class_distances_, **self._report_fields())
+        if X is not None and y is not None:
+            X, class_index = self._measured_samples(X), self._known_class_index(y)
+            check_consistent_length(X, class_index)
+            self._report = measured(self._report, self.model_, self.loss_, X, class_index)
         return self._report
 
     def restore_fit(self, model: CodedModel | RankedModel, labels: NDArray[Any], report: FitReport) -> None:
@@ -194,12 +211,17 @@ class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
     def _validated_samples(self, X: Any) -> Any:
         """Samples to predict, checked against those of ``fit``."""
 
+    def _measured_samples(self, X: Any) -> Any:
+        """Samples to measure, checked against those of ``fit``."""
+        return self._validated_samples(X)
+
     def _set_model(self, model: Any) -> None:
         self.model_ = model
+        self._report = None
 
-    def _measure(self, X: Any, class_index: IntArray) -> None:
-        """Prepare the report."""
-        self._report = make_report(self.model_, self.loss_, X, class_index, self.class_distances_)
+    def _report_fields(self) -> dict[str, Any]:
+        """What the report is to say besides what the code does."""
+        return {}
 
     def _generators(self, n: int) -> list[np.random.Generator]:
         """Independent generators, one for each random choice, from the random state."""
@@ -227,10 +249,16 @@ class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
             self.classes_ = np.unique(np.asarray(classes))
         elif classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self.classes_):
             raise ValueError("The 'classes' parameter of partial_fit differs from that of the first call.")
+        remedy = "; add_classes gives spare codewords to new ones" if hasattr(self, "model_") else ""
+        return self._known_class_index(labels, remedy)
+
+    def _known_class_index(self, labels: ArrayLike, remedy: str = "") -> IntArray:
+        """The index of each label among the classes; an error where there is none."""
+        if isinstance(labels, EncodedLabels) and np.array_equal(labels.classes, self.classes_):
+            return labels.class_index
         class_index = self._class_index(labels)
         if (class_index < 0).any():
             label = np.asarray(labels)[class_index < 0][:1].tolist()[0]
-            remedy = "; add_classes gives spare codewords to new ones" if hasattr(self, "model_") else ""
             raise ValueError(f"The label {label!r} is not among the {len(self.classes_)} classes of the model{remedy}.")
         return class_index
 

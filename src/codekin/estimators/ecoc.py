@@ -215,7 +215,6 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, CodedClassifier):
                 rng=self._rng,
             )
         )
-        self._measure(X, class_index)
         context.call_on_fit_task_end(estimator=self)
         return self
 
@@ -266,7 +265,6 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, CodedClassifier):
         )
         decoder = make_decoder(self.codebook_, self.assignment_, self.loss_, is_weighted=self.weighted_decoding)
         self._set_model(CodedModel(self.codebook_, self.assignment_, bits, decoder))
-        self._measure(X, class_index)
         return self
 
     def predict_proba(self, X: Any) -> FloatArray:
@@ -460,5 +458,5 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, CodedClassifier):
         return self._validated(X, reset=False)[0]
 
     def _set_model(self, model: Any) -> None:
-        self.model_ = model
+        super()._set_model(model)
         self.coding_matrix_ = model.coding_matrix

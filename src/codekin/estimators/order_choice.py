@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -118,6 +118,8 @@ def choose_orders(
         first, result = choose_assignment(policy, codebook, classes, rng)
     if is_name and policy == "ordered":
         first = _spread(first, codebook.n_codewords)
+    if is_name and choice == "preserving":
+        first = replace(first, policy=choice)
     return Orders(policy, first, result, codebook, classes, rng)
 
 
@@ -126,7 +128,7 @@ def _spread(assignment: Assignment, n_paths: int) -> Assignment:
     if n_paths == assignment.n_classes:
         return assignment
     rank = np.argsort(np.argsort(assignment.codeword_of_class))
-    return Assignment(rank * n_paths // assignment.n_classes, method=assignment.method)
+    return replace(assignment, codeword_of_class=rank * n_paths // assignment.n_classes)
 
 
 def better_policy(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from math import nan
+from dataclasses import asdict, dataclass, field, replace
+from math import isnan, nan
 from typing import Any, Self
 
 import numpy as np
+from sklearn.utils import _safe_indexing
 
 from codekin.assignments import class_codeword_score, class_codeword_z
 from codekin.coding import FloatArray, IntArray
@@ -18,14 +19,21 @@ from codekin.measures import binary_losses, multiclass_error_bound
 from codekin.model import CodedModel
 from codekin.ranked_model import RankedModel
 from codekin.stored_rows import StoredRows
+from codekin.wording import counted
 
 MARGINS_PER_BLOCK = 1 << 19
 """How many margins are held at once: four megabytes, some times over."""
 
+RENAMED = {"training_error": "error"}
+"""Fields by the names that the first folders know them by."""
+
 
 @dataclass(frozen=True, eq=False)
 class FitReport:
-    """The quantities that the paper judges a code by, measured on the training samples.
+    """The quantities that the paper judges a code by.
+
+    The code, its distances and its score are known from the fit. What depends on samples is measured when
+    ``report(X, y)`` is asked for it, and is NaN, or empty, until then.
 
     Parameters
     ----------
@@ -34,25 +42,27 @@ class FitReport:
     codebook : str
         The name of the codebook.
     assignment : str
-        How codewords were assigned to classes.
+        How codewords were assigned to classes: what was asked for and, in brackets, the method that found it.
     loss : str
         The decoding loss.
     min_distance : float
         The minimum distance rho between codewords.
-    bit_losses : array of shape (n_bits,)
-        The mean training loss of each bit.
-    average_binary_loss : float
-        Epsilon, their mean (Eq. 3).
-    error_bound : float
-        The bound on the multiclass training error (Eq. 4).
-    training_error : float
-        The training error itself.
     class_codeword_score : float
         The distance between class distances and codeword distances (Eq. 5); smaller preserves similarity better. NaN
         where there are no class distances.
     standard_deviations_below_random : float
         How far that score lies below the mean over all assignments, in their standard deviations; NaN where all
         assignments have the same score.
+    n_measured : int
+        How many samples the next four fields were measured on.
+    bit_losses : array of shape (n_bits,)
+        The mean loss of each bit; empty where nothing was measured.
+    average_binary_loss : float
+        Epsilon, their mean (Eq. 3).
+    error_bound : float
+        The bound on the error on these samples (Eq. 4).
+    error : float
+        The error itself: the share of these samples whose predicted class is wrong.
     learner : str, default=""
         Who learned the bits, where there was a choice.
     nll_before, nll : float
@@ -63,7 +73,7 @@ class FitReport:
     n_members : int
         How many codes there are; their bits are counted together.
     certified_share : float
-        With several codes, the share of training samples whose best class is certainly that of all classes.
+        With several codes, the share of the measured samples whose best class is certainly that of all classes.
     budget : str
         What the model was allowed to cost; empty where there was no budget.
     trials : tuple of Trial
@@ -76,12 +86,13 @@ class FitReport:
     assignment: str
     loss: str
     min_distance: float
-    bit_losses: FloatArray = field(repr=False)
-    average_binary_loss: float
-    error_bound: float
-    training_error: float
     class_codeword_score: float
     standard_deviations_below_random: float
+    n_measured: int = 0
+    bit_losses: FloatArray = field(default_factory=lambda: np.zeros(0), repr=False)
+    average_binary_loss: float = nan
+    error_bound: float = nan
+    error: float = nan
     learner: str = ""
     nll_before: float = nan
     nll: float = nan
@@ -103,45 +114,66 @@ class FitReport:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """The report whose ``as_dict`` this is."""
-        numbers: dict[str, Any] = {key: float("nan") if value is None else value for key, value in values.items()}
+        numbers: dict[str, Any] = {
+            RENAMED.get(key, key): float("nan") if value is None else value for key, value in values.items()
+        }
         numbers["bit_losses"] = np.array(values["bit_losses"], dtype=np.float64)
         numbers["trials"] = tuple(Trial.from_dict(trial) for trial in values.get("trials", ()))
         return cls(**numbers)
 
     def __str__(self) -> str:
         """A few lines for the terminal."""
-        hardest = np.argsort(-self.bit_losses)[:3]
-        spread = self.standard_deviations_below_random
-        place = (
-            "the same for every assignment"
-            if np.isnan(spread)
-            else f"{abs(spread):.1f} standard deviations {'below' if spread >= 0 else 'above'} a random assignment's"
-        )
-        certified = f"  certified predictions          {self.certified_share:.4f}"
-        score = f"  class-codeword score           {self.class_codeword_score:.4f}, {place}"
-        likelihood = (
-            f"  validation NLL and ECE         {self.nll:.4f} and {self.ece:.4f} "
-            f"(at temperature 1: {self.nll_before:.4f} and {self.ece_before:.4f})"
-        )
+        of_codes = f" of {counted(self.n_members, 'code')}" if self.n_members > 1 else ""
         learner = f", {self.learner} learner" if self.learner else ""
         return "\n".join(
             [
-                f"{self.n_classes} classes, {self.n_bits} bits"
-                + (f" of {self.n_members} codes" if self.n_members > 1 else "")
-                + f": {self.codebook} codebook, {self.assignment} assignment"
-                + learner,
+                f"{counted(self.n_classes, 'class')}, {counted(self.n_bits, 'bit')}{of_codes}: "
+                f"{self.codebook} codebook, {self.assignment} assignment{learner}",
                 f"  minimum distance rho           {self.min_distance:g}",
-                f"  average binary loss epsilon    {self.average_binary_loss:.4f} ({self.loss} loss)",
-                "  hardest bits                   " + ", ".join(f"{j} ({self.bit_losses[j]:.3f})" for j in hardest),
-                f"  bound on the training error    {self.error_bound:.4f}"
-                + (" (says nothing)" * (self.error_bound >= 1)),
-                f"  training error                 {self.training_error:.4f}",
+                *self._measures(),
+                *self._score(),
+                *self._likelihood(),
+                *self._choice(),
             ]
-            + ([] if np.isnan(self.class_codeword_score) else [score])
-            + ([] if np.isnan(self.nll) else [likelihood])
-            + ([] if np.isnan(self.certified_share) else [certified])
-            + self._choice()
         )
+
+    def _measures(self) -> list[str]:
+        """What was measured on samples, for the terminal."""
+        if not len(self.bit_losses):
+            return ["  losses of the bits             not measured; report(X, y) measures them on samples"]
+        hardest = np.argsort(-self.bit_losses, kind="stable")[:3]
+        samples = f" on {counted(self.n_measured, 'sample')}" if self.n_measured else ""
+        lines = [
+            f"  average binary loss epsilon    {self.average_binary_loss:.4f} ({self.loss} loss){samples}",
+            "  hardest bits                   " + ", ".join(f"{j} ({self.bit_losses[j]:.3f})" for j in hardest),
+        ]
+        if self.error_bound < 1:  # beyond, it bounds nothing
+            lines.append(f"  bound on the error             {self.error_bound:.4f}")
+        lines.append(f"  error                          {self.error:.4f}")
+        if not isnan(self.certified_share):
+            lines.append(f"  certified predictions          {self.certified_share:.4f}")
+        return lines
+
+    def _score(self) -> list[str]:
+        """How well the assignment preserves similarity, for the terminal."""
+        if isnan(self.class_codeword_score):
+            return []
+        spread = self.standard_deviations_below_random
+        place = (
+            "the same for every assignment"
+            if isnan(spread)
+            else f"{abs(spread):.1f} standard deviations {'below' if spread >= 0 else 'above'} a random assignment's"
+        )
+        return [f"  class-codeword score           {self.class_codeword_score:.4f}, {place}"]
+
+    def _likelihood(self) -> list[str]:
+        """What the probabilities are worth, for the terminal."""
+        if isnan(self.nll):
+            return []
+        return [
+            f"  validation NLL and ECE         {self.nll:.4f} and {self.ece:.4f} "
+            f"(at temperature 1: {self.nll_before:.4f} and {self.ece_before:.4f})"
+        ]
 
     def _choice(self) -> list[str]:
         """What was tried within the budget, for the terminal."""
@@ -154,20 +186,57 @@ class FitReport:
         ]
 
 
-def make_report(
-    model: CodedModel | RankedModel, loss: Loss, X: Any, class_index: IntArray, class_distances: ClassDistances | None
+def code_report(
+    model: CodedModel | RankedModel, loss: Loss, class_distances: ClassDistances | None, **others: Any
 ) -> FitReport:
-    """Measure a fitted model on its training samples, some of them at a time.
+    """What is known of a fitted model without any samples.
 
     Parameters
     ----------
     model : CodedModel or RankedModel
     loss : Loss
         The decoding loss.
-    X : {array-like, sparse matrix} of shape (n_samples, n_features)
-    class_index : array of shape (n_samples,)
     class_distances : ClassDistances or None
         Without them there is no class-codeword score.
+    **others : dict
+        Further fields of the report.
+
+    Returns
+    -------
+    FitReport
+    """
+    score, z = nan, nan
+    if class_distances is not None:
+        score = class_codeword_score(model.codebook, model.assignment, class_distances)
+        z = class_codeword_z(model.codebook, model.assignment, class_distances)
+    return FitReport(
+        n_classes=model.n_classes,
+        n_bits=model.n_bits,
+        codebook=model.codebook.name,
+        assignment=model.assignment.kind,
+        loss=loss.name,
+        min_distance=model.codebook.min_distance,
+        class_codeword_score=score,
+        standard_deviations_below_random=z,
+        n_members=len(model.members) if isinstance(model, RankedModel) else 1,
+        **others,
+    )
+
+
+def measured(
+    report: FitReport, model: CodedModel | RankedModel, loss: Loss, X: Any, class_index: IntArray
+) -> FitReport:
+    """The report with what the model makes of samples, some of them at a time.
+
+    Parameters
+    ----------
+    report : FitReport
+        What is known without them.
+    model : CodedModel or RankedModel
+    loss : Loss
+        The decoding loss.
+    X : {array-like, sparse matrix, dataframe, StoredRows} of shape (n_samples, n_features)
+    class_index : array of shape (n_samples,)
 
     Returns
     -------
@@ -176,41 +245,28 @@ def make_report(
     n_samples = len(class_index)
     total, n_wrong, n_certified = np.zeros(model.n_bits), 0, 0
     step = max(MARGINS_PER_BLOCK // model.n_bits, 256)
-    if isinstance(X, StoredRows):
+    is_stored = isinstance(X, StoredRows)
+    if is_stored:
         step = min(step, X.rows_at_once)
     for start in range(0, n_samples, step):
-        block = slice(start, start + step)
-        # Input without rows that could be cut, such as text, is small enough to be taken whole.
-        margins = model.margins(X[block] if hasattr(X, "dtype") else X)
-        if not hasattr(X, "dtype"):
-            margins = margins[block]
-        total += binary_losses(margins, class_index[block], model.coding_matrix, loss) * len(margins)
+        rows = slice(start, start + step)
+        block = X[rows] if is_stored else _safe_indexing(X, rows)
+        margins = model.margins(block)
+        total += binary_losses(margins, class_index[rows], model.coding_matrix, loss) * len(margins)
         if isinstance(model, RankedModel):
-            best = model.candidates(X[block], 1)
-            n_wrong += int((best.classes[:, 0] != class_index[block]).sum())
+            best = model.candidates(block, 1)
+            n_wrong += int((best.classes[:, 0] != class_index[rows]).sum())
             n_certified += int(best.is_certified.sum())
         else:
-            n_wrong += int((model.decoder.decode(margins) != class_index[block]).sum())
-    n_members = len(model.members) if isinstance(model, RankedModel) else 1
+            n_wrong += int((model.decoder.decode(margins) != class_index[rows]).sum())
     bit_losses = total / n_samples
     epsilon = float(bit_losses.mean())
-    score, z = float("nan"), float("nan")
-    if class_distances is not None:
-        score = class_codeword_score(model.codebook, model.assignment, class_distances)
-        z = class_codeword_z(model.codebook, model.assignment, class_distances)
-    return FitReport(
-        n_classes=model.n_classes,
-        n_bits=model.n_bits,
-        codebook=model.codebook.name,
-        assignment=model.assignment.method,
-        loss=loss.name,
-        min_distance=model.codebook.min_distance,
+    return replace(
+        report,
+        n_measured=n_samples,
         bit_losses=bit_losses,
         average_binary_loss=epsilon,
         error_bound=multiclass_error_bound(epsilon, model.codebook, loss),
-        training_error=n_wrong / n_samples,
-        class_codeword_score=score,
-        standard_deviations_below_random=z,
-        n_members=n_members,
-        certified_share=n_certified / n_samples if n_members > 1 else nan,
+        error=n_wrong / n_samples,
+        certified_share=n_certified / n_samples if report.n_members > 1 else nan,
     )

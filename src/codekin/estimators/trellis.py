@@ -174,6 +174,7 @@ class TrellisClassifier(CodedClassifier):
     recipe_: Recipe
     trials_: tuple[Trial, ...]
     temperature_: float
+    _report_facts: dict[str, Any]
 
     _parameter_constraints: dict[str, Any] = {  # noqa: RUF012  (scikit-learn's convention)
         "width": [Interval(Integral, 2, None, closed="left"), StrOptions({"auto"})],
@@ -313,7 +314,7 @@ class TrellisClassifier(CodedClassifier):
         own = self.get_params(deep=False)
         self.__dict__.update({name: value for name, value in best.__dict__.items() if name not in own})
         self.trials_ = trials
-        self._report = replace(self._report, budget=str(limits), trials=trials)
+        self._report_facts |= {"budget": str(limits), "trials": trials}
         return self
 
     def _open_settings(self) -> dict[str, Any]:
@@ -368,7 +369,7 @@ class TrellisClassifier(CodedClassifier):
             temperature = Temperature()
             if held_out is not None:
                 temperature = fit_temperature(self.model_, held_out.X, held_out.class_index)
-        self._set_temperature(temperature, samples.X, samples.class_index)
+        self._set_temperature(temperature)
 
     @available_if(_learns_in_batches)
     def partial_fit(
@@ -415,7 +416,7 @@ class TrellisClassifier(CodedClassifier):
         )
         decoder = make_decoder(self.codebook_, self.assignment_, self.loss_)
         self.model_ = CodedModel(self.codebook_, self.assignment_, bits, decoder)
-        self._set_temperature(Temperature(), X, class_index)
+        self._set_temperature(Temperature())
         return self
 
     def top_k_proba(self, X: Any, k: int) -> tuple[NDArray[Any], FloatArray]:
@@ -588,8 +589,13 @@ class TrellisClassifier(CodedClassifier):
         self.learner_, self.loss_ = code.learner, code.loss
         return code.model
 
-    def _set_temperature(self, temperature: Temperature, X: Any, class_index: IntArray) -> None:
-        """Set the temperature and the report, which speaks of it."""
+    def _set_temperature(self, temperature: Temperature) -> None:
+        """Set the temperature and what the report will say of it."""
         self.temperature_ = temperature.value
-        self._measure(X, class_index)
-        self._report = replace(self._report, learner=learner_name(self.learner_), **temperature.measures)
+        self._report, self._report_facts = None, {"learner": learner_name(self.learner_), **temperature.measures}
+
+    def _report_fields(self) -> dict[str, Any]:
+        return self._report_facts
+
+    def _measured_samples(self, X: Any) -> Any:
+        return X if isinstance(X, StoredRows) else self._validated_samples(X)

@@ -36,7 +36,8 @@ def describe_code(model: CodedModel, arrays: Arrays, learners: list[Any]) -> Jso
 
 def restore_code(description: Json, arrays: Arrays, learners: list[Any]) -> CodedModel:
     codebook = restore_codebook(description["codebook"], arrays)
-    assignment = Assignment(arrays["codeword_of_class"], method=description["assignment"]["method"])
+    named = description["assignment"]
+    assignment = Assignment(arrays["codeword_of_class"], named["method"], str(named.get("policy", "")))
     bits = restore_bits(description["bits"], arrays, learners)
     return CodedModel(codebook, assignment, bits, make_decoder(codebook, assignment, **description["decoder"]))
 
@@ -58,7 +59,7 @@ def restore_codebook(description: Json, arrays: Arrays) -> Codebook:
 
 def describe_assignment(assignment: Assignment, arrays: Arrays) -> Json:
     arrays["codeword_of_class"] = as_narrow(assignment.codeword_of_class)
-    return {"method": assignment.method}
+    return {"method": assignment.method, **({"policy": assignment.policy} if assignment.policy else {})}
 
 
 def describe_decoder(decoder: Any) -> Json:

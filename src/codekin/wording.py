@@ -1,0 +1,42 @@
+"""Numbers with their nouns, as sentences want them: 1 class, 2 classes."""
+
+from __future__ import annotations
+
+
+def counted(n: int, what: str) -> str:
+    """So many things: 1 class, 2 classes.
+
+    Parameters
+    ----------
+    n : int
+        How many.
+    what : str
+        One of them.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> counted(1, "bit"), counted(1200, "class")
+    ('1 bit', '1,200 classes')
+    """
+    return f"{n:,} {plural(n, what)}"
+
+
+def plural(n: int, what: str) -> str:
+    """The noun that goes with a number: bit for 1, bits otherwise.
+
+    Parameters
+    ----------
+    n : int
+        How many.
+    what : str
+        One of them.
+
+    Returns
+    -------
+    str
+    """
+    return what if n == 1 else f"{what}es" if what.endswith("s") else f"{what}s"
