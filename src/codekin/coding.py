@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codekin.wording import plural
+from codekin._wording import plural
 
 CodingMatrix = NDArray[np.int8]
 IntArray = NDArray[np.intp]

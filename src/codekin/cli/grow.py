@@ -10,6 +10,7 @@ import numpy as np
 import typer
 from scipy.sparse import csr_array, vstack
 
+from codekin._wording import counted
 from codekin.cli.display import Display
 from codekin.cli.models import loaded_classifier, reading_options
 from codekin.cli.options import AsJson, Format, IndexBase, Multilabel, NThreads, Quiet
@@ -18,7 +19,6 @@ from codekin.estimators.growth import free_codewords
 from codekin.model import CodedModel
 from codekin.storage import SavedModel, check_target, save_model
 from codekin.threads import limited_threads
-from codekin.wording import counted
 
 app = typer.Typer()
 

@@ -9,11 +9,11 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from codekin._wording import counted
 from codekin.cli.models import loaded_classifier, ranking_facts, ranking_text
 from codekin.cli.options import AsJson
 from codekin.estimators.probabilities import members_of
 from codekin.memory import in_units
-from codekin.wording import counted
 
 app = typer.Typer()
 

@@ -16,6 +16,7 @@ import numpy as np
 import typer
 from scipy.sparse import csr_array, vstack
 
+from codekin._wording import counted
 from codekin.cli.cluster import workers
 from codekin.cli.display import Display, Task
 from codekin.cli.main import Session, leaving
@@ -95,7 +96,6 @@ from codekin.storage import (
 )
 from codekin.stored_rows import StoredRows
 from codekin.threads import limited_threads
-from codekin.wording import counted
 
 app = typer.Typer()
 

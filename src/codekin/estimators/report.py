@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils import _safe_indexing
 
+from codekin._wording import counted
 from codekin.assignments import class_codeword_score, class_codeword_z
 from codekin.coding import FloatArray, IntArray
 from codekin.decoding import Loss
@@ -19,7 +20,6 @@ from codekin.measures import binary_losses, multiclass_error_bound
 from codekin.model import CodedModel
 from codekin.ranked_model import RankedModel
 from codekin.stored_rows import StoredRows
-from codekin.wording import counted
 
 MARGINS_PER_BLOCK = 1 << 19
 """How many margins are held at once: four megabytes, some times over."""
