@@ -31,6 +31,7 @@ from codekin.assignments.vectors import VectorProblem, anneal_vectors
 from codekin.class_trees import ClassTree
 from codekin.coding import MAX_DENSE_CODEWORDS, Assignment, Codebook
 from codekin.distances import ClassDistances, PartialDistances, TreeDistances, as_class_distances
+from codekin.names import suggestion
 from codekin.workers import with_workers
 
 ASSIGNMENTS: Mapping[str, Solver] = {
@@ -127,8 +128,10 @@ def assign(
             raise ValueError(f"The method {method!r} has a sense of its own. Got sense={sense!r} beside it.")
         sense, method = policy, choose_method(codebook, distances)
     elif method not in ASSIGNMENTS:
-        names = ", ".join([*POLICIES, *ASSIGNMENTS])
-        raise ValueError(f"The 'method' parameter must be one of {names}. Got {method!r}.")
+        names = [*POLICIES, *ASSIGNMENTS]
+        raise ValueError(
+            f"The 'method' parameter must be one of {', '.join(names)}. Got {method!r}.{suggestion(method, names)}"
+        )
     sense = sense or "preserving"
     if sense not in SENSES:
         raise ValueError(f"The 'sense' parameter must be 'preserving' or 'breaking'. Got {sense!r}.")

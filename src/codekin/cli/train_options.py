@@ -11,7 +11,7 @@ from codekin.assignments import ASSIGNMENTS
 from codekin.cli.options import READING
 from codekin.cli.values import count_or_auto, one_of, positive_number, share_or_none, size, trellis_width, two_numbers
 from codekin.decoding import LOSSES
-from codekin.estimators.choices import ASSIGNMENT_POLICIES
+from codekin.estimators.checked_choices import ASSIGNMENT_POLICIES
 from codekin.estimators.learner_choice import LEARNERS
 from codekin.estimators.ranked import RERANK
 from codekin.learners import PRECISIONS

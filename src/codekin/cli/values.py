@@ -8,6 +8,7 @@ from typing import Literal
 import typer
 
 from codekin.memory import in_bytes
+from codekin.names import suggestion
 
 
 def one_of(choices: Iterable[str]) -> Callable[[str], str]:
@@ -16,7 +17,8 @@ def one_of(choices: Iterable[str]) -> Callable[[str], str]:
 
     def parse(text: str) -> str:
         if text not in names:
-            raise typer.BadParameter(f"must be one of {', '.join(names)}. Got {text!r} instead.")
+            hint = suggestion(text, names)
+            raise typer.BadParameter(f"must be one of {', '.join(names)}. Got {text!r} instead.{hint}")
         return text
 
     parse.__name__ = "NAME"

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from codekin.coding import Margins
+from codekin.names import suggestion
 
 EXPONENT_LIMIT = 20.0
 """Margins beyond this are clipped before the exponential, which would otherwise drown all other bits."""
@@ -156,6 +157,7 @@ def get_loss(loss: LossLike) -> Loss:
         if loss not in LOSSES:
             raise ValueError(
                 f"The 'loss' parameter must be one of {sorted(LOSSES)} or a callable. Got {loss!r} instead."
+                f"{suggestion(loss, LOSSES)}"
             )
         return LOSSES[loss]
     if not callable(loss):

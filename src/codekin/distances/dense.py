@@ -84,7 +84,10 @@ class DenseDistances:
 
 
 def _checked_matrix(matrix: ArrayLike, signed: bool) -> FloatArray:
-    given = np.array(matrix, dtype=np.float64)
+    try:
+        given = np.array(matrix, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError("Class distances must be a square matrix of numbers. Got entries that are none.") from None
     if given.ndim != 2 or given.shape[0] != given.shape[1] or not len(given):
         raise ValueError(f"Class distances must be a square matrix. Got shape {given.shape}.")
     if not np.isfinite(given).all():

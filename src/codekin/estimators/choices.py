@@ -10,14 +10,21 @@ from typing import Any
 
 import numpy as np
 
-from codekin.assignments import ASSIGNMENTS, AssignmentResult, assign
-from codekin.class_distances import CLASS_DISTANCES, CLASS_DISTANCES_FROM_DATA
+from codekin.assignments import AssignmentResult, assign
+from codekin.class_distances import CLASS_DISTANCES_FROM_DATA
 from codekin.class_trees import ClassTree
 from codekin.codebooks import CODEBOOKS
 from codekin.coding import Assignment, Codebook, FloatArray, IntArray
 from codekin.distances import ClassDistances, as_class_distances
-
-ASSIGNMENT_POLICIES = ("preserving", "breaking", "random", "learnability")
+from codekin.estimators.checked_choices import (
+    CODEBOOK_ARGUMENTS,
+    are_distances,
+    check_assignment_choice,
+    check_codebook_choice,
+    check_distances_choice,
+    missing_arguments,
+    shown,
+)
 
 MAX_CLASSES_AS_MATRIX = 200
 """Up to so many classes learnability is searched as a matrix, which has no start."""
@@ -53,16 +60,16 @@ class Classes:
     def distances(self) -> ClassDistances:
         """How far apart classes are, by the user's choice."""
         choice = self.distances_choice
+        check_distances_choice(choice)
         if isinstance(choice, str):
-            if choice not in CLASS_DISTANCES_FROM_DATA:
-                hint = f" Make it first: class_distances={choice}(...)." if choice in CLASS_DISTANCES else ""
-                raise ValueError(
-                    f"The 'class_distances' parameter must be one of {list(CLASS_DISTANCES_FROM_DATA)}, a matrix, "
-                    f"a class tree, a callable or a ClassDistances object. Got {choice!r} instead.{hint}"
-                )
             return self._from_data(choice)
-        if callable(choice) and not isinstance(choice, ClassDistances):
+        if not are_distances(choice):
             choice = choice(self.features(), self.class_index)
+            if not are_distances(choice):
+                raise ValueError(
+                    "A function given as 'class_distances' must return a matrix, a class tree or a ClassDistances "
+                    f"object. Got {shown(choice)} instead."
+                )
         distances = as_class_distances(choice)
         if distances.n_classes != self.n_classes:
             raise ValueError(
@@ -131,6 +138,7 @@ def choose_codebook(choice: Any, n_bits: int | None, classes: Classes, rng: np.r
     -------
     Codebook
     """
+    check_codebook_choice(choice)
     if isinstance(choice, str) or (callable(choice) and not isinstance(choice, Codebook)):
         codebook = _make_codebook(choice, n_bits, classes, rng)
     else:
@@ -148,11 +156,6 @@ def _make_codebook(
     choice: str | Callable[..., Codebook], n_bits: int | None, classes: Classes, rng: np.random.Generator
 ) -> Codebook:
     if isinstance(choice, str):
-        if choice not in CODEBOOKS:
-            raise ValueError(
-                f"The 'codebook' parameter must be one of {sorted(CODEBOOKS)}, a function, a Codebook or a matrix. "
-                f"Got {choice!r} instead."
-            )
         make, name = CODEBOOKS[choice], choice
     else:
         make, name = choice, getattr(choice, "__name__", "given")
@@ -174,7 +177,14 @@ def _make_codebook(
         # A tree is learned only for codebooks that cannot do without.
         is_needed = wanted["class_tree"].default is inspect.Parameter.empty
         arguments["class_tree"] = classes.tree if is_needed else classes.distances.tree
-    return make(classes.n_classes, **arguments)
+    missing = missing_arguments(make, [classes.n_classes], arguments)
+    if missing:
+        raise ValueError(
+            f"A function given as 'codebook' takes the number of classes and perhaps {CODEBOOK_ARGUMENTS}. "
+            f"Got {name}: {missing}."
+        )
+    made = make(classes.n_classes, **arguments)
+    return made if isinstance(made, Codebook) else Codebook(made, name=name)
 
 
 def choose_assignment(
@@ -196,13 +206,8 @@ def choose_assignment(
     assignment : Assignment
     result : AssignmentResult or None
     """
+    check_assignment_choice(choice)
     if isinstance(choice, str):
-        if choice not in ASSIGNMENT_POLICIES and choice not in ASSIGNMENTS:
-            names = list(dict.fromkeys([*ASSIGNMENT_POLICIES, *sorted(ASSIGNMENTS)]))
-            raise ValueError(
-                f"The 'assignment' parameter must be one of {names}, a function, an Assignment or an array. "
-                f"Got {choice!r} instead."
-            )
         if choice == "learnability":
             result = learnability_assignment(codebook, classes, rng)
             return replace(result.assignment, policy=choice), result

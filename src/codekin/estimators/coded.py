@@ -16,6 +16,7 @@ from codekin.assignments import AssignmentResult
 from codekin.coding import Assignment, Codebook, EncodedLabels, FloatArray, IntArray, Margins
 from codekin.decoding import Loss, get_loss
 from codekin.distances import ClassDistances
+from codekin.estimators.checked_choices import check_loss_choice
 from codekin.estimators.growth import best_free_codewords
 from codekin.estimators.report import FitReport, code_report, measured
 from codekin.model import CodedModel, make_decoder
@@ -25,6 +26,7 @@ from codekin.ranked_model import RankedModel
 class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
     """The base of the estimators; a subclass fits ``model_`` and says how samples are validated."""
 
+    loss: Any
     random_state: Any
     classes_: NDArray[Any]
     codebook_: Codebook
@@ -201,6 +203,10 @@ class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
         self._rng = np.random.default_rng(self.random_state if isinstance(self.random_state, int) else None)
         self._set_model(model)
         self._report = report
+
+    def _validate_params(self) -> None:
+        super()._validate_params()
+        check_loss_choice(self.loss)
 
     def _check_is_fitted(self) -> None:
         """Ask scikit-learn only where there is something to say: for a single row asking takes a third of the time."""

@@ -23,7 +23,13 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 from codekin.coding import CodingMatrix, FloatArray, IntArray
 from codekin.decoding import MinimumLossDecoder, get_loss
 from codekin.decoding.minimum_loss import check_k
+from codekin.estimators.checked_choices import (
+    check_assignment_choice,
+    check_distances_choice,
+    warn_of_constant_bits,
+)
 from codekin.estimators.choices import Classes, choose_assignment, choose_codebook, natural_loss
+from codekin.estimators.class_weights import check_weights_of_learner, weight_parameter, weights_by_class
 from codekin.estimators.coded import CodedClassifier, checked_weights
 from codekin.estimators.learner_choice import joint_learner
 from codekin.learners import IndependentBits, JointLearner
@@ -78,6 +84,10 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, CodedClassifier):
     calibrate : {"cv", "holdout"}, default=None
         Turn margins into log-odds by samples that the bits have not seen: "cv" learns everything five times more,
         "holdout" keeps a fifth of the samples back. Improves ``predict_proba``; the "auto" loss is then logistic.
+    class_weight : "balanced" or dict, default=None
+        Weights of the classes, multiplied into ``sample_weight``: a number for each label (1 where it is left out), or
+        "balanced", by which all classes weigh the same. The ``class_weight`` of the estimator is another thing: it
+        weights the two sides of a bit.
     n_jobs : int, default=None
         How many of joblib's workers learn the bits, -1 for as many as there are processors; by default those of a
         block of ``joblib.parallel_config``, and without one none. The result does not depend on it.
@@ -143,6 +153,7 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, CodedClassifier):
         "loss": [str, callable],
         "weighted_decoding": ["boolean"],
         "calibrate": [StrOptions({"cv", "holdout"}), None],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
     }
@@ -158,6 +169,7 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, CodedClassifier):
         loss: Any = "auto",
         weighted_decoding: bool = False,
         calibrate: str | None = None,
+        class_weight: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -169,6 +181,7 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, CodedClassifier):
         self.loss = loss
         self.weighted_decoding = weighted_decoding
         self.calibrate = calibrate
+        self.class_weight = class_weight
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -197,7 +210,9 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, CodedClassifier):
         X, y = self._validated(X, y)
         check_classification_targets(y)
         self.classes_, class_index = np.unique(y, return_inverse=True)
-        weights = checked_weights(sample_weight, X)
+        weights, learner_params = self._with_class_weight(
+            checked_weights(sample_weight, X), learner_params, class_index
+        )
         self._choose_parts(X, class_index, weights)
         learner = self._bit_learner(learner_params)
         context = self._begin_callbacks(learner)
@@ -245,12 +260,16 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, CodedClassifier):
             raise ValueError(
                 f"partial_fit cannot hold samples back for a calibration. Got calibrate={self.calibrate!r}; use None."
             )
+        if self.class_weight == "balanced":
+            raise ValueError("partial_fit does not know how often a label will occur. Give class_weight as numbers.")
         is_first = self._is_first_batch(classes)
         learner_params = self._learner_params("partial_fit", sample_weight, {})
         X, y = self._validated(X, y, reset=is_first)
         check_classification_targets(y)
         class_index = self._batch_class_index(y, classes)
-        weights = checked_weights(sample_weight, X)
+        weights, learner_params = self._with_class_weight(
+            checked_weights(sample_weight, X), learner_params, class_index
+        )
         if is_first:
             self._choose_parts(X, class_index, weights)
         bits = learn_bits_further(
@@ -365,6 +384,18 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, CodedClassifier):
             )
         return given
 
+    def _with_class_weight(
+        self, weights: FloatArray | None, learner_params: Mapping[str, Any], class_index: IntArray
+    ) -> tuple[FloatArray | None, dict[str, Any]]:
+        """The weights of the samples, and those that the learner is given, times the weights of their classes."""
+        if self.class_weight is None:
+            return weights, dict(learner_params)
+        joint = joint_learner(self.estimator)
+        name = "sample_weight" if joint is not None else weight_parameter(self._learner())
+        by_class = weights_by_class(self.class_weight, self.classes_, class_index)
+        of_learner = np.asarray(learner_params.get(name, 1.0)) * by_class
+        return by_class if weights is None else weights * by_class, {**learner_params, name: of_learner}
+
     def _validated(self, X: Any, y: Any = "no_validation", *, reset: bool = True) -> tuple[Any, Any]:
         """X as the learner shall see it, and y.
 
@@ -394,6 +425,10 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, CodedClassifier):
     def _choose_parts(self, X: Any, class_index: IntArray, sample_weight: FloatArray | None) -> None:
         """Set codebook, assignment, loss and the generator for the learners."""
         n_classes = self._check_n_classes()
+        check_distances_choice(self.class_distances)
+        check_assignment_choice(self.assignment)
+        if joint_learner(self.estimator) is None:
+            check_weights_of_learner(self._learner())
         rng_codebook, rng_assignment, rng_distances, self._rng = self._generators(4)
         classes = Classes(
             lambda: self._numeric_features(X, class_index),
@@ -407,6 +442,7 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, CodedClassifier):
         self.assignment_, self.assignment_result_ = choose_assignment(
             self.assignment, self.codebook_, classes, rng_assignment
         )
+        warn_of_constant_bits(self.codebook_, self.assignment_)
         self.class_distances_ = classes.distances
         if joint_learner(self.estimator) is not None:
             if self.weighted_decoding:

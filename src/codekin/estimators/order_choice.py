@@ -10,6 +10,7 @@ import numpy as np
 from codekin.assignments import AssignmentResult
 from codekin.coding import Assignment, Codebook
 from codekin.decoding import get_loss
+from codekin.estimators.checked_choices import check_assignment_choice
 from codekin.estimators.choices import Classes, choose_assignment
 from codekin.estimators.ranked import LabelledSamples, other_assignment
 from codekin.estimators.recipe import MANY_CLASSES
@@ -107,6 +108,7 @@ def choose_orders(
     -------
     Orders
     """
+    check_assignment_choice(choice, "auto")
     is_name = isinstance(choice, str)
     policy = (
         {"auto": default_policy(classes.n_classes), "preserving": "ordered"}.get(choice, choice) if is_name else choice

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sklearn.utils.validation import check_is_fitted
+
 from codekin.arrays import Arrays
 from codekin.estimators import ECOCClassifier, TrellisClassifier
 from codekin.model import CodedModel
@@ -90,7 +92,7 @@ def save_model(
     target = check_target(folder)
     arrays: Arrays = {}
     learners: list[Any] = []
-    coded = model if isinstance(model, CodedModel | RankedModel) else model.model_
+    coded = model if isinstance(model, CodedModel | RankedModel) else _fitted_part(model)
     first = coded.members[0] if isinstance(coded, RankedModel) else coded
     description: Json = {
         "n_classes": coded.n_classes,
@@ -105,6 +107,17 @@ def save_model(
         description["input"] = describe_input(model_input, arrays)
     write_folder(target, description, arrays, learners)
     return target
+
+
+def _fitted_part(classifier: Any) -> CodedModel | RankedModel:
+    """The model in an estimator; an error where it has none yet, or where this is no such estimator."""
+    if not isinstance(classifier, ECOCClassifier | TrellisClassifier):
+        raise TypeError(
+            "save_model saves an ECOCClassifier, a TrellisClassifier, a CodedModel or a RankedModel. "
+            f"Got an object of type {type(classifier).__name__}."
+        )
+    check_is_fitted(classifier, "model_")
+    return classifier.model_
 
 
 def check_target(folder: str | os.PathLike[str]) -> Path:

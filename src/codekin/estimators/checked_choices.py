@@ -1,0 +1,176 @@
+"""Is a parameter of an estimator what it may be? Where not, one sentence that says so, and the remedy."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from codekin.assignments import ASSIGNMENTS, AssignmentResult
+from codekin.class_distances import CLASS_DISTANCES, CLASS_DISTANCES_FROM_DATA
+from codekin.class_trees import ClassTree
+from codekin.codebooks import CODEBOOKS
+from codekin.coding import Assignment, Codebook
+from codekin.decoding import LOSSES
+from codekin.distances import ClassDistances
+from codekin.names import near_name, suggestion
+
+ASSIGNMENT_POLICIES = ("preserving", "breaking", "random", "learnability")
+
+CODEBOOK_ARGUMENTS = "n_bits, rng, class_distances and class_tree"
+"""What a function that makes a codebook is given, if it wants it."""
+
+
+def check_codebook_choice(choice: Any) -> None:
+    """Raise where the ``codebook`` parameter of an estimator can be nothing of the kind.
+
+    Parameters
+    ----------
+    choice : object
+        What the user gave.
+    """
+    names = sorted(set(CODEBOOKS) - {"given"})
+    if isinstance(choice, str):
+        if choice in names:
+            return
+    elif isinstance(choice, Codebook) or callable(choice) or is_array_like(choice):
+        return
+    is_given = isinstance(choice, str) and choice == "given"
+    hint = " Pass the matrix itself: codebook=matrix." if is_given else suggestion(choice, names)
+    raise ValueError(
+        f"The 'codebook' parameter must be one of {names}, a function, a Codebook or a matrix. "
+        f"Got {shown(choice)} instead.{hint}"
+    )
+
+
+def warn_of_constant_bits(codebook: Codebook, assignment: Assignment) -> None:
+    """Warn of bits that have the same sign for all classes that they do not ignore: they tell no classes apart.
+
+    A trellis may have an edge that all paths share. It is part of the graph, and nothing to warn of.
+
+    Parameters
+    ----------
+    codebook : Codebook
+    assignment : Assignment
+        Which codewords are used.
+    """
+    if codebook.trellis is not None:
+        return
+    coding_matrix = codebook.coding_matrix(assignment)
+    is_constant = ~((coding_matrix > 0).any(axis=0) & (coding_matrix < 0).any(axis=0))
+    if is_constant.any():
+        warnings.warn(
+            f"{int(is_constant.sum())} of the {codebook.n_bits} bits of this {codebook.name} codebook tell no classes "
+            f"apart, the first of them bit {int(is_constant.argmax())}: all their classes are on one side.",
+            UserWarning,
+            stacklevel=2,
+        )
+
+
+def check_assignment_choice(choice: Any, *more_names: str) -> None:
+    """Raise where the ``assignment`` parameter of an estimator can be nothing of the kind.
+
+    Parameters
+    ----------
+    choice : object
+        What the user gave.
+    *more_names : str
+        Names that the estimator knows besides those of :func:`choose_assignment`.
+    """
+    names = list(dict.fromkeys([*more_names, *ASSIGNMENT_POLICIES, *sorted(ASSIGNMENTS)]))
+    if isinstance(choice, str):
+        if choice in names:
+            return
+        codebook = near_name(choice, CODEBOOKS)
+        if choice == "given":
+            hint = " Pass the assignment itself: for each class the row of its codeword."
+        elif near_name(choice, names) is None and codebook is not None:
+            hint = f" Did you mean codebook={codebook!r}?"
+        else:
+            hint = suggestion(choice, names)
+    elif isinstance(choice, Assignment | AssignmentResult) or callable(choice) or is_array_like(choice):
+        return
+    else:
+        hint = ""
+    raise ValueError(
+        f"The 'assignment' parameter must be one of {names}, a function, an Assignment or an array. "
+        f"Got {shown(choice)} instead.{hint}"
+    )
+
+
+def check_loss_choice(choice: Any) -> None:
+    """Raise where the ``loss`` parameter of an estimator is a name that no loss has.
+
+    Parameters
+    ----------
+    choice : str or callable
+        What the user gave.
+    """
+    names = ["auto", *sorted(LOSSES)]
+    if isinstance(choice, str) and choice not in names:
+        raise ValueError(
+            f"The 'loss' parameter must be one of {names} or a callable. Got {choice!r} instead."
+            f"{suggestion(choice, names)}"
+        )
+
+
+def check_distances_choice(choice: Any) -> None:
+    """Raise where the ``class_distances`` parameter of an estimator can be nothing of the kind.
+
+    Parameters
+    ----------
+    choice : object
+        What the user gave.
+    """
+    names = list(CLASS_DISTANCES_FROM_DATA)
+    if are_distances(choice) or (isinstance(choice, str) and choice in names):
+        return
+    if callable(choice):
+        missing = missing_arguments(choice, [0, 0], {})
+        if missing:
+            name = shown(choice)
+            raise ValueError(
+                f"A function given as 'class_distances' takes X and the class indices. Got {name}: {missing}."
+            )
+        return
+    hint = suggestion(choice, names)
+    if isinstance(choice, dict):
+        hint = " Give a matrix whose rows and columns follow the sorted labels."
+    elif isinstance(choice, str) and choice in CLASS_DISTANCES:
+        hint = f" Make it first: class_distances={choice}(...)."
+    raise ValueError(
+        f"The 'class_distances' parameter must be one of {names}, a matrix, a class tree, a callable or a "
+        f"ClassDistances object. Got {shown(choice)} instead.{hint}"
+    )
+
+
+def are_distances(choice: Any) -> bool:
+    """Whether these are distances already, and not a name or a function for them."""
+    # A class has the attributes of its instances, which is all that a protocol looks at.
+    return not isinstance(choice, type) and (isinstance(choice, ClassDistances | ClassTree) or is_array_like(choice))
+
+
+def is_array_like(choice: Any) -> bool:
+    """Whether NumPy can make an array of it, which it also does of None and of dicts, as a single object."""
+    return isinstance(choice, list | tuple) or hasattr(choice, "__array__")
+
+
+def missing_arguments(function: Callable[..., Any], given: Sequence[Any], named: Mapping[str, Any]) -> str:
+    """Why a function cannot be called so; empty where it can, or where its signature is not known."""
+    try:
+        inspect.signature(function).bind(*given, **named)
+    except TypeError as error:
+        return str(error)
+    except ValueError:
+        return ""
+    return ""
+
+
+def shown(choice: Any) -> str:
+    """A wrong value as an error shows it."""
+    if choice is None or isinstance(choice, str | int | float):
+        return repr(choice)
+    if callable(choice):
+        return str(getattr(choice, "__name__", type(choice).__name__))
+    return f"an object of type {type(choice).__name__}"

@@ -1,0 +1,101 @@
+"""Weights of classes, as weights of their samples.
+
+A learner's own ``class_weight`` cannot stand for them: it sees the two sides of a bit, not the classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.metadata_routing import _routing_enabled
+from sklearn.utils.validation import has_fit_parameter
+
+from codekin.coding import FloatArray, IntArray
+from codekin.names import suggestion
+
+SIDES = {-1, 0, 1}
+"""What the sides of a bit may be called; a learner's weights of these are weights of sides."""
+
+
+def weights_by_class(choice: Any, labels: NDArray[Any], class_index: IntArray) -> FloatArray:
+    """The weight of each sample by its class.
+
+    Parameters
+    ----------
+    choice : "balanced" or mapping from label to weight
+        "balanced" gives all classes the same weight in sum, as scikit-learn does: the number of samples divided by
+        the number of classes and by the samples of the class. Labels that a mapping leaves out have the weight 1.
+    labels : array of shape (n_classes,)
+        The labels.
+    class_index : array of shape (n_samples,)
+        The class of each sample.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+
+    Examples
+    --------
+    >>> weights_by_class("balanced", np.array(["cat", "dog"]), np.array([0, 0, 0, 1]))
+    array([0.66666667, 0.66666667, 0.66666667, 2.        ])
+    >>> weights_by_class({"dog": 5}, np.array(["cat", "dog"]), np.array([0, 1]))
+    array([1., 5.])
+    """
+    if isinstance(choice, str):
+        counts = np.bincount(class_index, minlength=len(labels))
+        return np.asarray(len(class_index) / (len(labels) * counts[class_index]), dtype=np.float64)
+    place = {label: k for k, label in enumerate(labels.tolist())}
+    of_class = np.ones(len(labels))
+    for label, weight in choice.items():
+        if label not in place:
+            raise ValueError(
+                f"The 'class_weight' parameter weights the label {label!r}, which is not among the labels."
+                f"{suggestion(label, [name for name in place if isinstance(name, str)])}"
+            )
+        if not isinstance(weight, Real) or not 0 <= weight < np.inf:
+            raise ValueError(
+                "The 'class_weight' parameter must give finite weights, none of them negative. "
+                f"Got {weight!r} for the label {label!r}."
+            )
+        of_class[place[label]] = weight
+    return of_class[class_index]
+
+
+def weight_parameter(learner: Any) -> str:
+    """What the ``fit`` of a learner calls the weights of the samples; in a pipeline, those of its last step.
+
+    Parameters
+    ----------
+    learner : classifier
+
+    Returns
+    -------
+    str
+    """
+    if has_fit_parameter(learner, "sample_weight"):
+        return "sample_weight"
+    if hasattr(learner, "steps") and has_fit_parameter(learner.steps[-1][1], "sample_weight"):
+        return "sample_weight" if _routing_enabled() else f"{learner.steps[-1][0]}__sample_weight"
+    raise ValueError(
+        f"The 'class_weight' parameter needs a learner that takes sample weights. {type(learner).__name__} takes none."
+    )
+
+
+def check_weights_of_learner(learner: Any) -> None:
+    """Raise where a learner has weights by label, which its two sides are not.
+
+    Parameters
+    ----------
+    learner : classifier
+    """
+    params: Mapping[str, Any] = learner.get_params(deep=True) if hasattr(learner, "get_params") else {}
+    for name, value in params.items():
+        if name.split("__")[-1] == "class_weight" and isinstance(value, Mapping) and not set(value) <= SIDES:
+            raise ValueError(
+                f"The learner's {name}={value!r} is by label, but a bit has two sides and no labels. "
+                "Give it to ECOCClassifier(class_weight=...)."
+            )

@@ -1,0 +1,77 @@
+"""What a name was probably meant to be: errors about names of a table suggest one that is in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any
+
+ALIASES = {
+    "ovr": "one_vs_rest",
+    "ova": "one_vs_rest",
+    "one_vs_all": "one_vs_rest",
+    "one_against_all": "one_vs_rest",
+    "ovo": "one_vs_one",
+    "all_pairs": "one_vs_one",
+    "log_loss": "logistic",
+    "mse": "squared",
+    "zero_one": "hamming",
+    "euclidean": "means",
+    "simulated_annealing": "annealing",
+}
+"""Names that others use for entries of our tables."""
+
+
+def near_name(given: Any, names: Iterable[str]) -> str | None:
+    """The name that was probably meant.
+
+    Parameters
+    ----------
+    given : object
+        What somebody wrote.
+    names : iterable of str
+        What could have been written.
+
+    Returns
+    -------
+    str or None
+
+    Examples
+    --------
+    >>> near_name("ovr", ["one_vs_one", "one_vs_rest"])
+    'one_vs_rest'
+    >>> near_name("Dense-Randm", ["dense_random", "sparse_random"])
+    'dense_random'
+    >>> near_name("something else", ["dense_random"])
+    """
+    if not isinstance(given, str):
+        return None
+    known = list(names)
+    plain = given.strip().lower().replace("-", "_").replace(" ", "_")
+    if ALIASES.get(plain) in known:
+        return ALIASES[plain]
+    similar = get_close_matches(plain, known, n=1) or [name for name in known if len(plain) > 2 and plain in name]
+    return similar[0] if similar else None
+
+
+def suggestion(given: Any, names: Iterable[str]) -> str:
+    """A sentence that asks for the name that was probably meant, after a blank; nothing where there is none.
+
+    Parameters
+    ----------
+    given : object
+        What somebody wrote.
+    names : iterable of str
+        What could have been written.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> suggestion("hing", ["hinge", "logistic"])
+    " Did you mean 'hinge'?"
+    """
+    near = near_name(given, names)
+    return "" if near is None else f" Did you mean {near!r}?"
