@@ -113,7 +113,7 @@ def test_every_alias_stands_for_a_name_that_nobody_else_has():
         ("class_distances", [["a", "b"]], "Class distances must be a square matrix of numbers."),
         ("class_distances", np.eye(3) - np.eye(3), "between 3 classes, but the labels have 4"),
     ],
-    ids=lambda value: str(value)[:30],
+    ids=lambda value: value[:30] if isinstance(value, str) else type(value).__name__,
 )
 def test_what_can_be_no_choice_is_named_in_one_sentence(parameter, given, expected):
     said = complaint(ECOCClassifier(**{parameter: given}))

@@ -56,7 +56,7 @@ def weights_by_class(choice: Any, labels: NDArray[Any], class_index: IntArray) -
                 f"The 'class_weight' parameter weights the label {label!r}, which is not among the labels."
                 f"{suggestion(label, [name for name in place if isinstance(name, str)])}"
             )
-        if not isinstance(weight, Real) or not 0 <= weight < np.inf:
+        if not isinstance(weight, Real) or not 0 <= float(weight) < np.inf:
             raise ValueError(
                 "The 'class_weight' parameter must give finite weights, none of them negative. "
                 f"Got {weight!r} for the label {label!r}."
