@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from codekin._names import suggestion
 from codekin.assignments._solver import PATH_LENGTHS, TREE, VECTORS, SearchTask, Solver, has_dense_vectors
 from codekin.assignments.annealing import annealing_search
 from codekin.assignments.budget import Budget, seed_of
@@ -31,7 +32,6 @@ from codekin.assignments.vectors import VectorProblem, anneal_vectors
 from codekin.class_trees import ClassTree
 from codekin.coding import MAX_DENSE_CODEWORDS, Assignment, Codebook
 from codekin.distances import ClassDistances, PartialDistances, TreeDistances, as_class_distances
-from codekin.names import suggestion
 from codekin.workers import with_workers
 
 ASSIGNMENTS: Mapping[str, Solver] = {

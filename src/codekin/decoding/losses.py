@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from codekin._names import suggestion
 from codekin.coding import Margins
-from codekin.names import suggestion
 
 EXPONENT_LIMIT = 20.0
 """Margins beyond this are clipped before the exponential, which would otherwise drown all other bits."""

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from codekin._names import near_name, suggestion
 from codekin.assignments import ASSIGNMENTS, AssignmentResult
 from codekin.class_distances import CLASS_DISTANCES, CLASS_DISTANCES_FROM_DATA
 from codekin.class_trees import ClassTree
@@ -14,7 +15,6 @@ from codekin.codebooks import CODEBOOKS
 from codekin.coding import Assignment, Codebook
 from codekin.decoding import LOSSES
 from codekin.distances import ClassDistances
-from codekin.names import near_name, suggestion
 
 ASSIGNMENT_POLICIES = ("preserving", "breaking", "random", "learnability")
 

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from sklearn.utils.metadata_routing import _routing_enabled
 from sklearn.utils.validation import has_fit_parameter
 
+from codekin._names import suggestion
 from codekin.coding import FloatArray, IntArray
-from codekin.names import suggestion
 
 SIDES = {-1, 0, 1}
 """What the sides of a bit may be called; a learner's weights of these are weights of sides."""
