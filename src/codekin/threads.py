@@ -8,10 +8,14 @@ machine that does other work.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
+from typing import TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 _LIMIT: ContextVar[int | None] = ContextVar("thread_limit", default=None)
 
@@ -76,6 +80,24 @@ def run_blocks(function: Callable[[int, int], None], n_items: int, *, block: int
         for start in starts:
             function(start, min(start + block, n_items))
         return
-    with ThreadPoolExecutor(threads) as pool:
-        # list() raises what a block raised.
-        list(pool.map(lambda start: function(start, min(start + block, n_items)), starts))
+    on_threads(lambda start: function(start, min(start + block, n_items)), starts, n_threads=threads)
+
+
+def on_threads(function: Callable[[Item], Result], items: Iterable[Item], *, n_threads: int) -> list[Result]:
+    """The function of every item, in their order; what is set around this call holds on the threads, too.
+
+    Parameters
+    ----------
+    function : callable
+        Takes an item; releases the interpreter's lock most of the time.
+    items : iterable
+    n_threads : int
+        How many threads share the items.
+
+    Returns
+    -------
+    list
+    """
+    with ThreadPoolExecutor(n_threads) as pool:
+        # A context is for one thread at a time, so each item has a copy. list() raises what the function raised.
+        return list(pool.map(lambda work: work[0].run(function, work[1]), [(copy_context(), item) for item in items]))

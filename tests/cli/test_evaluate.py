@@ -40,9 +40,23 @@ def test_text_for_people(topics, topics_model, run):
     shown = run("evaluate", topics_model, topics / "test.svm", "--n-threads", 1)
     assert shown.code == 0
     assert "accuracy by level" in shown.out
-    assert "(1 thread)" in shown.out
     # A table: all values begin in the same column, after two blanks.
     assert len({re.match(r".*?  +", line).end() for line in shown.out.splitlines()}) == 1
+
+
+def test_there_is_one_time_per_prediction_and_it_says_what_is_counted(topics, topics_model, run, monkeypatch):
+    timed = []
+
+    def microseconds_of(model, X):
+        timed.append((model.n_classes, X.shape))
+        return 12.345
+
+    monkeypatch.setattr("codekin.cli.evaluate.microseconds_of", microseconds_of)
+    shown = run("evaluate", topics_model, topics / "test.svm", "--n-threads", 2)
+    (line,) = [line for line in shown.out.splitlines() if "microseconds" in line]
+    assert re.findall(r"[0-9.]+", line) == ["12.35"]
+    assert "features to label on one thread, without reading" in line
+    assert timed == [(32, read_data(topics / "test.svm").X.shape)]
 
 
 @pytest.mark.parametrize(

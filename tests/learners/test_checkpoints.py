@@ -9,6 +9,7 @@ from scipy import sparse
 from codekin.codebooks import trellis_codebook
 from codekin.coding import Assignment
 from codekin.learners import AROW, CheckpointError, Checkpoints, Softmax, Validation, arow_state, softmax_state
+from codekin.progress import listening
 
 N_CLASSES, N_FEATURES = 6, 20
 CODING_MATRIX = trellis_codebook(N_CLASSES, 2).matrix
@@ -30,14 +31,16 @@ def small_steps(monkeypatch):
 
 
 class Interruptions:
-    """A ``progress`` that interrupts at every ``period``-th call."""
+    """A listener that interrupts at every ``period``-th step."""
 
     def __init__(self, period):
         self.period, self.n_calls = period, 0
 
     def __call__(self, progress):
+        if progress.total is None:
+            return
         self.n_calls += 1
-        assert 0 < progress.n_steps <= progress.n_steps_in_all
+        assert 0 < progress.done <= progress.total
         if self.n_calls % self.period == 0:
             raise KeyboardInterrupt
 
@@ -61,18 +64,16 @@ def test_interrupted_again_and_again_softmax_ends_the_same(samples, tmp_path, sc
     validation = None if scores is None else Validation(X[:10], scores_of(scores))
     learner = Softmax(n_epochs=4, fit_intercept=True)
     undisturbed = learner.fit_code(X, class_index, codebook, assignment, rng=1, validation=validation)
-    watched = {
-        "validation": validation,
-        "progress": Interruptions(period),
-        "checkpoints": Checkpoints(tmp_path / "here", resume=True),
-    }
+    watched = {"validation": validation, "checkpoints": Checkpoints(tmp_path / "here", resume=True)}
+    interruptions = Interruptions(period)
     for _ in range(50):
         try:
-            resumed = learner.fit_code(X, class_index, codebook, assignment, rng=1, **watched)
+            with listening(interruptions):
+                resumed = learner.fit_code(X, class_index, codebook, assignment, rng=1, **watched)
             break
         except KeyboardInterrupt:
             continue
-    assert watched["progress"].n_calls > period
+    assert interruptions.n_calls > period
     np.testing.assert_array_equal(resumed.weights, undisturbed.weights)
     np.testing.assert_array_equal(resumed.bias, undisturbed.bias)
     with pytest.raises(CheckpointError, match="its learner is .*softmax.*, not .*arow"):
@@ -106,15 +107,10 @@ def test_interrupted_again_and_again_a_training_ends_the_same(samples, tmp_path,
         n_runs += 1
         assert n_runs < 50
         try:
-            resumed = learner.fit_bits(
-                X,
-                class_index,
-                CODING_MATRIX,
-                rng=1,
-                validation=validation,
-                progress=interruptions,
-                checkpoints=checkpoints,
-            )
+            with listening(interruptions):
+                resumed = learner.fit_bits(
+                    X, class_index, CODING_MATRIX, rng=1, validation=validation, checkpoints=checkpoints
+                )
         except KeyboardInterrupt:
             continue
         break
@@ -128,9 +124,8 @@ def test_interrupted_again_and_again_a_training_ends_the_same(samples, tmp_path,
 def begun(samples, folder, n_epochs=3, **options):
     """Leave a checkpoint in the folder."""
     try:
-        AROW(n_epochs=n_epochs, **options).fit_bits(
-            *samples, CODING_MATRIX, rng=1, progress=Interruptions(4), checkpoints=Checkpoints(folder)
-        )
+        with listening(Interruptions(4)):
+            AROW(n_epochs=n_epochs, **options).fit_bits(*samples, CODING_MATRIX, rng=1, checkpoints=Checkpoints(folder))
     except KeyboardInterrupt:
         return Checkpoints(folder, resume=True)
     raise AssertionError

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from joblib import parallel_config
 
+from codekin.progress import listening
 from codekin.studies.runner import Outcome, run_stages, unfinished
 from codekin.studies.tasks import Stage, Task
 from codekin.studies.workspace import Workspace
@@ -113,8 +114,14 @@ def test_a_task_whose_array_was_changed_is_done_again(tmp_path, stages):
 
 def test_progress_is_told_by_weight(tmp_path, stages):
     told = []
-    run_stages(stages, {"double": double}, Workspace(tmp_path), n_jobs=1, progress=told.append)
-    assert [(at.n_done, at.done, at.total) for at in told] == [(0, 0, 6), (1, 1, 6), (2, 3, 6), (3, 6, 6)]
+    with listening(told.append):
+        run_stages(stages, {"double": double}, Workspace(tmp_path), n_jobs=1)
+    assert [(at.detail, at.done, at.total) for at in told if at.total is not None] == [
+        ("0 of 3 tasks", 0, 6),
+        ("1 of 3 tasks", 1, 6),
+        ("2 of 3 tasks", 3, 6),
+        ("3 of 3 tasks", 6, 6),
+    ]
 
 
 def test_two_runs_in_one_folder_are_refused(tmp_path, stages):
@@ -149,13 +156,13 @@ def test_workers_that_return_lists_do_all_tasks_and_have_them_written_down_in_ro
     """As those of Ray do, and of joblib's backend "multiprocessing"."""
     tasks, n_done = [Task("square", {"number": n}) for n in range(19)], []
     workspace = Workspace(tmp_path)
-    with parallel_config(backend="multiprocessing", n_jobs=2):
-        n_run = run_stages(
-            [Stage("squares", tasks)],
-            {"square": squared},
-            workspace,
-            progress=lambda now: n_done.append(len(workspace.journal.records)),
-        )
+
+    def listen(progress):
+        if progress.total is not None:
+            n_done.append(len(workspace.journal.records))
+
+    with parallel_config(backend="multiprocessing", n_jobs=2), listening(listen):
+        n_run = run_stages([Stage("squares", tasks)], {"square": squared}, workspace)
     assert n_run == 19
     assert n_done == list(range(20))
     assert [workspace.journal.records[task.key].result["square"] for task in tasks] == [n**2 for n in range(19)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from math import inf, isfinite
 from threading import Lock
@@ -13,7 +12,8 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from codekin.assignments.result import ProgressCallback, SearchProgress
-from codekin.threads import available_threads
+from codekin.progress import is_heard, tell
+from codekin.threads import available_threads, on_threads
 from codekin.workers import n_workers, share_work
 
 
@@ -27,6 +27,8 @@ class Outcome(Protocol):
 
 
 Found = TypeVar("Found", bound=Outcome)
+
+STAGE = "searching for an assignment"
 
 
 class _Tally:
@@ -57,6 +59,8 @@ class Budget:
         there is a time limit.
     score_of_objective : callable
         What to report for an objective.
+    n_expected : int, optional
+        How many evaluations a start will make, where it is known.
     """
 
     method: str
@@ -66,6 +70,7 @@ class Budget:
     n_threads: int | None = None
     score_of_objective: Callable[[float], float] = field(default=lambda objective: objective)
     started: float = field(default_factory=perf_counter)
+    n_expected: int | None = None
     _tally: _Tally = field(default_factory=_Tally, repr=False)
 
     def __post_init__(self) -> None:
@@ -110,14 +115,22 @@ class Budget:
 
     def report(self, n_evaluations: int, objective: float) -> None:
         """Tell of so many more evaluations, and of the best objective that they found."""
-        if self.progress is None:
+        if self.progress is None and not is_heard():
             return
         tally = self._tally
         with tally.lock:
             tally.n_evaluations += n_evaluations
             tally.best = min(tally.best, objective)
             score = self.score_of_objective(tally.best)
-            self.progress(SearchProgress(self.method, self.seconds, tally.n_evaluations, score))
+            self._tell(tally.n_evaluations, f"score {score:.4f}")
+            if self.progress is not None:
+                self.progress(SearchProgress(self.method, self.seconds, tally.n_evaluations, score))
+
+    def _tell(self, n_evaluations: int, detail: str) -> None:
+        n_expected = None if self.n_expected is None else self.n_expected * self.n_restarts
+        by_time = self.n_expected is None and self.time_limit is not None
+        done, total = (self.seconds, self.time_limit) if by_time else (n_evaluations, n_expected)
+        tell(STAGE, done, total, detail=detail, count=n_evaluations, unit="assignments")
 
     def run_restarts(
         self, start: Callable[[int, int, float], Found], seed: int, *, until: float | None = None
@@ -138,6 +151,7 @@ class Budget:
         """
         deadline = self.deadline if until is None else until
         seeds = derived_seeds(seed, self.n_restarts)
+        tell(STAGE, unit="assignments")
         if self.n_restarts > 1 and n_workers() > 1:
             return self._run_elsewhere(start, seeds, deadline)
         n_threads = min(self.n_threads or available_threads(), self.n_restarts)
@@ -153,8 +167,7 @@ class Budget:
         if n_threads == 1:
             found = [run(index) for index in range(self.n_restarts)]
         else:
-            with ThreadPoolExecutor(n_threads) as pool:
-                found = list(pool.map(run, range(self.n_restarts)))
+            found = on_threads(run, range(self.n_restarts), n_threads=n_threads)
         return [one for one in found if one is not None]
 
     def _run_elsewhere(

@@ -113,6 +113,7 @@ class SwapRun:
         """Cool down, for so many proposals or until a deadline; without either, some per class."""
         if n_proposals is None and deadline == np.inf:
             n_proposals = schedule.n_proposals(self.problem.n_classes)
+        self.budget.n_expected = n_proposals
         gains = np.zeros(_SAMPLES)
         propose(1.0, 1.0, _SAMPLES, gains)
         scale = float(np.median(gains[gains > 0])) if gains.any() else 1.0

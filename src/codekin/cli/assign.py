@@ -15,7 +15,6 @@ from codekin.assignments import (
     ASSIGNMENTS,
     POLICIES,
     AssignmentResult,
-    SearchProgress,
     assign,
     nearest_classes,
     torn_pairs,
@@ -31,6 +30,7 @@ from codekin.coding import Codebook, codeword_distances
 from codekin.datasets import Data, TextData, TextVectorizer, read_data, read_distances, read_matrix, read_taxonomy
 from codekin.distances import ClassDistances, TreeDistances
 from codekin.estimators.choices import Classes, choose_codebook, learnability_assignment
+from codekin.progress import counted_off, tell, telling
 from codekin.storage import codeword_text, save_assignment
 from codekin.threads import limited_threads
 
@@ -130,14 +130,12 @@ def assign_codewords(
         raise ValueError(f"Class distances come from one of --distances, --taxonomy and --data. Got {got}.")
     check_needs(context, ASSIGN_NEEDS)
     check_standard_input(given)
-    display = Display(quiet)
     rng_distances, rng_codebook, rng_search = np.random.default_rng(random_state).spawn(3)
-    with limited_threads(n_threads), workers(n_jobs, scheduler):
+    with limited_threads(n_threads), workers(n_jobs, scheduler), Display(quiet).watching():
         search: Any = None
         if method == "learnability":
-            classes, labels = _classes(display, str(data), format, taxonomy, taxonomy_layout, rng_distances)
-            with display.task("measuring learnability"):
-                known = Known(classes.learnability, labels)
+            classes, labels = _classes(str(data), format, taxonomy, taxonomy_layout, rng_distances)
+            known = Known(classes.learnability, labels)
             search = partial(learnability_assignment, classes=classes)
         elif distances is not None:
             between, labels = read_distances(distances)
@@ -146,20 +144,15 @@ def assign_codewords(
             tree = read_taxonomy(taxonomy, layout=taxonomy_layout)  # type: ignore[arg-type]
             known = Known(TreeDistances(tree), tuple(str(label) for label in tree.class_labels or ()))
         else:
-            known = _from_data(display, str(data), format, class_distances, rng_distances)
+            known = _from_data(str(data), format, class_distances, rng_distances)
         if search is None:
             search = partial(assign, class_distances=known.distances, method=method, sense=sense)  # type: ignore[arg-type]
         if len(known.labels) < 2:
             source = next(value for value in given.values() if value is not None)
             raise ValueError(f"{source}: at least 2 classes are needed. Got {len(known.labels)}.")
         made = _made_codebook(codebook, n_bits, width, known, rng_codebook)
-        with display.task("searching", "assignments") as task:
-
-            def progress(now: SearchProgress) -> None:
-                task.update(now.seconds, time_limit, count=now.n_evaluations, name=f"searching, score {now.score:.4f}")
-
-            options = {"rng": rng_search, "time_limit": time_limit, "n_restarts": n_restarts, "progress": progress}
-            result = search(made, **options)
+        result = search(made, rng=rng_search, time_limit=time_limit, n_restarts=n_restarts)
+        tell("comparing classes and codewords")
         if output is not None:
             save_assignment(output, result, known.labels, made)
         shown = _summary(made, result, known, n_shown)
@@ -178,30 +171,33 @@ class Known:
     labels: tuple[str, ...]
 
 
-def _from_data(display: Display, source: str, format: str, name: str, rng: np.random.Generator) -> Known:
-    X, samples, labels = _samples(display, source, format)
-    with display.task(f"measuring class distances by {name}"):
-        distances = CLASS_DISTANCES_FROM_DATA[name](
-            X, samples.class_index, n_classes=len(labels), sample_weight=_weights(samples), rng=rng
-        )
+def _from_data(source: str, format: str, name: str, rng: np.random.Generator) -> Known:
+    X, samples, labels = _samples(source, format)
+    tell(f"measuring class distances by {name}")
+    distances = CLASS_DISTANCES_FROM_DATA[name](
+        X, samples.class_index, n_classes=len(labels), sample_weight=_weights(samples), rng=rng
+    )
     return Known(distances, labels)
 
 
 def _classes(
-    display: Display, source: str, format: str, taxonomy: str | None, layout: str, rng: np.random.Generator
+    source: str, format: str, taxonomy: str | None, layout: str, rng: np.random.Generator
 ) -> tuple[Classes, tuple[str, ...]]:
     """The classes of some samples and their labels, with a taxonomy if there is one."""
-    X, samples, labels = _samples(display, source, format)
+    X, samples, labels = _samples(source, format)
     tree = None if taxonomy is None else read_taxonomy(taxonomy, classes=samples.classes, layout=layout)  # type: ignore[arg-type]
     assert samples.class_index is not None
     return Classes(lambda: X, samples.class_index, len(labels), _weights(samples), tree, rng), labels
 
 
-def _samples(display: Display, source: str, format: str) -> tuple[Any, Data, tuple[str, ...]]:
+def _samples(source: str, format: str) -> tuple[Any, Data, tuple[str, ...]]:
     """Features, what was read, and the labels of the classes."""
-    with display.task(f"reading {source}") as task:
-        samples = read_data(source, format, progress=task.update)
-    X = TextVectorizer().fit(samples.texts).transform(samples.texts) if isinstance(samples, TextData) else samples.X
+    samples = read_data(source, format, progress=telling(f"reading {source}"))
+    if isinstance(samples, TextData):
+        fitted = TextVectorizer().fit(samples.texts)
+        X = fitted.transform(counted_off(samples.texts, "making features of texts", unit="texts"))
+    else:
+        X = samples.X
     assert samples.classes is not None
     return X, samples, tuple(str(label) for label in samples.classes.tolist())
 

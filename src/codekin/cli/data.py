@@ -22,6 +22,7 @@ from codekin.datasets import (
     load_dataset,
 )
 from codekin.datasets import data_home as home_folder
+from codekin.progress import tell, telling
 
 app = typer.Typer(no_args_is_help=True, help="List, download, convert and export data sets.")
 
@@ -70,8 +71,11 @@ def fetch_dataset(
     quiet: Quiet = False,
 ) -> None:
     """Download a data set from its source into the data home, and check it."""
-    with Display(quiet).task(f"fetching {name}", "bytes") as task:
-        folder = fetch(name, data_home, progress=lambda file, done, total: task.update(done, total, name=file))
+    with Display(quiet).watching():
+        tell(f"fetching {name}")
+        folder = fetch(
+            name, data_home, progress=lambda file, done, total: tell(f"fetching {file}", done, total, unit="bytes")
+        )
     typer.echo(folder)
 
 
@@ -93,11 +97,18 @@ def convert(
         ),
     ] = "auto",
     n_features: Annotated[int | None, typer.Option(min=1, help="How many features the source has.")] = None,
+    quiet: Quiet = False,
 ) -> None:
     """Rewrite a file in another format; auto goes by the ends of the names and the first lines."""
-    n_samples = convert_data(
-        source, target, source_format=source_format, target_format=target_format, n_features=n_features
-    )
+    with Display(quiet).watching(only_if_slow=True):
+        n_samples = convert_data(
+            source,
+            target,
+            source_format=source_format,
+            target_format=target_format,
+            n_features=n_features,
+            progress=telling(f"converting {source}"),
+        )
     typer.echo(f"{n_samples:,} samples", err=True)
 
 
@@ -108,7 +119,11 @@ def export(
     ],
     folder: Annotated[Path, typer.Argument(help="Where to write its splits and its taxonomy.")],
     data_home: DataHome = None,
+    quiet: Quiet = False,
 ) -> None:
     """Write a data set as files: train, validation and test as far as it has them, and the taxonomy."""
-    for path in export_dataset(load_dataset(name, data_home), folder):
+    with Display(quiet).watching(only_if_slow=True):
+        tell(f"loading {name}")
+        files = export_dataset(load_dataset(name, data_home), folder)
+    for path in files:
         typer.echo(path)

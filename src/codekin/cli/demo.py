@@ -29,27 +29,24 @@ def demo(
 ) -> None:
     """Compare random and informed assignments on embedded data sets, and make a page about it."""
     from rich.console import Console
-    from rich.progress import Progress
 
+    from codekin.cli.display import Display
     from codekin.demo import run_demo, run_diagnoses, write_demo
     from codekin.plots.style import require_matplotlib
+    from codekin.progress import tell, telling
     from codekin.threads import available_threads
 
     require_matplotlib()  # before a minute of work, not after it
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("fitting codes to digits and yeast", total=None)
+    with Display().watching():
         result = run_demo(
             n_draws=QUICK_DRAWS if quick else draws,
             is_quick=quick,
             n_jobs=n_jobs or available_threads(),
-            progress=lambda done, total: bar.update(task, completed=done, total=total),
+            progress=telling("fitting codes to digits and yeast"),
         )
-        task = bar.add_task("learning the categories of diagnoses", total=None)
-        diagnoses = run_diagnoses(
-            n_seeds=1 if quick else 3,
-            progress=lambda done, total: bar.update(task, completed=done, total=total),
-        )
-    page = write_demo(result, diagnoses, output)
+        diagnoses = run_diagnoses(n_seeds=1 if quick else 3, progress=telling("learning the categories of diagnoses"))
+        tell("figures and page")
+        page = write_demo(result, diagnoses, output)
     if as_json:
         typer.echo(json.dumps({**result.as_dict(), "diagnoses": diagnoses.as_dict()}))
     else:

@@ -1,19 +1,34 @@
-"""How far the work has come, on stderr: bars in a terminal, a line now and then in a log, nothing when asked for."""
+"""How far the work has come, on stderr: a bar in a terminal, lines in a log, nothing when asked for.
+
+Work tells what it does (:mod:`codekin.progress`), and a thread of the display's own shows a sign of life every second
+or two, however long a step takes that tells nothing. Kernels release the interpreter's lock, so that it can.
+"""
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass, replace
+from threading import Event, RLock, Thread
 from typing import Any
 
-SECONDS_BETWEEN_LINES = 10.0
+from codekin.progress import Progress, listening
+
+SECONDS_BETWEEN_LINES = 1.5
+"""In a log. With the wait of the thread that writes them, no two lines are 2 seconds apart."""
+SECONDS_BETWEEN_LOOKS = 0.25
+ENOUGH_SECONDS = 1.0
+"""What was done in less time says nothing of a rate, or of the time that is left."""
+
+Clock = Callable[[], float]
 
 
 class Display:
-    """Shows one task after the other.
+    """Shows one stage of the work after the other.
 
     Parameters
     ----------
@@ -23,99 +38,241 @@ class Display:
 
     def __init__(self, quiet: bool = False) -> None:
         self.quiet = quiet
-        self.is_live = not quiet and sys.stderr.isatty()
+        # A terminal that cannot go back to the beginning of a line is as good as a log.
+        self.board: Board | None = None
+        self.is_live = not quiet and sys.stderr.isatty() and os.environ.get("TERM") not in ("dumb", "unknown")
 
     def note(self, text: str) -> None:
         """Say something once."""
-        if not self.quiet:
-            print(text, file=sys.stderr, flush=True)  # noqa: T201  (stderr is where progress belongs)
+        if self.board is not None:
+            self.board.say(text)
+        elif not self.quiet:
+            _write_line(text)
 
     @contextmanager
-    def task(self, name: str, unit: str = "") -> Iterator[Task]:
-        """Show a task while the block runs.
+    def watching(self, *, only_if_slow: bool = False) -> Iterator[None]:
+        """Show what is told within the block.
 
         Parameters
         ----------
-        name : str
-            What is being done.
-        unit : str, default=""
-            What is counted; its rate is shown.
+        only_if_slow : bool, default=False
+            Whether a log has no line for a stage that is over before long; for work that usually is.
         """
-        if not self.is_live:
-            yield LineTask(self, name, unit)
+        if self.quiet:
+            yield
             return
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-        columns = [TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[rate]}")]
-        with Progress(
-            *columns, TimeRemainingColumn(), TimeElapsedColumn(), console=Console(stderr=True), transient=True
-        ) as bars:
-            yield BarTask(bars, name, unit)
+        self.board = Bar() if self.is_live else Log(_write_line, only_if_slow=only_if_slow)
+        try:
+            with self.board.shown(), listening(self.board.hear):
+                yield
+        finally:
+            self.board = None
 
 
-class Task(ABC):
-    """Something that takes a while and can say how far it is."""
+@contextmanager
+def starting() -> Iterator[None]:
+    """Give a sign only if the block takes long, as an import does on a busy machine."""
+    log = Log(_write_line, only_if_slow=True)
+    log.hear(Progress("starting"))
+    with log.shown():
+        yield
 
-    def __init__(self, name: str, unit: str) -> None:
-        self.name = name
-        self.unit = unit
-        self.started = time.perf_counter()
+
+def _write_line(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)  # noqa: T201  (stderr is where progress belongs)
+
+
+@dataclass
+class Stage:
+    """A stage that is under way.
+
+    Parameters
+    ----------
+    began_at : float
+        When it was first told of.
+    first, latest : Progress
+        What it told first, from when on its size is known, and last: what was done meanwhile gives a rate.
+    first_at, latest_at : float
+        When that was.
+    """
+
+    began_at: float
+    first: Progress
+    first_at: float
+    latest: Progress
+    latest_at: float
+
+    @classmethod
+    def begun(cls, progress: Progress, now: float) -> Stage:
+        """A stage of which something is told for the first time."""
+        return cls(now, progress, now, progress, now)
+
+    def text(self, now: float, aside: str = "") -> str:
+        """One line: what is done, its share, the rate, the time so far and what is left."""
+        done = self.latest.done - self.first.done
+        facts = [fact for fact in (self.latest.stage, self.latest.detail, aside) if fact]
+        if self.latest.total:
+            facts.append(f"{min(self.latest.done / self.latest.total, 1.0):.0%}")
+        seconds = self.latest_at - self.first_at
+        if seconds >= ENOUGH_SECONDS and self.latest.unit:
+            n_units = _count(self.latest) - _count(self.first)
+            facts += [f"{n_units / seconds:,.0f} {self.latest.unit}/s"] * (n_units > 0)
+        facts.append(in_time(now - self.began_at))
+        if seconds >= ENOUGH_SECONDS and self.latest.total and done > 0:
+            left = seconds * (self.latest.total - self.latest.done) / done - (now - self.latest_at)
+            facts.append(f"about {in_time(max(left, 0.0))} left")
+        return ", ".join(facts)
+
+
+def _count(progress: Progress) -> float:
+    return progress.done if progress.count is None else progress.count
+
+
+def in_time(seconds: float) -> str:
+    """A time span in words: 59 s, 2 min 5 s, 1 h 3 min."""
+    whole = round(seconds)
+    if whole < 100:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    return f"{minutes} min {rest} s" if minutes < 100 else f"{minutes // 60} h {minutes % 60} min"
+
+
+class Board(ABC):
+    """Keeps track of the stage that is under way.
+
+    Parameters
+    ----------
+    clock : callable, default=time.perf_counter
+    """
+
+    def __init__(self, clock: Clock = time.perf_counter) -> None:
+        self.clock = clock
+        self.stage: Stage | None = None
+        self.aside = ""
+        self.said: set[str] = set()
+        self.lock = RLock()
+
+    def hear(self, progress: Progress) -> None:
+        """Take note of what was told, from any thread."""
+        with self.lock:
+            now = self.clock()
+            if not progress.stage:
+                self.aside = progress.detail
+                if progress.detail and progress.detail not in self.said:
+                    self.said.add(progress.detail)
+                    self.say(progress.detail)
+            elif self.stage is None or self.stage.latest.stage != progress.stage:
+                self.stage = Stage.begun(progress, now)
+                self.begin(progress.stage)
+            elif self.stage.first.total is None and progress.total is not None:
+                self.stage = Stage(self.stage.began_at, progress, now, progress, now)
+            else:
+                self.stage = replace(self.stage, latest=progress, latest_at=now)
+
+    @property
+    def text(self) -> str:
+        """The stage that is under way, in one line."""
+        with self.lock:
+            return "" if self.stage is None else self.stage.text(self.clock(), self.aside)
 
     @abstractmethod
-    def update(self, done: float, total: float | None = None, *, count: float | None = None, name: str = "") -> None:
-        """Tell how far it is.
+    def say(self, sentence: str) -> None:
+        """Show a sentence that stays."""
 
-        Parameters
-        ----------
-        done : float
-            How much is done.
-        total : float, optional
-            How much there is.
-        count : float, optional
-            How many units that is, for the rate; ``done`` itself when left out.
-        name : str, optional
-            What is being done now.
-        """
+    @abstractmethod
+    def begin(self, name: str) -> None:
+        """Show that a stage begins."""
 
-    def rate(self, count: float) -> str:
-        """Units per second."""
-        seconds = max(time.perf_counter() - self.started, 1e-9)
-        return f"{count / seconds:,.0f} {self.unit}/s" if self.unit else ""
+    @abstractmethod
+    def shown(self) -> AbstractContextManager[Any]:
+        """Show how far it is while the block runs."""
 
 
-class BarTask(Task):
-    """A bar in a terminal."""
+class Bar(Board):
+    """A line with a bar that changes in place."""
 
-    def __init__(self, bars: Any, name: str, unit: str) -> None:
-        super().__init__(name, unit)
-        self.bars = bars
-        self.bar = bars.add_task(name, total=None, rate="")
+    def __init__(self, clock: Clock = time.perf_counter) -> None:
+        super().__init__(clock)
+        from rich.console import Console
+        from rich.progress import BarColumn, ProgressColumn, Task
+        from rich.progress import Progress as Bars
+        from rich.text import Text
 
-    def update(self, done: float, total: float | None = None, *, count: float | None = None, name: str = "") -> None:
-        rate = self.rate(done if count is None else count)
-        self.bars.update(self.bar, completed=done, total=total, rate=rate, description=name or self.name)
+        class Line(ProgressColumn):
+            """What the board says now."""
+
+            def render(_, task: Task) -> Text:  # noqa: N805  (self is the board)
+                if self.stage is not None:
+                    task.completed, task.total = self.stage.latest.done, self.stage.latest.total
+                return Text(self.text, overflow="ellipsis", no_wrap=True)
+
+        self.bars = Bars(
+            Line(),
+            BarColumn(20),
+            console=Console(stderr=True),
+            transient=True,
+            refresh_per_second=4,
+        )
+
+    def say(self, sentence: str) -> None:
+        self.bars.console.print(sentence, highlight=False, markup=False)
+
+    def begin(self, name: str) -> None:
+        if not self.bars.tasks:
+            self.bars.add_task(name, total=None)
+
+    def shown(self) -> AbstractContextManager[Any]:
+        return self.bars
 
 
-class LineTask(Task):
-    """A line in a log at the beginning, and further ones when it takes long."""
+class Log(Board):
+    """A line when a stage begins, and further ones while it lasts.
 
-    def __init__(self, display: Display, name: str, unit: str) -> None:
-        super().__init__(name, unit)
-        self.display = display
-        self.next_line = self.started + SECONDS_BETWEEN_LINES
-        display.note(name)
+    Parameters
+    ----------
+    write : callable
+        Writes a line.
+    clock : callable, default=time.perf_counter
+    only_if_slow : bool, default=False
+        Whether there is no line when a stage begins.
+    """
 
-    def update(self, done: float, total: float | None = None, *, count: float | None = None, name: str = "") -> None:
-        now = time.perf_counter()
-        if now < self.next_line:
-            return
-        self.next_line = now + SECONDS_BETWEEN_LINES
-        facts = [name or self.name]
-        if total:
-            facts.append(f"{done / total:.0%}")
-        if rate := self.rate(done if count is None else count):
-            facts.append(rate)
-        if total and done:
-            facts.append(f"{(now - self.started) * (total - done) / done:,.0f} s left")
-        self.display.note(", ".join(facts))
+    def __init__(
+        self, write: Callable[[str], None], clock: Clock = time.perf_counter, *, only_if_slow: bool = False
+    ) -> None:
+        super().__init__(clock)
+        self.write = write
+        self.only_if_slow = only_if_slow
+        self.written_at = clock()
+
+    def say(self, sentence: str) -> None:
+        self.written_at = self.clock()
+        self.write(sentence)
+
+    def begin(self, name: str) -> None:
+        if not self.only_if_slow:
+            self.say(name)
+
+    def look(self) -> None:
+        """Write a line if the last one was long ago."""
+        with self.lock:
+            if self.stage is not None and self.clock() - self.written_at >= SECONDS_BETWEEN_LINES:
+                self.say(self.text)
+
+    @contextmanager
+    def shown(self) -> Iterator[None]:
+        is_over = Event()
+
+        def look_again_and_again() -> None:
+            # Nobody reads any more: the work goes on, and what it writes itself will find out.
+            with suppress(OSError, ValueError):
+                while not is_over.wait(SECONDS_BETWEEN_LOOKS):
+                    self.look()
+
+        thread = Thread(target=look_again_and_again, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            is_over.set()
+            thread.join()

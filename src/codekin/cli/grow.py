@@ -17,6 +17,7 @@ from codekin.cli.options import AsJson, Format, IndexBase, Multilabel, NThreads,
 from codekin.estimators import TrellisClassifier
 from codekin.estimators.growth import free_codewords
 from codekin.model import CodedModel
+from codekin.progress import tell, telling
 from codekin.storage import SavedModel, check_target, save_model
 from codekin.threads import limited_threads
 
@@ -54,24 +55,23 @@ def grow(
     if str(data) == "-":
         raise ValueError("codekin grow reads the samples several times, so they must be in a file. Got - instead.")
     target, display = check_target(output or model), Display(quiet)
-    saved = loaded_classifier(model)
+    saved = loaded_classifier(model, display)
     classifier: Any = saved.model
     _check_can_grow(model, classifier, n_epochs)
     n_classes, n_samples = len(classifier.classes_), 0
     options = reading_options(saved, index_base, multilabel=multilabel)
 
     def chunks(what: str) -> Any:
-        with display.task(f"{what} {data}", "samples") as task:
-            yield from saved.model_input.chunks(
-                data,
-                format=format,
-                n_features=classifier.n_features_in_,
-                options=options,
-                chunk_rows=ROWS_AT_ONCE,
-                progress=task.update,
-            )
+        return saved.model_input.chunks(
+            data,
+            format=format,
+            n_features=classifier.n_features_in_,
+            options=options,
+            chunk_rows=ROWS_AT_ONCE,
+            progress=telling(f"{what} {data}"),
+        )
 
-    with limited_threads(n_threads):
+    with limited_threads(n_threads), display.watching():
         unknown, labels = [], []
         for X, read in chunks("looking for new classes in"):
             n_samples += X.shape[0]
@@ -79,12 +79,15 @@ def grow(
             unknown.append(X[np.flatnonzero(is_new)])
             labels.append(read.labels[is_new])
         if any(len(some) for some in labels):
+            tell("finding codewords for new classes")
             classifier.add_classes(csr_array(vstack(unknown)), np.concatenate(labels))
         for epoch in range(n_epochs):
             for X, read in chunks(f"epoch {epoch + 1} of {n_epochs} on"):
                 classifier.partial_fit(X, read.labels)
         if n_epochs:
+            tell("measuring the bits")
             classifier.report(X, read.labels)
+        tell(f"saving {target}")
         save_model(classifier, target, model_input=saved.model_input)
     summary = _summary(saved, target, n_samples, n_classes)
     typer.echo(json.dumps(summary) if as_json else _text(summary))

@@ -10,6 +10,7 @@ import numpy as np
 import typer
 
 from codekin._wording import counted
+from codekin.cli.display import Display
 from codekin.cli.models import loaded_classifier, ranking_facts, ranking_text
 from codekin.cli.options import AsJson
 from codekin.estimators.probabilities import members_of
@@ -31,7 +32,7 @@ def inspect(
     Losses are those of the samples that they were last measured on, in the decoding loss: training samples, if the
     model comes from codekin train. A model that was saved without measuring has none.
     """
-    saved = loaded_classifier(model)
+    saved = loaded_classifier(model, Display())
     classifier = saved.model
     codebook, report = classifier.codebook_, classifier.report()
     facts = report.as_dict()

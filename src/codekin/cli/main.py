@@ -15,7 +15,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Annotated, Any
@@ -25,6 +25,7 @@ from typer.core import TyperGroup
 
 from codekin._version import __version__
 from codekin.cli.demo import demo
+from codekin.cli.display import starting
 
 EXIT_FAILED, EXIT_WRONG = 1, 2
 EXIT_INTERRUPTED, EXIT_TERMINATED = 130, 143
@@ -71,7 +72,9 @@ class LazyGroup(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find the command, having loaded its module."""
         if args and args[0] in COMMANDS:
-            module = import_module(f"codekin.cli.{args[0]}")
+            is_quiet = not {"-q", "--quiet", "--help"}.isdisjoint(args)
+            with nullcontext() if is_quiet else starting():
+                module = import_module(f"codekin.cli.{args[0]}")
             self.commands[args[0]] = command = typer.main.get_command(module.app)
             # typer adds them to every app, and they would be for the program as a whole.
             completion = ("install_completion", "show_completion")

@@ -5,17 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from codekin.cli.display import Display
 from codekin.datasets import ReadOptions, label_kind
 from codekin.datasets.options import LabelKind
 from codekin.memory import in_units
 from codekin.model import CodedModel
+from codekin.progress import tell
 from codekin.ranked_model import RankedModel
 from codekin.storage import ModelFolderError, SavedModel, load_saved
 
 
-def loaded_classifier(folder: Path) -> SavedModel:
+def loaded_classifier(folder: Path, display: Display) -> SavedModel:
     """What is in a model folder, if it is a classifier with labels."""
-    saved = load_saved(folder)
+    with display.watching(only_if_slow=True):
+        tell(f"loading {folder}")
+        saved = load_saved(folder)
     if isinstance(saved.model, CodedModel | RankedModel):
         raise ModelFolderError(f"{folder} holds a code without labels; save the classifier around it instead.")
     return saved

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,6 +14,7 @@ from codekin.cli.display import Display
 from codekin.cli.models import loaded_classifier, reading_options
 from codekin.cli.options import Format, IndexBase, NThreads, Quiet
 from codekin.files import output_stream
+from codekin.progress import tell
 from codekin.threads import limited_threads
 
 app = typer.Typer()
@@ -45,22 +47,26 @@ def predict(
     One line per sample, in their order: its label, or the labels and probabilities that are asked for, separated by
     tabs. A model that was trained on texts takes texts: the second column of a file with tabs, or whole lines.
     """
-    saved = loaded_classifier(model)
+    display = Display(quiet)
+    saved = loaded_classifier(model, display)
     classifier = saved.model
     k = 1 if top_k is None else min(top_k, len(classifier.classes_))
     lines = _json_lines if as_json else _text_lines
     if not as_json:
         _check_labels(classifier.classes_, has_columns=top_k is not None or probabilities)
     options = reading_options(saved, index_base, labels="none")
-    n_done = 0
-    with limited_threads(n_threads), Display(quiet).task(f"predicting {data}", "samples") as task:
+    stage, n_done = f"predicting {data}", 0
+    # Who waits for the lines of a pipe does not fill a log meanwhile.
+    is_shown = data != "-" or display.is_live
+    with limited_threads(n_threads), display.watching() if is_shown else nullcontext():
+        tell(stage)
         chunks = saved.model_input.chunks(
             data,
             format=format,
             n_features=classifier.n_features_in_,
             options=options,
             chunk_rows=chunk_rows,
-            progress=lambda done, total: task.update(done, total, count=n_done),
+            progress=lambda done, total: tell(stage, done, total, count=n_done, unit="samples"),
         )
         with output_stream(output) as stream:
             for X, _ in chunks:

@@ -15,6 +15,7 @@ from codekin.cli.data import DataHome
 from codekin.cli.display import Display
 from codekin.cli.main import leaving
 from codekin.cli.options import AsJson, Quiet, Scheduler
+from codekin.progress import tell, within
 
 if TYPE_CHECKING:
     from codekin.studies import StudyStatus
@@ -75,26 +76,17 @@ def run(
     if report:
         require_matplotlib()  # before the work, not after it
     study = load_study(name)
-    display = Display(quiet)
+    page = None
     with (
         workers(n_jobs, scheduler),
-        display.task(f"study {study.name}") as task,
         _interruptible(output / study.name),
+        Display(quiet).watching(),
+        within(f"study {study.name}"),
     ):
-        status = run_study(
-            study,
-            output,
-            only=only or (),
-            data_home=data_home,
-            n_jobs=n_jobs,
-            progress=lambda at: task.update(
-                at.done, at.total, name=f"{study.name}: {at.stage}, {at.n_done} of {at.n_tasks} tasks"
-            ),
-        )
-    page = None
-    if report and status.n_done:
-        display.note(f"study {study.name}: figures and page")
-        page = write_report(study, output, data_home=data_home)
+        status = run_study(study, output, only=only or (), data_home=data_home, n_jobs=n_jobs)
+        if report and status.n_done:
+            tell("figures and page")
+            page = write_report(study, output, data_home=data_home)
     if as_json:
         typer.echo(json.dumps({**_as_dict(status), "page": None if page is None else str(page)}))
         return
@@ -127,6 +119,7 @@ def report(
     ] = None,
     output: Output = OUTPUT,
     data_home: DataHome = None,
+    quiet: Quiet = False,
 ) -> None:
     """Write the pages and the figures of studies, and the index of all of them."""
     from codekin.studies import load_study, write_report
@@ -140,8 +133,13 @@ def report(
     _note_unknown(unknown)
     if not studies and not unknown:
         raise ValueError(f"There are no results in {output}. Run a study first: codekin study run exhaustive")
-    for study in studies:
-        typer.echo(write_report(study, output, data_home=data_home))
+    pages = []
+    with Display(quiet).watching():
+        for study in studies:
+            tell(f"study {study.name}: figures and page")
+            pages.append(write_report(study, output, data_home=data_home))
+    for page in pages:
+        typer.echo(page)
     if studies:
         typer.echo(output / "index.html")
 

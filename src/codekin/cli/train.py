@@ -5,20 +5,20 @@ from __future__ import annotations
 import json
 import shlex
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
-from scipy.sparse import csr_array, vstack
+from scipy.sparse import csr_array
 
 from codekin._wording import counted
 from codekin.cli.cluster import workers
-from codekin.cli.display import Display, Task
+from codekin.cli.display import Display
 from codekin.cli.main import Session, leaving
 from codekin.cli.models import ranking_facts, ranking_text
 from codekin.cli.option_needs import TRAIN_NEEDS, check_needs, check_standard_input
@@ -68,26 +68,19 @@ from codekin.cli.train_options import (
     ValidationFile,
     Width,
 )
+from codekin.cli.training_samples import SampleReader, TrainingSamples
 from codekin.datasets import (
-    Data,
-    DataError,
     ReadOptions,
-    SparseData,
-    TextData,
     TextVectorizer,
-    cached_data,
-    label_kind,
-    read_data,
     read_taxonomy,
 )
-from codekin.datasets.caching import DEFAULT_MEMORY
 from codekin.datasets.reading import format_of
 from codekin.estimators import TrellisClassifier
 from codekin.estimators.learner_choice import AutoLearner
-from codekin.learners import AROW, Checkpoints, EpochReport, Softmax, TrainingProgress
+from codekin.learners import AROW, Checkpoints, EpochReport, Softmax
 from codekin.memory import in_units
+from codekin.progress import tell
 from codekin.storage import (
-    ModelInput,
     SavedAssignment,
     check_target,
     load_assignment,
@@ -98,9 +91,6 @@ from codekin.stored_rows import StoredRows
 from codekin.threads import limited_threads
 
 app = typer.Typer()
-
-USUAL_COMPRESSION = 4
-"""How much smaller gzip makes a file of numbers, about."""
 
 MOST_MEASURED = 10_000
 """How many training samples the report is measured on at most."""
@@ -190,7 +180,7 @@ def train(
         random_state=random_state,
     )
     columns = {} if n_features is None else {"n_features": n_features}
-    reader = _Reader(
+    reader = SampleReader(
         display,
         format,
         check_format,
@@ -199,7 +189,12 @@ def train(
         TextVectorizer(text, analyzer, ngram_range, min_df, max_features, **columns),  # type: ignore[arg-type]
     )
     checkpoints = Checkpoints(model.with_name(f"{model.name}.checkpoint"), resume) if checkpoint else None
-    with limited_threads(n_threads), workers(n_jobs, scheduler), _interruptible(context.obj, checkpoints):
+    with (
+        limited_threads(n_threads),
+        workers(n_jobs, scheduler),
+        _interruptible(context.obj, checkpoints),
+        display.watching(),
+    ):
         samples = reader.training_samples(data, max_memory, cache)
         if max_memory is not None:
             classifier.learner = _within(classifier.learner, max_memory - samples.n_bytes)
@@ -212,17 +207,17 @@ def train(
         else:
             classifier.assignment = chosen
         try:
-            watcher = _fitted(display, classifier, samples, held_out, checkpoints)
+            epochs = _fitted(display, classifier, samples, held_out, checkpoints)
         except ValueError:
             if checkpoints is not None and not resume:
                 checkpoints.clear()  # there is nothing to go on with
             raise
-        _measure(display, classifier, samples)
-        display.note(f"saving {model}")
+        _measure(classifier, samples)
+        tell(f"saving {model}")
         save_model(classifier, model, model_input=samples.model_input)
         if checkpoints is not None:
             checkpoints.clear()
-    summary = _summary(classifier, model, samples, watcher)
+        summary = _summary(classifier, model, samples, epochs)
     summary["seconds"] = time.perf_counter() - started
     typer.echo(json.dumps(summary) if as_json else _text(classifier, summary))
 
@@ -243,111 +238,7 @@ def _within(learner: Any, max_memory: int) -> Any:
     return replace(learner, max_memory=max(max_memory, 1))
 
 
-# ----- reading ------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class _Samples:
-    """Training samples: features, what was read, and how others are to be read."""
-
-    X: csr_array | StoredRows
-    data: Data
-    model_input: ModelInput
-
-    @property
-    def classes(self) -> Any:
-        return self.data.classes
-
-    @property
-    def n_bytes(self) -> int:
-        """How much memory the features take; on disk, how much they may take."""
-        if isinstance(self.X, StoredRows):
-            return self.X.max_memory
-        return int(self.X.data.nbytes + self.X.indices.nbytes + self.X.indptr.nbytes)
-
-    @property
-    def sample_weight(self) -> Any:
-        return self.data.sample_weight if isinstance(self.data, SparseData) else None
-
-
-@dataclass(frozen=True, eq=False)
-class _Reader:
-    """How to read samples, as the options say."""
-
-    display: Display
-    format: str
-    check_format: Callable[..., None]
-    n_features: int | None
-    options: ReadOptions
-    vectorizer: TextVectorizer
-
-    def training_samples(self, source: str, max_memory: int | None, cache: Path | None) -> _Samples:
-        """In memory, or on disk if they are too many or that is asked for."""
-        limit = DEFAULT_MEMORY if max_memory is None else max_memory // 2
-        if cache is not None or (max_memory is not None and source != "-" and _text_bytes(Path(source)) > limit):
-            return self._on_disk(Path(source), cache, limit)
-        with self.display.task(f"reading {source}") as task:
-            data = read_data(
-                source, self.format, n_features=self.n_features, options=self.options, progress=task.update
-            )
-        self.check_format(format="tsv" if isinstance(data, TextData) else "features")
-        _check_classes(data, source)
-        if not isinstance(data, TextData):
-            return _Samples(data.X, data, ModelInput(None, data.encoding))
-        with self.display.task("making features of texts"):
-            try:
-                fitted = self.vectorizer.fit(data.texts)
-            except ValueError as error:
-                raise DataError(source, str(error)) from error
-            return _Samples(fitted.transform(data.texts), data, ModelInput(fitted))
-
-    def _on_disk(self, source: Path, cache: Path | None, max_memory: int) -> _Samples:
-        with self.display.task(f"reading {source}") as task:
-            data = cached_data(
-                source,
-                cache,
-                format=self.format,
-                n_features=self.n_features,
-                options=self.options,
-                max_memory=max_memory,
-                progress=task.update,
-                note=lambda sentence: self.display.note(f"{source}: {sentence}"),
-            )
-        self.check_format(format="features")
-        _check_classes(data, str(source))
-        return _Samples(data.X, data, ModelInput(None, data.encoding))
-
-    def validation_samples(self, source: str, training: _Samples) -> tuple[csr_array, Any]:
-        """Features and labels, of the same kinds as those of the training samples."""
-        options = ReadOptions(
-            labels=label_kind(training.classes), multilabel=self.options.multilabel, index_base=self.options.index_base
-        )
-        with self.display.task(f"reading {source}") as task:
-            chunks = training.model_input.chunks(
-                source, format=self.format, n_features=training.X.shape[1], options=options, progress=task.update
-            )
-            parts = [(X, data.labels) for X, data in chunks]
-        labels = np.concatenate([of_part for _, of_part in parts])
-        if not np.isin(labels, training.classes).any():
-            raise DataError(
-                source,
-                f"none of its {len(labels):,} samples has a label of the training samples. "
-                f"Got {labels[0].item()!r}, for example.",
-            )
-        return csr_array(vstack([X for X, _ in parts])), labels
-
-
-def _text_bytes(source: Path) -> int:
-    """About how large a file is without gzip; more than its samples take in memory. 0 if it is not there."""
-    if not source.is_file():
-        return 0
-    return source.stat().st_size * (USUAL_COMPRESSION if source.suffix == ".gz" else 1)
-
-
-def _check_classes(data: Data, source: str) -> None:
-    """Raise where there is nothing to tell apart."""
-    if len(data.classes if data.classes is not None else ()) < 2:
-        raise DataError(source, f"samples of at least 2 classes are needed. All {data.n_samples:,} have one label.")
+# ----- the assignment ----------------------------------------------------------------------------------------------
 
 
 def _chosen_assignment(choice: str) -> str | SavedAssignment:
@@ -380,59 +271,35 @@ def _width_of(saved: SavedAssignment, source: str, width: Any) -> int:
 # ----- fitting, watched and interrupted -----------------------------------------------------------------------------
 
 
-class _Watcher:
-    """Turns what a training tells into a bar, and remembers what the summary needs."""
-
-    def __init__(self, task: Task) -> None:
-        self.task = task
-        self.n_done = self.n_done_before = 0  # before: by an interrupted training that goes on
-        self.reports: list[EpochReport] = []
-        self.score = ""
-
-    def progress(self, now: TrainingProgress) -> None:
-        n_passes = (now.block - 1) * now.n_epochs + now.epoch - 1
-        done = n_passes * now.n_steps_in_all + now.n_steps
-        # A bar for each of the learners that validation is to choose from.
-        if (not self.reports and self.n_done_before == 0) or done < self.n_done:
-            self.task.started = time.perf_counter()
-            self.n_done_before = done - now.n_steps
-        self.n_done = done
-        turn = f", part {now.block} of {now.n_blocks} of the bits" if now.n_blocks > 1 else ""
-        self.task.update(
-            done,
-            now.n_blocks * now.n_epochs * now.n_steps_in_all,
-            count=done - self.n_done_before,
-            name=f"epoch {now.epoch} of {now.n_epochs}{turn}{self.score}",
-        )
-
-    def on_epoch(self, report: EpochReport) -> None:
-        self.reports.append(report)
-        self.score = "" if report.score is None else f", validation {report.score:.4f}"
-
-
 def _fitted(
     display: Display,
     classifier: TrellisClassifier,
-    samples: _Samples,
+    samples: TrainingSamples,
     held_out: tuple[csr_array, Any] | None,
     checkpoints: Checkpoints | None,
-) -> _Watcher:
+) -> list[EpochReport]:
+    """Fit the classifier; what was reported after each pass."""
     if checkpoints is not None and checkpoints.exists:
         what = "going on from" if checkpoints.resume else "without --resume, this training will replace"
         display.note(f"{what} the checkpoint in {checkpoints.folder}")
     shape = f"{samples.X.shape[0]:,} samples x {samples.X.shape[1]:,} features, {len(samples.classes):,} classes"
-    with display.task(f"training on {shape}", "samples") as task:
-        watcher = _Watcher(task)
-        classifier.fit(
-            samples.X,
-            samples.data.encoded_labels,
-            samples.sample_weight,
-            validation=held_out,
-            on_epoch=watcher.on_epoch,
-            progress=watcher.progress,
-            checkpoints=checkpoints,
-        )
-    return watcher
+    tell(f"training on {shape}")
+    reports: list[EpochReport] = []
+
+    def on_epoch(report: EpochReport) -> None:
+        reports.append(report)
+        if report.score is not None:
+            display.note(f"validation {report.score:.4f} after epoch {report.epoch} of {report.n_epochs}")
+
+    classifier.fit(
+        samples.X,
+        samples.data.encoded_labels,
+        samples.sample_weight,
+        validation=held_out,
+        on_epoch=on_epoch,
+        checkpoints=checkpoints,
+    )
+    return reports
 
 
 @contextmanager
@@ -454,21 +321,23 @@ def _interruptible(session: Session, checkpoints: Checkpoints | None) -> Iterato
         raise leaving(interruption, sentence) from None
 
 
-def _measure(display: Display, classifier: TrellisClassifier, samples: _Samples) -> None:
+def _measure(classifier: TrellisClassifier, samples: TrainingSamples) -> None:
     """Measure the bits for the report; of very many training samples, those at equal distances."""
     rows = np.arange(0, samples.data.n_samples, -(-samples.data.n_samples // MOST_MEASURED))
     labels = samples.classes[samples.data.encoded_labels.class_index[rows]]
-    with display.task(f"measuring the bits on {counted(len(rows), 'training sample')}"):
-        classifier.report(samples.X.at(rows) if isinstance(samples.X, StoredRows) else samples.X[rows], labels)
+    tell(f"measuring the bits on {counted(len(rows), 'training sample')}")
+    classifier.report(samples.X.at(rows) if isinstance(samples.X, StoredRows) else samples.X[rows], labels)
 
 
 # ----- what is printed ----------------------------------------------------------------------------------------------
 
 
-def _summary(classifier: TrellisClassifier, model: Path, samples: _Samples, watcher: _Watcher) -> dict[str, Any]:
+def _summary(
+    classifier: TrellisClassifier, model: Path, samples: TrainingSamples, epochs: list[EpochReport]
+) -> dict[str, Any]:
     report = classifier.report().as_dict()
     del report["bit_losses"]
-    scores = [epoch.score for epoch in watcher.reports if epoch.score is not None]
+    scores = [epoch.score for epoch in epochs if epoch.score is not None]
     return {
         "model": str(model),
         "model_bytes": model_bytes(model),
@@ -476,7 +345,7 @@ def _summary(classifier: TrellisClassifier, model: Path, samples: _Samples, watc
         "n_features": int(samples.X.shape[1]),
         "width": classifier.codebook_.trellis.width if classifier.codebook_.trellis is not None else None,
         **report,
-        "n_epochs": max((epoch.epoch for epoch in watcher.reports), default=0),
+        "n_epochs": max((epoch.epoch for epoch in epochs), default=0),
         "validation_accuracy": max(scores, default=None),
         "temperature": classifier.temperature_,
         "ranking": ranking_facts(classifier.model_),

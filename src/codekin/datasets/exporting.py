@@ -13,6 +13,7 @@ from codekin.class_trees import ClassTree
 from codekin.datasets.samples import Data, Dataset, SparseData, Split, TextData
 from codekin.datasets.writing import write_data
 from codekin.files import whole_file
+from codekin.progress import tell
 
 UNKNOWN_LABEL = "?"
 """The label of test samples whose class has no training samples."""
@@ -48,6 +49,7 @@ def export_dataset(dataset: Dataset, folder: str | Path) -> list[Path]:
     files = []
     for name, split in dataset.splits.items():
         path = target / f"{name}.{'svm' if split.X is not None else 'tsv'}"
+        tell(f"writing {path}")
         write_data(path, _data(split, dataset.class_names))
         files.append(path)
     if dataset.class_tree is not None:

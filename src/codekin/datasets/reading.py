@@ -46,7 +46,7 @@ FORMAT_OF_SUFFIX = {
 """What the end of a file's name says about its format, with or without a further ``.gz``."""
 
 ReadProgress = Callable[[int, int], None]
-"""Called with the bytes that were read so far, and the bytes of the whole file."""
+"""Called with the bytes of what was read so far, and the bytes of the whole file."""
 
 _SPARSE_ROWS = {"svmlight": svmlight_rows, "xmc": xmc_rows, "vw": vowpal_rows}
 _DEFAULTS = ReadOptions()
@@ -131,7 +131,8 @@ def iter_data(
     options : ReadOptions, optional
         What else the format leaves open.
     progress : callable, optional
-        Called with the bytes read so far and the bytes of the whole file, where these are known; a pipe's are not.
+        Called after each chunk with the bytes of the samples so far and those of the whole file, where these are known;
+        a pipe's are not.
 
     Returns
     -------
@@ -161,11 +162,21 @@ def _chunks(
 ) -> Iterator[Data]:
     with opened(source) as stream:
         reader = FileReader(source, stream, format, n_features, options)
-        is_empty = True
-        for parts in rechunked(watched(reader.parts, stream, progress), chunk_rows):
-            is_empty = False
+        n_bytes = None if progress is None else _known_size(stream)
+        n_parsed = n_given = 0
+
+        def parsed() -> Iterator[Rows | TextRows]:
+            nonlocal n_parsed
+            for part in reader.parts:
+                n_parsed += len(part)
+                yield part
+
+        for parts in rechunked(parsed(), chunk_rows):
             yield reader.collected(parts)
-        if is_empty:
+            n_given += sum(len(part) for part in parts)
+            if progress is not None and n_bytes is not None:
+                progress(stream.tell() * n_given // n_parsed, n_bytes)
+        if n_given == 0:
             raise DataError(reader.name, "there are no samples in it.")
 
 
@@ -285,10 +296,15 @@ def watched(
     parts: Iterator[Rows | TextRows], stream: IO[bytes], progress: ReadProgress | None
 ) -> Iterator[Rows | TextRows]:
     """The parts, telling ``progress`` where the stream is after each."""
-    if progress is None or not isinstance(stream, io.FileIO | io.BufferedReader) or not stream.seekable():
-        yield from parts
-        return
-    n_bytes = os.fstat(stream.fileno()).st_size
+    n_bytes = None if progress is None else _known_size(stream)
     for part in parts:
-        progress(stream.tell(), n_bytes)
+        if progress is not None and n_bytes is not None:
+            progress(stream.tell(), n_bytes)
         yield part
+
+
+def _known_size(stream: IO[bytes]) -> int | None:
+    """The bytes of a file; None for a pipe and for what is no file."""
+    if not isinstance(stream, io.FileIO | io.BufferedReader) or not stream.seekable():
+        return None
+    return os.fstat(stream.fileno()).st_size

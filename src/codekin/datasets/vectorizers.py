@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from codekin.coding import FloatArray
+from codekin.progress import counted_off
 
 Method = Literal["tfidf", "hashing"]
 Analyzer = Literal["word", "char_wb"]
@@ -94,7 +95,7 @@ class TextVectorizer:
             return FittedVectorizer(self)
         vectorizer, texts = _tfidf(self), list(texts)
         try:
-            vectorizer.fit(texts)
+            vectorizer.fit(counted_off(texts, "learning the vocabulary", unit="texts"))
         except ValueError:
             # scikit-learn says in several ways, and with options that there are not here, that nothing is left.
             reason = "there are no words in them" if self.min_df == 1 else f"nothing is in {self.min_df:,} of them"

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from codekin.datasets.blocks import Source
 from codekin.datasets.npz import archive_members
 from codekin.datasets.options import ReadOptions
-from codekin.datasets.reading import FORMAT_OF_SUFFIX, iter_data, read_data
+from codekin.datasets.reading import FORMAT_OF_SUFFIX, ReadProgress, iter_data, read_data
 from codekin.datasets.rows import shortened
 from codekin.datasets.samples import Data, SparseData, TextData
 from codekin.files import output_stream
@@ -80,6 +80,7 @@ def convert_data(
     target_format: str = "auto",
     n_features: int | None = None,
     options: ReadOptions | None = None,
+    progress: ReadProgress | None = None,
 ) -> int:
     """Rewrite a file in another format.
 
@@ -95,6 +96,8 @@ def convert_data(
         The number of features of the source.
     options : ReadOptions, optional
         How to read the source.
+    progress : callable, optional
+        As in :func:`read_data`.
 
     Returns
     -------
@@ -103,8 +106,9 @@ def convert_data(
     """
     options = options or ReadOptions()
     if _format_of(target, target_format) == "npz":
-        return write_data(target, read_data(source, source_format, n_features=n_features, options=options), "npz")
-    chunks = iter_data(source, source_format, n_features=n_features, options=options)
+        data = read_data(source, source_format, n_features=n_features, options=options, progress=progress)
+        return write_data(target, data, "npz")
+    chunks = iter_data(source, source_format, n_features=n_features, options=options, progress=progress)
     return write_data(target, chunks, target_format)
 
 

@@ -25,12 +25,20 @@ from codekin.estimators.checked_choices import (
     missing_arguments,
     shown,
 )
+from codekin.progress import tell
 
 MAX_CLASSES_AS_MATRIX = 200
 """Up to so many classes learnability is searched as a matrix, which has no start."""
 
 LEARNABILITY_RIDGE = 0.6
 """About one unit of weight on rows of length one, where the penalty is not divided by the number of samples."""
+
+STAGES = {
+    "clustering": "learning a class tree",
+    "splitting": "learning a class tree",
+    "learnability": "measuring learnability",
+}
+"""What is told while distances are made of samples."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +117,7 @@ class Classes:
         return self._from_data("means").matrix()
 
     def _from_data(self, name: str, **options: Any) -> ClassDistances:
+        tell(STAGES.get(name, f"measuring class distances by {name}"))
         return CLASS_DISTANCES_FROM_DATA[name](
             self.features(),
             self.class_index,

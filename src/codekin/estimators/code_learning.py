@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ from codekin.estimators.ranked import LabelledSamples
 from codekin.estimators.recipe import Recipe
 from codekin.learners import BitLearner, JointLearner, Validation, compacted
 from codekin.model import CodedModel, learn_bits, make_decoder
+from codekin.progress import tell, within
 
 
 class LearnedCode(NamedTuple):
@@ -65,7 +67,7 @@ def learned_code(
     rng : numpy.random.Generator
         The first candidate learns as it would alone.
     **watchers : dict
-        ``on_epoch``, ``progress`` and ``checkpoints``, as far as there are any.
+        ``on_epoch`` and ``checkpoints``, as far as there are any.
 
     Returns
     -------
@@ -82,7 +84,8 @@ def learned_code(
             validation = given["validation"] = _accuracy_on(held_out, decoder)
         if checkpoints is not None and len(candidates) > 1:
             given["checkpoints"] = checkpoints.part(learner_name(learner))
-        bits: Any = learn_bits(learner, samples.X, samples.class_index, codebook, assignment, rng=own_rng, **given)
+        with within(learner_name(learner)) if len(candidates) > 1 else nullcontext():
+            bits: Any = learn_bits(learner, samples.X, samples.class_index, codebook, assignment, rng=own_rng, **given)
         score = 0.0
         if validation is not None and len(candidates) > 1:
             score = validation.score(bits.margins(validation.X))
@@ -96,6 +99,7 @@ def learned_code(
 def _compressed(bits: Any, recipe: Recipe, validation: Validation | None) -> Any:
     """The bits without small weights and in the precision that the recipe asks for."""
     if validation is not None and recipe.prune is not None:
+        tell("pruning weights")
         finished = partial(compacted, precision=recipe.precision)
         return bits.pruned(validation, max_loss=recipe.prune, finished=finished)
     return bits if recipe.precision == "float32" else compacted(bits, recipe.precision)

@@ -16,6 +16,7 @@ from codekin.estimators.ranked import LabelledSamples, other_assignment
 from codekin.estimators.recipe import MANY_CLASSES
 from codekin.learners import AROW
 from codekin.model import learn_bits, make_decoder
+from codekin.progress import within
 
 TOO_MANY_CLASSES = 50_000
 """Beyond, the factors that fit into memory know too little of the classes, and the depth-first order is better: 17.9
@@ -165,7 +166,10 @@ def better_policy(
     """
     found = {policy: choose_assignment(policy, codebook, classes, rng) for policy in ("learnability", "ordered")}
     learner = AROW(n_epochs=1, max_memory=max_memory)
-    accuracy = {policy: _pilot(learner, codebook, order, samples, held_out) for policy, (order, _) in found.items()}
+    accuracy = {}
+    for policy, (order, _) in found.items():
+        with within(f"trying the {policy} order"):
+            accuracy[policy] = _pilot(learner, codebook, order, samples, held_out)
     best = max(accuracy, key=lambda policy: accuracy[policy])
     return best, *found[best]
 

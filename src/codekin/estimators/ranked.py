@@ -14,6 +14,7 @@ from codekin.coding import Assignment, Codebook, FloatArray, IntArray
 from codekin.estimators.choices import Classes, choose_assignment, is_one_order
 from codekin.estimators.temperature import Temperature, fit_candidate_temperature, fit_temperature
 from codekin.model import CodedModel
+from codekin.progress import tell, within
 from codekin.ranked_model import Candidates, RankedModel
 from codekin.ranking import (
     CANDIDATE_NUMBERS,
@@ -115,9 +116,10 @@ def fit_ranked(
         # Every class has a single sample: these must do.
         kept = held = np.arange(len(samples.class_index))
     judges = samples.at(held).in_memory()
-    trial = tuple(fit_member(r, samples.at(kept), None) for r in range(n_members))
-    reranking, n_passes = _chosen(trial, method, samples.at(kept), judges, seed)
-    temperature = fit_temperature(RankedModel(trial, reranking), judges.X, judges.class_index)
+    with within("on nine tenths of the samples"):
+        trial = tuple(fit_member(r, samples.at(kept), None) for r in range(n_members))
+        reranking, n_passes = _chosen(trial, method, samples.at(kept), judges, seed)
+        temperature = fit_temperature(RankedModel(trial, reranking), judges.X, judges.class_index)
     members = tuple(fit_member(r, samples, None) for r in range(n_members))
     vectors = _vectors(members, method, samples, n_passes, seed)
     return RankedModel(members, replace(reranking, vectors=vectors)), Temperature(temperature.value)
@@ -194,15 +196,19 @@ def _chosen(
 ) -> tuple[Reranking, int]:
     """The re-ranking under which the judges are most often right, and after how many passes of learning."""
     n_classes = members[0].n_classes
-    numbers = dict.fromkeys(min(n, n_classes) for n in CANDIDATE_NUMBERS)
+    numbers = list(dict.fromkeys(min(n, n_classes) for n in CANDIDATE_NUMBERS))
     # What the codes list does not depend on the vectors that rescore it.
-    lists = [(n, RankedModel(members, Reranking(n)).candidates(judges.X)) for n in numbers]
+    lists: list[tuple[int, Candidates]] = []
+    for n in numbers:
+        tell("listing candidates to choose by", sum(m for m, _ in lists), sum(numbers))
+        lists.append((n, RankedModel(members, Reranking(n)).candidates(judges.X)))
     best, highest, n_passes = None, -1.0, 0
     for i, vectors in enumerate(_vectors_after_passes(members, method, samples, seed)):
         reranking, accuracy = _best_reranking(lists, vectors, judges)
         if accuracy > highest:
             best, highest, n_passes = reranking, accuracy, i + 1
     assert best is not None
+    tell("fitting the temperature of the re-ranking")
     candidates = RankedModel(members, best).candidates(judges.X)
     return replace(best, temperature=fit_candidate_temperature(candidates, judges.class_index)), n_passes
 
@@ -246,14 +252,22 @@ def _vectors_after_passes(
         sample_weight=samples.weights,
         rng=seed,
     )
-    return islice(passes, MAX_PASSES)
+    return _told(passes)
+
+
+def _told(passes: Iterator[ClassVectors]) -> Iterator[ClassVectors]:
+    """So many passes as are tried, each told of before it is made."""
+    for number in range(MAX_PASSES):
+        tell("learning class vectors", number, MAX_PASSES, detail=f"pass {number + 1} of at most {MAX_PASSES}")
+        yield next(passes)
 
 
 def _confused(members: tuple[CodedModel, ...], X: Any) -> IntArray:
     """The best classes of each sample under the codes alone, some samples at a time."""
     model = RankedModel(members, Reranking(N_CONFUSED))
     n = model.n_candidates
-    blocks = range(0, X.shape[0], SAMPLES_PER_BLOCK)
-    return np.concatenate(
-        [model.candidates(X[start : start + SAMPLES_PER_BLOCK], n).classes.astype(np.int32) for start in blocks]
-    )
+    blocks = []
+    for start in range(0, X.shape[0], SAMPLES_PER_BLOCK):
+        tell("listing the classes that are confused", start, X.shape[0], unit="samples")
+        blocks.append(model.candidates(X[start : start + SAMPLES_PER_BLOCK], n).classes.astype(np.int32))
+    return np.concatenate(blocks)

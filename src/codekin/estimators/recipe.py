@@ -17,6 +17,7 @@ from codekin.coding import IntArray
 from codekin.estimators.probabilities import members_of
 from codekin.learners.compact import Precision
 from codekin.memory import in_units
+from codekin.progress import tell
 from codekin.ranked_model import RankedModel
 from codekin.stored_rows import is_sparse
 from codekin.threads import limited_threads
@@ -260,6 +261,7 @@ def best_within(
         begin = perf_counter()
         classifier = fit(recipe, number)
         seconds = perf_counter() - begin
+        tell(f"trial {number + 1}: measuring accuracy, size and speed")
         n_bytes, microseconds = bytes_of(classifier), microseconds_of(classifier.model_, X)
         accuracy = float((classifier.model_.predict(X) == class_index).mean())
         trial = Trial(recipe, accuracy, n_bytes, microseconds, seconds, limits.allow(n_bytes, microseconds))

@@ -16,6 +16,7 @@ from codekin.decoding import ShortestPathDecoder
 from codekin.estimators.probabilities import edge_scores, log_probabilities_of, members_of, top_k_probabilities
 from codekin.measures import confidence_error
 from codekin.model import CodedModel
+from codekin.progress import tell
 from codekin.ranked_model import Candidates, RankedModel
 
 MAX_TEMPERATURE = 100.0
@@ -62,6 +63,7 @@ def fit_temperature(model: CodedModel | RankedModel, X: Any, class_index: IntArr
     -------
     Temperature
     """
+    tell("fitting the temperature")
     known = np.flatnonzero(class_index >= 0)
     if len(known) == 0:
         return Temperature()

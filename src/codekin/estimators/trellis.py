@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, fields, replace
 from itertools import count
 from numbers import Integral, Real
@@ -43,11 +44,11 @@ from codekin.learners import (
     Checkpoints,
     EpochReport,
     JointLearner,
-    TrainingProgress,
 )
 from codekin.learners.compact import Precision
 from codekin.memory import require_memory
 from codekin.model import CodedModel, learn_bits_further, make_decoder
+from codekin.progress import Progress, listening, within
 from codekin.stored_rows import StoredRows
 from codekin.workers import with_workers
 
@@ -240,7 +241,7 @@ class TrellisClassifier(CodedClassifier):
         *,
         validation: tuple[Any, ArrayLike] | None = None,
         on_epoch: Callable[[EpochReport], None] | None = None,
-        progress: Callable[[TrainingProgress], None] | None = None,
+        progress: Callable[[Progress], None] | None = None,
         checkpoints: Checkpoints | None = None,
     ) -> Self:
         """Choose the paths of the classes and learn the bits.
@@ -259,7 +260,7 @@ class TrellisClassifier(CodedClassifier):
         on_epoch : callable, default=None
             Called with an ``EpochReport`` after each pass over the samples.
         progress : callable, default=None
-            Called with a ``TrainingProgress`` several times a second.
+            Called with a :class:`codekin.progress.Progress` at every stage, and now and then within it.
         checkpoints : Checkpoints, default=None
             Where to leave what is needed to go on after an interruption: see :class:`codekin.learners.Checkpoints`.
             With the same samples, parameters and ``random_state`` a resumed fit ends like an undisturbed one.
@@ -274,10 +275,10 @@ class TrellisClassifier(CodedClassifier):
             raise ValueError(f"prune={self.prune} needs validation samples, which say what a weight is worth.")
         X, class_index = self._checked_training_samples(X, y)
         weights = checked_weights(sample_weight, X)
-        watchers = {"on_epoch": on_epoch, "progress": progress, "checkpoints": checkpoints}
+        watchers = {"on_epoch": on_epoch, "checkpoints": checkpoints}
         held_out = None if validation is None else self._held_out(*as_pair(validation))
         samples = LabelledSamples(X, class_index, weights)
-        with with_workers(self.n_jobs):
+        with with_workers(self.n_jobs), listening(progress):
             if self.max_model_bytes is not None or self.max_microseconds is not None:
                 if isinstance(X, StoredRows):
                     raise ValueError("A budget is for samples in memory. Find the recipe with a part of the samples.")
@@ -306,7 +307,8 @@ class TrellisClassifier(CodedClassifier):
             own = dict(watchers)
             if own["checkpoints"] is not None:
                 own["checkpoints"] = own["checkpoints"].part(f"trial-{number}")
-            trial._fit_recipe(samples, held_out, own, classes, orders)
+            with within(f"trial {number + 1} ({recipe})"):
+                trial._fit_recipe(samples, held_out, own, classes, orders)
             return trial
 
         recipes = recipes_within(self._open_settings(), samples.X, samples.class_index, n_classes, limits)
@@ -358,7 +360,8 @@ class TrellisClassifier(CodedClassifier):
             options = {**watchers, "checkpoints": own}
             # Only what is there: a learner of one's own need not know them all.
             given = {name: value for name, value in options.items() if value is not None}
-            return self._learned(number, assignments[number], samples, held_out, **given)
+            with within(f"code {number + 1} of {recipe.n_members}") if recipe.n_members > 1 else nullcontext():
+                return self._learned(number, assignments[number], samples, held_out, **given)
 
         if is_ranked:
             self.model_, temperature = fit_ranked(

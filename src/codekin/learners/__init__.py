@@ -16,7 +16,7 @@ from codekin.learners.independent import EstimatorBits, IndependentBits
 from codekin.learners.linear import LinearBits, SparseLinearBits, Validation
 from codekin.learners.softmax import Softmax
 from codekin.learners.softmax_state import SoftmaxBits
-from codekin.learners.training import EpochReport, TrainingProgress
+from codekin.learners.training import EpochReport
 
 __all__ = [
     "AROW",
@@ -37,7 +37,6 @@ __all__ = [
     "Softmax",
     "SoftmaxBits",
     "SparseLinearBits",
-    "TrainingProgress",
     "Validation",
     "calibrate_bits",
     "compacted",

@@ -26,7 +26,6 @@ from codekin.learners.training import (
     Block,
     EpochReport,
     Passes,
-    TrainingProgress,
     Watchers,
     check_common_settings,
     check_setting,
@@ -123,7 +122,6 @@ class AROW:
         rng: np.random.Generator | int | None = None,
         validation: Validation | None = None,
         on_epoch: Callable[[EpochReport], None] | None = None,
-        progress: Callable[[TrainingProgress], None] | None = None,
         checkpoints: Checkpoints | None = None,
     ) -> LinearBits:
         """Learn every column of the coding matrix.
@@ -145,8 +143,6 @@ class AROW:
             Scored after each pass; the weights with the best score are returned.
         on_epoch : callable, optional
             Called with an :class:`EpochReport` after each pass.
-        progress : callable, optional
-            Called with a :class:`TrainingProgress` several times a second.
         checkpoints : Checkpoints, optional
             Where to leave, after each pass but the last, what is needed to go on after an interruption. A training
             that is resumed ends with the same predictors as one that was left alone.
@@ -174,7 +170,7 @@ class AROW:
                 self._order,
                 self.patience,
                 validation,
-                Watchers(on_epoch, progress, checkpoints),
+                Watchers(on_epoch, checkpoints),
                 {**self._settings, "codewords_checksum": checksum(codewords)},
             )
             bits = passes.fit(blocks)

@@ -16,7 +16,8 @@ import numpy as np
 
 from codekin.learners.checkpoints import Checkpoint
 from codekin.learners.linear import Float32Array
-from codekin.learners.training import Bits, Block, EpochReport, Passes, TrainingProgress, Watchers, fill_columns
+from codekin.learners.training import STAGE, Bits, Block, EpochReport, Passes, Watchers, fill_columns, tell_of_pass
+from codekin.progress import tell
 from codekin.workers import output_array, share_work
 
 
@@ -71,6 +72,7 @@ class SharedPasses(Passes[Bits]):
         validation_samples = None if self.validation is None or not margins else self.validation.X
         output = weights if isinstance(weights, np.memmap) else None
         job = _Job(replace(self, validation=None, watchers=Watchers()), n_epochs, validation_samples, output)
+        tell(STAGE, detail=f"{len(blocks)} parts shared by workers")
         for block, learned in enumerate(share_work(_learned_block, job, blocks[n_finished:]), start=n_finished + 1):
             columns = slice(*blocks[block - 1])
             if learned.weights is not None:
@@ -84,9 +86,8 @@ class SharedPasses(Passes[Bits]):
         n_epochs = len(seconds_of_pass)
         for epoch, seconds in enumerate(seconds_of_pass, start=1):
             self._report(EpochReport(epoch, n_epochs, block, n_blocks, seconds))
-        if self.watchers.progress is not None:
-            n_steps = len(self.order(self.samples.n_rows, self.seeds[0]))
-            self.watchers.progress(TrainingProgress(n_epochs, n_epochs, block, n_blocks, n_steps, n_steps))
+        n_steps = len(self.order(self.samples.n_rows, self.seeds[0]))
+        tell_of_pass((n_epochs, n_epochs), (block, n_blocks), (n_steps, n_steps))
 
 
 def _learned_block(job: _Job, block: Block) -> LearnedBlock:

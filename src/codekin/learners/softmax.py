@@ -25,7 +25,6 @@ from codekin.learners.training import (
     Block,
     EpochReport,
     Passes,
-    TrainingProgress,
     Watchers,
     check_common_settings,
     check_setting,
@@ -111,7 +110,6 @@ class Softmax:
         rng: np.random.Generator | int | None = None,
         validation: Validation | None = None,
         on_epoch: Callable[[EpochReport], None] | None = None,
-        progress: Callable[[TrainingProgress], None] | None = None,
         checkpoints: Checkpoints | None = None,
     ) -> LinearBits:
         """Learn all bits of the codebook under an assignment.
@@ -134,8 +132,6 @@ class Softmax:
             Scored after each pass; the weights with the best score are returned.
         on_epoch : callable, optional
             Called with an :class:`EpochReport` after each pass.
-        progress : callable, optional
-            Called with a :class:`TrainingProgress` several times a second.
         checkpoints : Checkpoints, optional
             Where to leave, after each pass but the last, what is needed to go on after an interruption. A training
             that is resumed ends with the same predictors as one that was left alone.
@@ -160,7 +156,7 @@ class Softmax:
             self._order,
             self.patience,
             validation,
-            Watchers(on_epoch, progress, checkpoints),
+            Watchers(on_epoch, checkpoints),
             {**self._settings, "codewords_checksum": checksum(*code.arrays)},
         )
         return passes.fit([(0, n_bits)])

@@ -17,10 +17,12 @@ from codekin.learners.learning import LearningBits, as_linear_bits
 from codekin.learners.linear import Float32Array, LinearBits, Validation
 from codekin.learners.samples import Samples
 from codekin.learners.streaming import StreamedSamples
+from codekin.progress import tell
 
 Bits = TypeVar("Bits", bound=LearningBits)
 Block = tuple[int, int]
 """The first column of a block, and the one after its last."""
+STAGE = "learning bits"
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,35 +52,35 @@ class EpochReport:
     snapshot: Callable[[], LinearBits] | None = field(default=None, repr=False)
 
 
-@dataclass(frozen=True)
-class TrainingProgress:
-    """How far a pass over the samples has come.
+@dataclass(frozen=True, eq=False)
+class Watchers:
+    """Who is told of a training: after each pass, and for the time after an interruption."""
+
+    on_epoch: Callable[[EpochReport], None] | None = None
+    checkpoints: Checkpoints | None = None
+
+
+def tell_of_pass(passes: tuple[int, int], blocks: tuple[int, int], steps: tuple[int, int]) -> None:
+    """Tell how far a training has come.
 
     Parameters
     ----------
-    epoch, n_epochs : int
-        Which pass it is, from 1, and how many there will be at most.
-    block, n_blocks : int
-        Which block of columns it is for, from 1.
-    n_steps, n_steps_in_all : int
+    passes : tuple of two int
+        Which pass over the samples it is, from 1, and how many there will be at most.
+    blocks : tuple of two int
+        Which block of columns it is for, from 1, and how many there are.
+    steps : tuple of two int
         How many samples of this pass have been learned from, and how many there are.
     """
-
-    epoch: int
-    n_epochs: int
-    block: int
-    n_blocks: int
-    n_steps: int
-    n_steps_in_all: int
-
-
-@dataclass(frozen=True, eq=False)
-class Watchers:
-    """Who is told of a training: after each pass, during it, and for the time after an interruption."""
-
-    on_epoch: Callable[[EpochReport], None] | None = None
-    progress: Callable[[TrainingProgress], None] | None = None
-    checkpoints: Checkpoints | None = None
+    (epoch, n_epochs), (block, n_blocks), (n_steps, n_steps_in_all) = passes, blocks, steps
+    turn = f", part {block} of {n_blocks} of the bits" if n_blocks > 1 else ""
+    tell(
+        STAGE,
+        ((block - 1) * n_epochs + epoch - 1) * n_steps_in_all + n_steps,
+        n_blocks * n_epochs * n_steps_in_all,
+        detail=f"epoch {epoch} of {n_epochs}{turn}",
+        unit="samples",
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,6 +140,7 @@ class Passes(Generic[Bits]):
         -------
         LinearBits
         """
+        tell(STAGE)
         checkpoints, saved = self.watchers.checkpoints, None
         if checkpoints is not None:
             saved = checkpoints.found(self._identity)
@@ -176,9 +179,8 @@ class Passes(Generic[Bits]):
                 n_in_all = round(len(order) * (self.samples.n_rows / samples.n_rows))
                 for learned in self.learning(bits, (first, last), samples, order):
                     bits = learned
-                    if self.watchers.progress is not None:
-                        n_steps = bits.n_steps - n_steps_before
-                        self.watchers.progress(TrainingProgress(epoch, n_epochs, block, len(blocks), n_steps, n_in_all))
+                    steps = bits.n_steps - n_steps_before, n_in_all
+                    tell_of_pass((epoch, n_epochs), (block, len(blocks)), steps)
             yield epoch, bits, time.perf_counter() - begin
 
     def _report(self, report: EpochReport) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
+from codekin.progress import Progress, listening, tell
 from codekin.studies.journal import Record, software_versions
 from codekin.studies.tasks import Stage, Task
 from codekin.studies.workspace import Workspace
@@ -39,27 +40,6 @@ class Outcome:
 
 
 TaskFunction = Callable[[Task, Workspace], Outcome]
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How far a study is.
-
-    Parameters
-    ----------
-    stage : str
-        What is being done.
-    n_done, n_tasks : int
-        Finished tasks and all tasks.
-    done, total : float
-        The same by weight.
-    """
-
-    stage: str
-    n_done: int
-    n_tasks: int
-    done: float
-    total: float
 
 
 def unfinished(stages: Iterable[Stage], workspace: Workspace, *, is_checked: bool = False) -> list[Stage]:
@@ -93,7 +73,6 @@ def run_stages(
     workspace: Workspace,
     *,
     n_jobs: int | None = None,
-    progress: Callable[[Progress], None] | None = None,
 ) -> int:
     """Run what is not finished, stage after stage, and write each result down as soon as it is there.
 
@@ -108,8 +87,6 @@ def run_stages(
     n_jobs : int, optional
         How many processes share the work; by default the workers of a block of ``joblib.parallel_config``, and without
         one a process per processor. No result depends on it. All of them use the folders of the workspace.
-    progress : callable, optional
-        Called at the beginning and after each task.
 
     Returns
     -------
@@ -119,6 +96,7 @@ def run_stages(
     stages = list(stages)
     if n_jobs is None:
         n_jobs = n_workers() if n_workers() > 1 else available_threads()
+    tell("looking for what is finished")
     with workspace.locked():
         journal = workspace.journal
         left = unfinished(stages, workspace, is_checked=True)
@@ -126,13 +104,11 @@ def run_stages(
         n_left, weight_left = _size(left)
         n_done, done, n_run = n_tasks - n_left, total - weight_left, 0
         for stage in left:
-            if progress is not None:
-                progress(Progress(stage.name, n_done, n_tasks, done, total))
+            _tell(stage, n_done, n_tasks, done, total)
             for task, record in _performed(stage.tasks, functions, workspace, n_jobs):
                 journal.append(record)
                 n_run, n_done, done = n_run + 1, n_done + 1, done + task.weight
-                if progress is not None:
-                    progress(Progress(stage.name, n_done, n_tasks, done, total))
+                _tell(stage, n_done, n_tasks, done, total)
     return n_run
 
 
@@ -149,6 +125,11 @@ def _performed(
                 delayed(_perform)(functions[task.kind], task, workspace, n_threads, parent)
                 for task in tasks[start : start + n_at_once]
             )
+
+
+def _tell(stage: Stage, n_done: int, n_tasks: int, done: float, total: float) -> None:
+    """Tell how far the study is, by the weights of its tasks."""
+    tell(stage.name, done, total, detail=f"{n_done} of {n_tasks} tasks")
 
 
 @contextmanager
@@ -173,7 +154,8 @@ def _perform(
     end_with(parent)
     started, cpu_started = time.perf_counter(), time.process_time()
     # A task that shares the machine with others has no workers of its own.
-    with limited_threads(n_threads), with_workers(n_threads):
+    # Of the stages within it nobody wants to hear: those of the study would be lost among them.
+    with limited_threads(n_threads), with_workers(n_threads), listening(_ignore):
         outcome = function(task, workspace)
     workspace.save(task, outcome.arrays)
     record = Record(
@@ -188,3 +170,7 @@ def _perform(
         workspace.checksums(task, outcome.arrays),
     )
     return task, record
+
+
+def _ignore(_: Progress) -> None:
+    """Nobody is told."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from codekin.datasets import data_home as find_data_home
 from codekin.studies.configuration import Study
 from codekin.studies.kinds import kind_of, missing_data
-from codekin.studies.runner import Progress, run_stages, unfinished
+from codekin.studies.runner import run_stages, unfinished
 from codekin.studies.tasks import Stage
 from codekin.studies.workspace import Workspace
 
@@ -49,7 +49,6 @@ def run_study(
     only: Sequence[str] = (),
     data_home: Path | None = None,
     n_jobs: int | None = None,
-    progress: Callable[[Progress], None] | None = None,
 ) -> StudyStatus:
     """Do what is left of a study, after a look at whether its data and its codebooks do.
 
@@ -66,8 +65,6 @@ def run_study(
     n_jobs : int, optional
         How many processes share the work; by default the workers of a block of ``joblib.parallel_config``, and without
         one a process per processor. No result depends on it. All of them use the same folders.
-    progress : callable, optional
-        Called at the beginning and after each task.
 
     Returns
     -------
@@ -82,7 +79,7 @@ def run_study(
         return _status(stages, missing, workspace)
     if unfinished(stages, workspace):
         kind.check(study, names, data_home)
-    n_run = run_stages(stages, kind.functions, workspace, n_jobs=n_jobs, progress=progress)
+    n_run = run_stages(stages, kind.functions, workspace, n_jobs=n_jobs)
     return _status(stages, missing, workspace, n_run)
 
 

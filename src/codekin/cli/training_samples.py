@@ -1,0 +1,132 @@
+"""Training and validation samples for ``codekin train``: read as the options say, in memory or on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array, vstack
+
+from codekin.cli.display import Display
+from codekin.datasets import (
+    Data,
+    DataError,
+    ReadOptions,
+    SparseData,
+    TextData,
+    TextVectorizer,
+    cached_data,
+    label_kind,
+    read_data,
+)
+from codekin.datasets.caching import DEFAULT_MEMORY
+from codekin.progress import counted_off, telling
+from codekin.storage import ModelInput
+from codekin.stored_rows import StoredRows
+
+USUAL_COMPRESSION = 4
+"""How much smaller gzip makes a file of numbers, about."""
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingSamples:
+    """Training samples: features, what was read, and how others are to be read."""
+
+    X: csr_array | StoredRows
+    data: Data
+    model_input: ModelInput
+
+    @property
+    def classes(self) -> Any:
+        return self.data.classes
+
+    @property
+    def n_bytes(self) -> int:
+        """How much memory the features take; on disk, how much they may take."""
+        if isinstance(self.X, StoredRows):
+            return self.X.max_memory
+        return int(self.X.data.nbytes + self.X.indices.nbytes + self.X.indptr.nbytes)
+
+    @property
+    def sample_weight(self) -> Any:
+        return self.data.sample_weight if isinstance(self.data, SparseData) else None
+
+
+@dataclass(frozen=True, eq=False)
+class SampleReader:
+    """How to read samples, as the options say."""
+
+    display: Display
+    format: str
+    check_format: Callable[..., None]
+    n_features: int | None
+    options: ReadOptions
+    vectorizer: TextVectorizer
+
+    def training_samples(self, source: str, max_memory: int | None, cache: Path | None) -> TrainingSamples:
+        """In memory, or on disk if they are too many or that is asked for."""
+        limit = DEFAULT_MEMORY if max_memory is None else max_memory // 2
+        if cache is not None or (max_memory is not None and source != "-" and _text_bytes(Path(source)) > limit):
+            return self._on_disk(Path(source), cache, limit)
+        told = telling(f"reading {source}")
+        data = read_data(source, self.format, n_features=self.n_features, options=self.options, progress=told)
+        self.check_format(format="tsv" if isinstance(data, TextData) else "features")
+        _check_classes(data, source)
+        if not isinstance(data, TextData):
+            return TrainingSamples(data.X, data, ModelInput(None, data.encoding))
+        try:
+            fitted = self.vectorizer.fit(data.texts)
+        except ValueError as error:
+            raise DataError(source, str(error)) from error
+        texts = counted_off(data.texts, "making features of texts", unit="texts")
+        return TrainingSamples(fitted.transform(texts), data, ModelInput(fitted))
+
+    def _on_disk(self, source: Path, cache: Path | None, max_memory: int) -> TrainingSamples:
+        data = cached_data(
+            source,
+            cache,
+            format=self.format,
+            n_features=self.n_features,
+            options=self.options,
+            max_memory=max_memory,
+            progress=telling(f"reading {source}"),
+            note=lambda sentence: self.display.note(f"{source}: {sentence}"),
+        )
+        self.check_format(format="features")
+        _check_classes(data, str(source))
+        return TrainingSamples(data.X, data, ModelInput(None, data.encoding))
+
+    def validation_samples(self, source: str, training: TrainingSamples) -> tuple[csr_array, Any]:
+        """Features and labels, of the same kinds as those of the training samples."""
+        options = ReadOptions(
+            labels=label_kind(training.classes), multilabel=self.options.multilabel, index_base=self.options.index_base
+        )
+        told = telling(f"reading {source}")
+        chunks = training.model_input.chunks(
+            source, format=self.format, n_features=training.X.shape[1], options=options, progress=told
+        )
+        parts = [(X, data.labels) for X, data in chunks]
+        labels = np.concatenate([of_part for _, of_part in parts])
+        if not np.isin(labels, training.classes).any():
+            raise DataError(
+                source,
+                f"none of its {len(labels):,} samples has a label of the training samples. "
+                f"Got {labels[0].item()!r}, for example.",
+            )
+        return csr_array(vstack([X for X, _ in parts])), labels
+
+
+def _text_bytes(source: Path) -> int:
+    """About how large a file is without gzip; more than its samples take in memory. 0 if it is not there."""
+    if not source.is_file():
+        return 0
+    return source.stat().st_size * (USUAL_COMPRESSION if source.suffix == ".gz" else 1)
+
+
+def _check_classes(data: Data, source: str) -> None:
+    """Raise where there is nothing to tell apart."""
+    if len(data.classes if data.classes is not None else ()) < 2:
+        raise DataError(source, f"samples of at least 2 classes are needed. All {data.n_samples:,} have one label.")

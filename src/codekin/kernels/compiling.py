@@ -1,0 +1,37 @@
+"""Tell when kernels are being compiled: in the first calls after an installation, and from a cache ever after."""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import Any
+
+from numba.core import event
+
+from codekin.progress import tell
+
+WHAT = "compiling kernels, once after an installation: about half a minute in all"
+
+
+class _Watch(event.Listener):
+    """Hears of compilations, and not of what the cache has; those of callees lie within those of callers."""
+
+    def __init__(self) -> None:
+        self.n_running = 0
+        self.lock = Lock()
+
+    def on_start(self, _event: Any) -> None:
+        with self.lock:
+            self.n_running += 1
+        tell("", detail=WHAT)
+
+    def on_end(self, _event: Any) -> None:
+        with self.lock:
+            self.n_running -= 1
+            is_over = self.n_running == 0
+        if is_over:
+            tell("")
+
+
+def watch_compilations() -> None:
+    """Tell of every compilation from now on."""
+    event.register("numba:compile", _Watch())

@@ -1,0 +1,167 @@
+"""What long work tells of itself: the stage that it is in, how much of it is done and how much there is.
+
+Work tells, and whoever wants to know listens; nobody has to. ::
+
+    with listening(print):
+        classifier.fit(X, y)
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeVar
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a stage has come.
+
+    Parameters
+    ----------
+    stage : str
+        What is being done. Empty for something besides the stage, such as compiling: then ``detail`` says what it is,
+        and is empty when it is over.
+    done : float, default=0.0
+        How much of it is done.
+    total : float, optional
+        How much there is, where it is known.
+    detail : str, default=""
+        What else there is to say: the pass, the score so far.
+    count : float, optional
+        How many units that is, where ``done`` counts something else.
+    unit : str, default=""
+        What is counted, for a rate; empty where a rate says nothing.
+    """
+
+    stage: str
+    done: float = 0.0
+    total: float | None = None
+    detail: str = ""
+    count: float | None = None
+    unit: str = ""
+
+
+_Item = TypeVar("_Item")
+Listener = Callable[[Progress], None]
+
+_LISTENER: ContextVar[Listener | None] = ContextVar("progress_listener", default=None)
+
+if hasattr(os, "register_at_fork"):
+    # A worker has nobody to tell: a lock of the listener may have been taken by a thread that is not there any more.
+    os.register_at_fork(after_in_child=lambda: _LISTENER.set(None))
+
+
+@contextmanager
+def listening(listener: Listener | None) -> Iterator[None]:
+    """Let a function hear everything that work within the block tells.
+
+    Parameters
+    ----------
+    listener : callable or None
+        Called with a :class:`Progress`, from any thread. None leaves it to the listener there is, if any.
+
+    Examples
+    --------
+    >>> with listening(lambda heard: print(heard.stage, heard.done, heard.total)):
+    ...     tell("counting sheep", 2, 10)
+    counting sheep 2 10
+    >>> tell("counting sheep", 3, 10)
+    """
+    if listener is None:
+        yield
+        return
+    token = _LISTENER.set(listener)
+    try:
+        yield
+    finally:
+        _LISTENER.reset(token)
+
+
+@contextmanager
+def within(whole: str) -> Iterator[None]:
+    """Let every stage within the block say which larger piece of work it belongs to.
+
+    Parameters
+    ----------
+    whole : str
+        The larger piece of work.
+
+    Examples
+    --------
+    >>> with listening(lambda heard: print(heard.stage)), within("trial 2 of 5"):
+    ...     tell("learning bits")
+    trial 2 of 5: learning bits
+    """
+    listener = _LISTENER.get()
+    if listener is None:
+        yield
+        return
+    with listening(lambda heard: listener(replace(heard, stage=f"{whole}: {heard.stage}") if heard.stage else heard)):
+        yield
+
+
+def is_heard() -> bool:
+    """Whether somebody is listening, where it takes a while to find out what to tell."""
+    return _LISTENER.get() is not None
+
+
+def tell(
+    stage: str,
+    done: float = 0.0,
+    total: float | None = None,
+    *,
+    detail: str = "",
+    count: float | None = None,
+    unit: str = "",
+) -> None:
+    """Tell whoever is listening how far a stage has come; cheap, and nothing happens where nobody is.
+
+    Parameters
+    ----------
+    stage, done, total, detail, count, unit
+        As in :class:`Progress`.
+    """
+    listener = _LISTENER.get()
+    if listener is not None:
+        listener(Progress(stage, done, total, detail, count, unit))
+
+
+def telling(stage: str) -> Callable[[float, float | None], None]:
+    """Tell that a stage begins; a function that tells how much is done, and how much there is.
+
+    Parameters
+    ----------
+    stage : str
+
+    Returns
+    -------
+    callable
+    """
+    tell(stage)
+    return partial(tell, stage)
+
+
+def counted_off(items: Sequence[_Item], stage: str, *, unit: str, every: int = 1_000) -> Iterator[_Item]:
+    """The items one after the other, telling now and then how many there have been.
+
+    Parameters
+    ----------
+    items : sequence
+    stage, unit : str
+        As in :class:`Progress`.
+    every : int, default=1_000
+        After how many of them to tell.
+
+    Yields
+    ------
+    item
+    """
+    for n_done, item in enumerate(items):
+        if n_done % every == 0:
+            tell(stage, n_done, len(items), unit=unit)
+        yield item

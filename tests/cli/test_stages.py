@@ -1,0 +1,85 @@
+"""Every stage of a command names itself, in its order."""
+
+import pytest
+
+from codekin.datasets import export_dataset, make_sparse_topics
+
+RERANKING = ["listing the classes that are confused", "learning class vectors"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Samples of 120 classes, which is enough for a search and a re-ranking."""
+    folder = tmp_path_factory.mktemp("many")
+    export_dataset(make_sparse_topics(120, 600, n_features=200, rng=0), folder)
+    return folder
+
+
+def stages(shown):
+    """The lines on stderr at which stages begin; those that say how far a stage is are left out."""
+    assert shown.code == 0, shown.err
+    begun = []
+    for line in shown.err.splitlines():
+        is_sign = any(line.startswith(f"{stage}, ") for stage in begun)
+        if not is_sign and not line.startswith(("compiling kernels", "validation ", "starting")):
+            begun.append(line)
+    return begun
+
+
+def test_training_by_default(folder, run, tmp_path):
+    found = stages(run("train", folder / "train.svm", tmp_path / "model"))
+    first = ["learning bits", "listing candidates to choose by", *RERANKING]
+    first += ["fitting the temperature of the re-ranking", "fitting the temperature"]
+    assert found == [
+        f"reading {folder / 'train.svm'}",
+        "training on 600 samples x 200 features, 120 classes",
+        "measuring learnability",
+        "searching for an assignment",
+        *(f"on nine tenths of the samples: {stage}" for stage in first),
+        "learning bits",
+        *RERANKING,
+        "measuring the bits on 600 training samples",
+        f"saving {tmp_path / 'model'}",
+    ]
+
+
+def test_training_within_a_budget(folder, run, tmp_path):
+    options = ("--max-model-bytes", "50kB", "--time-limit", "0.000001", "--validation", folder / "test.svm")
+    found = stages(run("train", folder / "train.svm", tmp_path / "model", *options))
+    assert found[0] == f"reading {folder / 'train.svm'}"
+    assert found[-1] == f"saving {tmp_path / 'model'}"
+    kinds = dict.fromkeys(line.rsplit(": ", 1)[-1] for line in found if line.startswith("trial 1"))
+    assert {"learning bits", "pruning weights", "fitting the temperature", "measuring accuracy, size and speed"} <= set(
+        kinds
+    )
+
+
+def test_training_with_texts(run, tmp_path):
+    (tmp_path / "texts.tsv").write_text("cat\ta cat purrs\ndog\ta dog barks\n" * 4)
+    found = stages(run("train", tmp_path / "texts.tsv", tmp_path / "model"))
+    assert found[1:3] == ["learning the vocabulary", "making features of texts"]
+
+
+def test_evaluating(topics, topics_model, run):
+    found = stages(run("evaluate", topics_model, topics / "test.svm"))
+    assert found == [f"predicting {topics / 'test.svm'}", "timing predictions"]
+
+
+def test_assigning(folder, run):
+    found = stages(run("assign", "--data", folder / "train.svm", "--method", "learnability"))
+    assert found == [
+        f"reading {folder / 'train.svm'}",
+        "measuring learnability",
+        "searching for an assignment",
+        "comparing classes and codewords",
+    ]
+
+
+def test_growing(topics, topics_model, run, tmp_path):
+    found = stages(run("grow", topics_model, topics / "test.svm", "--output", tmp_path / "grown"))
+    assert found == [
+        f"looking for new classes in {topics / 'test.svm'}",
+        f"epoch 1 of 1 on {topics / 'test.svm'}",
+        "measuring the bits",
+        f"saving {tmp_path / 'grown'}",
+    ]

@@ -1,0 +1,123 @@
+import os
+
+import numpy as np
+import pytest
+
+from codekin.assignments import assign
+from codekin.codebooks import trellis_codebook
+from codekin.datasets import make_sparse_topics
+from codekin.distances import EmbeddingDistances
+from codekin.estimators import TrellisClassifier
+from codekin.progress import Progress, counted_off, is_heard, listening, tell, telling, within
+from codekin.threads import on_threads
+
+
+@pytest.fixture(scope="module")
+def topics():
+    """Samples of 120 classes, which is enough for a search and a re-ranking."""
+    train = make_sparse_topics(120, 600, n_features=200, rng=0).splits["train"]
+    return train.X, train.y
+
+
+@pytest.fixture
+def heard():
+    """What is told within the test."""
+    told = []
+    with listening(told.append):
+        yield told
+
+
+def stages(told):
+    """The names of the stages in the order in which they begin."""
+    names = [progress.stage for progress in told if progress.stage]
+    return [name for i, name in enumerate(names) if i == 0 or name != names[i - 1]]
+
+
+def test_what_is_told_is_heard_within_the_block_only():
+    told = []
+    assert not is_heard()
+    with listening(told.append):
+        assert is_heard()
+        tell("counting", 1, 3, detail="sheep", unit="sheep")
+        with listening(None):
+            tell("counting", 2, 3)
+    tell("counting", 3, 3)
+    assert told == [Progress("counting", 1, 3, "sheep", None, "sheep"), Progress("counting", 2, 3)]
+
+
+def test_an_inner_listener_hears_instead_of_the_outer_one(heard):
+    inner = []
+    with listening(inner.append):
+        tell("counting")
+    assert heard == []
+    assert stages(inner) == ["counting"]
+
+
+def test_stages_say_what_they_are_part_of(heard):
+    with within("trial 2"), within("code 1 of 3"):
+        tell("learning bits")
+        tell("", detail="compiling")
+    assert [progress.stage for progress in heard] == ["trial 2: code 1 of 3: learning bits", ""]
+
+
+def test_what_other_threads_tell_is_heard(heard):
+    on_threads(lambda i: tell("counting", i), range(20), n_threads=3)
+    assert sorted(progress.done for progress in heard) == list(range(20))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_worker_has_nobody_to_tell(heard):
+    pid = os.fork()
+    if pid == 0:
+        os._exit(is_heard())
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    assert is_heard()
+
+
+def test_a_reader_tells_by_a_function_of_two_numbers(heard):
+    told = telling("reading")
+    told(3, 10)
+    assert heard == [Progress("reading"), Progress("reading", 3, 10)]
+
+
+def test_items_are_counted_off_unchanged(heard):
+    assert list(counted_off("abcdefg", "spelling", unit="letters", every=3)) == list("abcdefg")
+    assert [(progress.done, progress.total) for progress in heard] == [(0, 7), (3, 7), (6, 7)]
+
+
+@pytest.mark.parametrize("n_restarts", [1, 3])
+def test_a_search_tells_its_share_of_the_proposals(heard, n_restarts):
+    distances = EmbeddingDistances(np.random.default_rng(0).normal(size=(250, 3)), squared=True)
+    assign(trellis_codebook(250, 2), distances, "vector_swaps", rng=0, n_restarts=n_restarts, n_proposals=50_000)
+    assert stages(heard) == ["searching for an assignment"]
+    shares = [progress.done / progress.total for progress in heard if progress.total]
+    assert shares == sorted(shares)
+    assert shares[-1] == pytest.approx(1, abs=0.01)
+
+
+def test_a_fit_tells_every_stage_in_its_order(heard, topics):
+    X, y = topics
+    TrellisClassifier(random_state=0).fit(X, y)
+    first = ["learning bits", "listing candidates to choose by", "listing the classes that are confused"]
+    first += ["learning class vectors", "fitting the temperature of the re-ranking", "fitting the temperature"]
+    again = ["learning bits", "listing the classes that are confused", "learning class vectors"]
+    found = stages(heard)
+    assert found[: -len(first) - len(again)] == [
+        "measuring learnability",
+        "searching for an assignment",
+    ]
+    assert found[2:] == [*(f"on nine tenths of the samples: {stage}" for stage in first), *again]
+
+
+def test_a_fit_within_a_budget_tells_which_trial_it_makes(topics):
+    X, y = topics
+    told = []
+    classifier = TrellisClassifier(max_model_bytes=50_000, time_limit=1e-9, random_state=0)
+    classifier.fit(X, y, validation=(X, y), progress=told.append)
+    n_trials = len(classifier.trials_)
+    trials = dict.fromkeys(name.split(":")[0].split(" (")[0] for name in stages(told) if name.startswith("trial"))
+    assert list(trials) == [f"trial {number + 1}" for number in range(n_trials)]
+    for trial in trials:
+        of_trial = [name for name in stages(told) if name.startswith(trial)]
+        assert any(name.endswith("learning bits") for name in of_trial)
+        assert of_trial[-1] == f"{trial}: measuring accuracy, size and speed"
