@@ -32,9 +32,9 @@ from codekin.storage.files import (
     ModelFolderError,
     read_arrays,
     read_description,
-    read_learners,
     write_folder,
 )
+from codekin.storage.learner_files import read_learners
 from codekin.storage.model_input import ModelInput, describe_input, restore_input
 from codekin.storage.parts import describe_classifier, describe_code, restore_classifier, restore_code
 from codekin.storage.ranked_parts import describe_ranking, restore_ranking
@@ -151,7 +151,8 @@ def load_model(folder: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -
     folder : path
         A model folder.
     trusted : sequence of str, default=()
-        Types of learners, besides those of scikit-learn, that may be created; see the documentation of skops.
+        Types that may be created besides the classes of scikit-learn that codekin knows to be harmless, by their full
+        names; you answer for what is in them.
 
     Returns
     -------
@@ -204,7 +205,7 @@ def load_saved(folder: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -
     folder : path
         A model folder.
     trusted : sequence of str, default=()
-        Types of learners, besides those of scikit-learn, that may be created.
+        As in :func:`load_model`.
 
     Returns
     -------
@@ -236,7 +237,8 @@ def _identity(source: Path) -> object:
 def _loaded(source: Path, trusted: Sequence[str]) -> SavedModel:
     description = read_description(source)
     arrays = read_arrays(source / ARRAYS)
-    learners = read_learners(source / LEARNERS, trusted) if LEARNERS in description["files"] else []
+    checksums = {name: facts["sha256"] for name, facts in description["files"].items()}
+    learners = read_learners(source / LEARNERS, checksums[LEARNERS], trusted) if LEARNERS in checksums else []
     with _explained(source):
         model: Any = restore_code(description, arrays, learners)
         check_code(model)

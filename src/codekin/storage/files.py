@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from zipfile import ZipFile
 
 import numpy as np
 
@@ -80,48 +79,6 @@ def read_arrays(path: Path) -> Arrays:
         return array_files.read_arrays(path)
     except ValueError as error:
         raise ModelFolderError(str(error)) from error
-
-
-def read_learners(path: Path, trusted: Sequence[str]) -> list[Any]:
-    from skops.io import get_untrusted_types, load
-
-    try:
-        _check_not_packed(path)
-        unknown = [name for name in get_untrusted_types(file=path) if not _is_scikit_learn_class(name)]
-        refused = sorted(set(unknown) - set(trusted))
-        if refused:
-            raise ModelFolderError(
-                f"{path} holds types that are not trusted: {', '.join(refused)}. If you know where the file comes "
-                "from, pass them as trusted=[...]."
-            )
-        learners = load(path, trusted=get_untrusted_types(file=path))
-    except ModelFolderError:
-        raise
-    except Exception as error:  # skops raises what zipfile, json and the constructors raise
-        raise ModelFolderError(f"{path} is not a readable skops file: {type(error).__name__}: {error}.") from error
-    if not isinstance(learners, list):
-        raise ModelFolderError(f"{path} must hold a list of learners. It holds a {type(learners).__name__}.")
-    return learners
-
-
-def _check_not_packed(path: Path) -> None:
-    """Raise unless the archive is stored as it is, as we write it: a packed one may be a thousand times as large."""
-    with ZipFile(path) as archive:
-        if sum(member.file_size for member in archive.infolist()) > path.stat().st_size:
-            raise ModelFolderError(f"{path} is packed, so that it may be larger than memory; it must not be.")
-
-
-def _is_scikit_learn_class(name: str) -> bool:
-    """Whether a dotted name is a class of scikit-learn; functions and types of other packages are not trusted."""
-    module, _, attribute = name.rpartition(".")
-    if module.split(".")[0] != "sklearn" or "externals" in module:
-        return False
-    import importlib
-
-    try:
-        return isinstance(getattr(importlib.import_module(module), attribute), type)
-    except (ImportError, AttributeError):
-        return False
 
 
 def _versions() -> Mapping[str, str]:

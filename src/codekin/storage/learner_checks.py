@@ -1,0 +1,236 @@
+"""Whether learners from a file may predict: the numbers that compiled code of scikit-learn follows without looking.
+
+A tree's child may be any number, and so may the feature that it asks for. Each check here belongs to a class whose
+predictions run such code; all other classes of :mod:`codekin.storage.trusted_types` compute with NumPy, which looks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from codekin.index_arrays import check_compressed, check_indices
+
+MAX_JOBS = 1024
+MERSENNE_PLACES = 624
+WORDS = r"(?u)\b\w\w+\b"
+"""The pattern of words that vectorizers have unless told otherwise. Others can take forever on the right text."""
+
+
+def check_learners(learners: Any, trusted: Sequence[str] = ()) -> None:
+    """Raise if a learner, or anything that it is made of, would let compiled code read beyond an array.
+
+    Parameters
+    ----------
+    learners : list
+        What a file held.
+    trusted : sequence of str
+        Classes for which the caller answers; they are not checked.
+    """
+    for item in _parts(learners):
+        name = f"{type(item).__module__}.{type(item).__qualname__}"
+        if name in trusted:
+            continue
+        try:
+            _check(item)
+        except Exception as error:  # a forged learner may lack anything
+            reason = " ".join(str(error).split()).rstrip(".")
+            raise ValueError(f"a {type(item).__name__} is not what scikit-learn makes ({reason})") from error
+
+
+def _check(item: Any) -> None:
+    if sparse.issparse(item):
+        _check_sparse(item)
+        return
+    attributes = getattr(item, "__dict__", {})
+    if isinstance(attributes.get("memory"), str):
+        _refuse("it would keep files")
+    n_jobs = attributes.get("n_jobs")
+    if n_jobs is not None and not (isinstance(n_jobs, int) and abs(n_jobs) <= MAX_JOBS):
+        _refuse(f"n_jobs is {n_jobs!r}")
+    check = CHECKS.get(type(item).__name__)
+    if check is not None and not _is_unfitted(item):
+        check(item)
+
+
+def _is_unfitted(item: Any) -> bool:
+    """Whether scikit-learn itself refuses to predict by an estimator."""
+    return hasattr(item, "get_params") and not any(key.endswith("_") for key in vars(item) if key[:2] != "__")
+
+
+def _parts(learners: Any) -> Iterator[Any]:
+    """Everything that learners are made of, each thing once."""
+    to_do, seen = [learners], set[int]()
+    while to_do:
+        item = to_do.pop()
+        if id(item) in seen or isinstance(item, str | bytes | int | float | type(None)):
+            continue
+        seen.add(id(item))
+        if isinstance(item, dict):
+            to_do.extend(item.values())
+        elif isinstance(item, list | tuple | set):
+            to_do.extend(item)
+        elif isinstance(item, np.ndarray):
+            to_do.extend(item.ravel().tolist() if item.dtype == object else ())
+        else:
+            yield item
+            to_do.extend(getattr(item, "__dict__", {}).values())
+
+
+def _check_sparse(matrix: Any) -> None:
+    if matrix.format not in ("csr", "csc"):
+        _refuse(f"its format is {matrix.format}")
+    n_major, n_minor = matrix.shape if matrix.format == "csr" else matrix.shape[::-1]
+    check_compressed(matrix.indptr, matrix.indices, len(matrix.data), n_major, n_minor)
+
+
+def _check_tree_owner(owner: Any) -> None:
+    tree = owner.tree_
+    n_nodes, n_features = int(tree.node_count), _n_features(owner)
+    # Before anything of the tree is looked at: its arrays are as long as this number says.
+    if not 0 < n_nodes <= int(tree.capacity):
+        _refuse(f"it has {n_nodes} nodes in the place of {int(tree.capacity)}")
+    if int(tree.n_features) != n_features:
+        _refuse(f"its tree is for {int(tree.n_features)} features, not for {n_features}")
+    is_leaf = np.asarray(tree.children_left) == -1
+    _check_nodes(is_leaf, tree.children_left, tree.children_right, tree.feature, n_features)
+
+
+def _check_nodes(
+    is_leaf: NDArray[np.bool_], left: NDArray[Any], right: NDArray[Any], features: NDArray[Any], n_features: int
+) -> None:
+    """Every child comes after its parent, so that every way down ends, and every feature is there."""
+    parents = np.flatnonzero(~is_leaf)
+    for children in (np.asarray(left)[parents], np.asarray(right)[parents]):
+        if not ((children > parents) & (children < len(is_leaf))).all():
+            _refuse("a child of a node does not come after it")
+    check_indices(np.asarray(features)[parents], n_features, "the feature of a node")
+
+
+def _check_forest(forest: Any) -> None:
+    """Forests check the samples once, for their first tree."""
+    for tree in np.ravel(np.asarray(forest.estimators_, dtype=object)):
+        if _n_features(tree) != _n_features(forest):
+            _refuse(f"a tree is for {_n_features(tree)} features, not for {_n_features(forest)}")
+
+
+def _check_gradient_boosting(boosting: Any) -> None:
+    _check_forest(boosting)
+    shape = np.shape(boosting.estimators_)
+    if len(shape) != 2 or shape[1] != 1 or boosting.n_trees_per_iteration_ != 1:
+        _refuse(f"its trees have the shape {shape}")
+    if any(type(tree).__name__ != "DecisionTreeRegressor" for tree in boosting.estimators_.ravel()):
+        _refuse("it is made of other things than trees")
+    if any(tree.tree_.value.shape[1:] != (1, 1) for tree in boosting.estimators_.ravel()):
+        _refuse("a tree gives more than a number")
+
+
+def _check_hist_gradient_boosting(boosting: Any) -> None:
+    n_features = _n_features(boosting)
+    if getattr(boosting, "_in_fit", False) or getattr(boosting, "_preprocessor", None) is not None:
+        _refuse("it has categories, or was not fitted to its end")
+    if len(boosting._bin_mapper.is_categorical_) != n_features or np.any(boosting._bin_mapper.is_categorical_):
+        _refuse("it has categories")
+    for predictor in (each for of_iteration in boosting._predictors for each in of_iteration):
+        nodes = predictor.nodes
+        if nodes.ndim != 1 or not len(nodes) or nodes["is_categorical"].any():
+            _refuse("a tree has no nodes, or nodes for categories")
+        left, right = nodes["left"].astype(np.int64), nodes["right"].astype(np.int64)
+        _check_nodes(nodes["is_leaf"].astype(bool), left, right, nodes["feature_idx"], n_features)
+
+
+def _check_svc(svc: Any) -> None:
+    vectors, counts, own = svc.support_vectors_, np.asarray(svc._n_support), svc._dual_coef_
+    n_vectors = len(svc.support_)
+    if not isinstance(svc.kernel, str) or svc.kernel == "precomputed":
+        _refuse(f"its kernel is {svc.kernel!r}")
+    if vectors.shape != (n_vectors, _n_features(svc)) or svc.shape_fit_[1] != _n_features(svc):
+        _refuse(f"its vectors have the shape {vectors.shape}")
+    if counts.shape != (2,) or counts.min() < 0 or int(counts[0]) + int(counts[1]) != n_vectors:
+        _refuse(f"there are {counts.tolist()} vectors of the sides, not {n_vectors} of both")
+    is_sparse = bool(svc._sparse)
+    if sparse.issparse(vectors) != is_sparse or sparse.issparse(own) != is_sparse:
+        _refuse("its vectors are sparse in part")
+    if own.shape != (1, n_vectors) or (is_sparse and len(own.data) != n_vectors) or np.shape(svc._intercept_) != (1,):
+        _refuse("its coefficients do not fit its vectors")
+    if np.size(svc._probA) not in (0, 1) or np.size(svc._probA) != np.size(svc._probB):
+        _refuse("its probabilities do not fit its sides")
+    check_indices(np.asarray(svc.support_), int(svc.shape_fit_[0]), "a vector")
+
+
+def _check_neighbors(neighbors: Any) -> None:
+    samples, labels = neighbors._fit_X, np.asarray(neighbors._y)
+    if samples.ndim != 2 or samples.shape[1] != _n_features(neighbors) or labels.shape != (samples.shape[0],):
+        _refuse(f"its samples have the shape {samples.shape}, its labels {labels.shape}")
+    if neighbors.n_samples_fit_ != len(labels) or set(neighbors.metric_params or {}) - {"p"}:
+        _refuse("it has other samples, or a distance with parameters")
+    check_indices(labels, len(neighbors.classes_), "a label")
+
+
+def _check_words(vectorizer: Any) -> None:
+    if vectorizer.token_pattern not in (WORDS, None):
+        _refuse(f"its words are {vectorizer.token_pattern!r}")
+    columns = sorted(vectorizer.vocabulary_.values())
+    if columns != list(range(len(columns))):
+        _refuse("its words have no columns")
+
+
+def _check_one_hot(encoder: Any) -> None:
+    dropped = encoder._drop_idx_after_grouping
+    if encoder._infrequent_enabled:
+        _refuse("it puts rare categories together")
+    for place, categories in enumerate(encoder.categories_):
+        numbers = categories[: len(categories) - 1] if categories.dtype.kind == "f" else categories
+        if categories.ndim != 1 or (categories.dtype.kind in "biuf" and (numbers[1:] <= numbers[:-1]).any()):
+            _refuse("its categories are not sorted")
+        if dropped is not None and dropped[place] is not None and not 0 <= dropped[place] < len(categories):
+            _refuse("it leaves a category out that is not there")
+    if list(encoder._n_features_outs) != list(encoder._compute_n_features_outs()):
+        _refuse("its categories have other columns")
+
+
+def _check_random_state(state: Any) -> None:
+    if not 0 <= state.get_state(legacy=False)["state"]["pos"] <= MERSENNE_PLACES:
+        _refuse("it reads beyond its numbers")
+
+
+def _check_generator(generator: Any) -> None:
+    if type(generator.bit_generator).__name__ != "PCG64":
+        _refuse(f"it is made of {type(generator.bit_generator).__name__}")
+
+
+def _n_features(estimator: Any) -> int:
+    """For how many features the estimator checks its samples; without this number it checks nothing."""
+    n_features = estimator.n_features_in_
+    if not isinstance(n_features, int | np.integer) or isinstance(n_features, bool):
+        _refuse(f"n_features_in_ is {n_features!r}")
+    return int(n_features)
+
+
+def _refuse(reason: str) -> None:
+    raise ValueError(reason)
+
+
+CHECKS: dict[str, Callable[[Any], None]] = {
+    "DecisionTreeClassifier": _check_tree_owner,
+    "DecisionTreeRegressor": _check_tree_owner,
+    "ExtraTreeClassifier": _check_tree_owner,
+    "ExtraTreeRegressor": _check_tree_owner,
+    "RandomForestClassifier": _check_forest,
+    "ExtraTreesClassifier": _check_forest,
+    "GradientBoostingClassifier": _check_gradient_boosting,
+    "HistGradientBoostingClassifier": _check_hist_gradient_boosting,
+    "SVC": _check_svc,
+    "NuSVC": _check_svc,
+    "KNeighborsClassifier": _check_neighbors,
+    "CountVectorizer": _check_words,
+    "TfidfVectorizer": _check_words,
+    "OneHotEncoder": _check_one_hot,
+    "RandomState": _check_random_state,
+    "Generator": _check_generator,
+}
+"""The name of a class -> its check."""
