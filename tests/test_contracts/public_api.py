@@ -13,7 +13,8 @@ from types import ModuleType
 
 import codekin
 
-INTERNAL = ("arrays", "cli", "demo", "files", "kernels", "locks", "memory", "stored_rows", "threads", "workers")
+INTERNAL = ("arrays", "cli", "demo", "files", "index_arrays", "kernels", "locks", "memory", "stored_rows", "threads")
+INTERNAL += ("workers",)
 SNAPSHOT = Path(__file__).with_name("public_api.txt")
 
 
