@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import BaseEstimator
 from sklearn.datasets import load_iris
 from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression, Perceptron, RidgeClassifier, SGDClassifier
@@ -45,7 +46,40 @@ def test_margins_point_to_the_side_that_the_learner_predicts(learner, iris):
     margins = bits.margins(X)
     for j, predictor in enumerate(bits.predictors):
         decided = margins[:, j] != 0
-        np.testing.assert_array_equal(np.sign(margins[decided, j]), predictor.predict(X)[decided])
+        np.testing.assert_array_equal(margins[decided, j] > 0, predictor.predict(X)[decided] == 1)
+
+
+def test_bits_reach_the_learner_as_zeros_and_ones(iris):
+    for predictor in fit(DecisionTreeClassifier(), iris).predictors:
+        assert predictor.classes_.tolist() == [0, 1]
+
+
+def test_a_learner_with_the_old_classes_goes_on_learning(iris):
+    X, y = iris
+    matrix = MATRIX[:, :2]
+    old = [SGDClassifier(random_state=0).partial_fit(X, matrix[y, j], classes=[-1, 1]) for j in range(2)]
+    learner = IndependentBits(SGDClassifier(random_state=0))
+    more = learner.partial_fit_bits(EstimatorBits(old), X, y, matrix, rng=np.random.default_rng(0))
+    assert [predictor.classes_.tolist() for predictor in more.predictors] == [[-1, 1]] * 2
+
+
+@pytest.mark.parametrize("matrix", [MATRIX, np.array([[1, -1], [1, 1], [-1, 1]], dtype=np.int8)])
+def test_a_precomputed_kernel_gives_the_margins_of_the_kernel_itself(matrix, iris):
+    X, y = iris
+    plain = fit(SVC(kernel="linear"), iris, matrix)
+    kernel = fit(SVC(kernel="precomputed"), (X @ X.T, y), matrix)
+    np.testing.assert_allclose(kernel.margins(X[::7] @ X.T), plain.margins(X[::7]), atol=1e-6)
+
+
+def test_a_learner_that_keeps_no_classes_is_asked_all_the_same(iris):
+    class First(BaseEstimator):
+        def fit(self, X, y):
+            return self
+
+        def decision_function(self, X):
+            return X[:, 0]
+
+    np.testing.assert_array_equal(fit(First(), iris).margins(iris[0])[:, 1], iris[0][:, 0])
 
 
 def test_a_zero_bit_leaves_its_class_out(iris):
@@ -61,6 +95,8 @@ def test_a_bit_of_one_sign_is_constant(iris):
     bits = IndependentBits(LinearSVC()).fit_bits(X[y == 0], y[y == 0], MATRIX, rng=np.random.default_rng(0))
     assert bits.predictors[0] == ConstantBit(1)
     assert (bits.margins(X)[:, :2] > 0).all()
+    assert (bits.predictors[0].predict(X) == 1).all()
+    assert (bits.predictors[0].predict_proba(X) == [0, 1]).all()
 
 
 def test_certain_probabilities_become_large_but_finite_log_odds(iris):

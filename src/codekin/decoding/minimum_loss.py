@@ -78,19 +78,20 @@ class MinimumLossDecoder:
         return np.asarray(zeros * float(self._loss(np.zeros(1))[0]), dtype=np.float64)
 
     @cached_property
-    def _factors(self) -> dict[Any, NDArray[Any]]:
+    def _factors(self) -> dict[str, NDArray[Any]]:
         return {}
 
     def _factor(self, dtype: Any) -> NDArray[Any]:
         """The right factor of the product, (n_bits or 2 n_bits, n_classes)."""
-        if dtype not in self._factors:
+        name = np.dtype(dtype).name
+        if name not in self._factors:
             bits = self.coding_matrix.T
             factor = np.vstack([-bits, np.abs(bits)]) if self._is_ternary else -bits
             factor = factor.astype(dtype, order="C")
             if self.is_weighted:
                 factor /= np.maximum(np.abs(bits).sum(axis=0), 1)
-            self._factors[dtype] = factor
-        return self._factors[dtype]
+            self._factors[name] = factor
+        return self._factors[name]
 
     def _left(self, f: Margins) -> Margins:
         """The left factor of the product for a block of margins."""

@@ -90,17 +90,14 @@ def calibrate_bits(
 
     fold_of_sample = _stratified_folds(class_index, N_FOLDS, rng)
     weights = np.ones(len(class_index)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    n_classes = len(coding_matrix)
+    # The samples that are held back make up a further class, which all bits ignore.
+    with_held = np.vstack([coding_matrix, np.zeros_like(coding_matrix[:1])])
 
     def learn_without(fold: int) -> tuple[Any, IntArray]:
-        kept, held = np.flatnonzero(fold_of_sample != fold), np.flatnonzero(fold_of_sample == fold)
-        bits = learner.fit_bits(
-            _safe_indexing(X, kept),
-            class_index[kept],
-            coding_matrix,
-            sample_weight=None if sample_weight is None else weights[kept],
-            rng=rng,
-        )
-        return bits, held
+        is_held = fold_of_sample == fold
+        kept_class = np.where(is_held, n_classes, class_index)
+        return learner.fit_bits(X, kept_class, with_held, sample_weight=sample_weight, rng=rng), np.flatnonzero(is_held)
 
     if method == "holdout":
         bits, seen = learn_without(0)

@@ -1,6 +1,7 @@
 """One scikit-learn estimator per bit, fitted independently and in parallel.
 
-The predictors of linear estimators are stacked, so that the margins of all bits are one matrix product.
+Bits reach the estimators as the labels 0 and 1, which every learner takes. The predictors of linear estimators are
+stacked, so that the margins of all bits are one matrix product.
 """
 
 from __future__ import annotations
@@ -10,12 +11,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model._base import LinearClassifierMixin
+from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils.validation import _num_samples
 
 from codekin.coding import CodingMatrix, FloatArray, IntArray, Margins
 from codekin.learners.linear import CONSTANT_MARGIN
@@ -52,13 +57,21 @@ class BitTask:
 
 @dataclass(frozen=True)
 class ConstantBit:
-    """The predictor of a bit that was always +1, or always -1, in the training samples."""
+    """The classifier of a bit that was always +1, or always -1, in the training samples."""
 
     sign: int
 
-    def margins(self, n_samples: int) -> FloatArray:
+    def decision_function(self, X: Any) -> FloatArray:
         """The same margin for every sample."""
-        return np.full(n_samples, self.sign * CONSTANT_MARGIN)
+        return np.full(_num_samples(X), self.sign * CONSTANT_MARGIN)
+
+    def predict(self, X: Any) -> IntArray:
+        """The same side for every sample: 1 or 0."""
+        return np.full(_num_samples(X), int(self.sign > 0))
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Certainty for every sample, as in one-vs-rest."""
+        return np.eye(2)[self.predict(X)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,10 +81,13 @@ class EstimatorBits:
     Parameters
     ----------
     predictors : sequence
-        Fitted binary classifiers with classes -1 and +1, or ``ConstantBit``.
+        Fitted binary classifiers with classes 0 and 1, or ``ConstantBit``.
+    columns : array of bool of shape (n_bits, n_features), optional
+        For precomputed kernels, whose columns are the training samples: those that each bit has learned from.
     """
 
     predictors: Sequence[Any] = field(repr=False)
+    columns: NDArray[np.bool_] | None = field(default=None, repr=False)
 
     @property
     def n_bits(self) -> int:
@@ -107,11 +123,11 @@ class EstimatorBits:
         -------
         ndarray of shape (n_samples, n_bits)
         """
-        if self._linear is not None and hasattr(X, "dtype"):
+        if self._linear is not None and getattr(getattr(X, "dtype", None), "kind", "O") in "biuf":
             weights, intercepts = self._linear
             return np.asarray(X @ weights + intercepts)
-        n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
-        return np.column_stack([_bit_margins(predictor, X, n_samples) for predictor in self.predictors])
+        seen = repeat(X) if self.columns is None else (_columns(X, columns) for columns in self.columns)
+        return np.column_stack([_bit_margins(*pair) for pair in zip(self.predictors, seen, strict=False)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,8 +183,11 @@ class IndependentBits:
         seeds = _draw_seeds(coding_matrix.shape[1], rng)
         begun = [seeded(self.estimator, int(seed)) for seed in seeds]
         tasks = [self.tasks.popleft() if self.tasks else None for _ in seeds]
-        samples = _Samples(X, class_index, coding_matrix, params)
-        return self._shared(_fit_bit, samples, list(zip(begun, range(len(begun)), tasks, strict=True)))
+        samples = _Samples(X, class_index, coding_matrix, params, _is_pairwise(self.estimator))
+        bits = self._shared(_fit_bit, samples, list(zip(begun, range(len(begun)), tasks, strict=True)))
+        if not samples.is_pairwise or coding_matrix[class_index].all():
+            return bits
+        return EstimatorBits(bits.predictors, coding_matrix.T[:, class_index] != 0)
 
     def partial_fit_bits(
         self,
@@ -216,6 +235,7 @@ class _Samples(NamedTuple):
     class_index: IntArray
     coding_matrix: CodingMatrix
     params: Mapping[str, Any]
+    is_pairwise: bool = False
 
     def signs(self, bit: int) -> CodingMatrix:
         return np.asarray(self.coding_matrix[self.class_index, bit], dtype=np.int8)
@@ -242,7 +262,7 @@ def _fit_bit(samples: _Samples, part: tuple[Any, int, BitTask | None]) -> Any:
     X, signs, params = samples.X, samples.signs(bit), samples.params
     used = np.flatnonzero(signs)
     if len(used) < len(signs):
-        X = _rows(X, used)
+        X = _columns(_rows(X, used), used) if samples.is_pairwise else _rows(X, used)
         params = {
             key: _rows(value, used) if _is_per_sample(value, len(signs)) else value for key, value in params.items()
         }
@@ -251,7 +271,7 @@ def _fit_bit(samples: _Samples, part: tuple[Any, int, BitTask | None]) -> Any:
     present = np.unique(signs if weights is None else signs[np.asarray(weights) > 0])
     with nullcontext() if task is None else task.around(estimator):
         if len(present) == 2:
-            return estimator.fit(X, signs.astype(np.int64), **params)
+            return estimator.fit(X, (signs > 0).astype(np.int64), **params)
         return ConstantBit(int(present[0]) if len(present) else 1)
 
 
@@ -263,21 +283,22 @@ def _partial_fit_bit(samples: _Samples, part: tuple[Any, int]) -> Any:
         return predictor
     params = {name: value[used] for name, value in samples.params.items()}
     X = _rows(samples.X, used)
-    return predictor.partial_fit(X, signs[used].astype(np.int64), classes=np.array([-1, 1]), **params)
+    # Models saved by early versions have the classes -1 and +1.
+    sides = np.asarray(getattr(predictor, "classes_", [0, 1]))
+    return predictor.partial_fit(X, sides[(signs[used] > 0).astype(np.intp)], classes=sides, **params)
 
 
-def _bit_margins(predictor: Any, X: Any, n_samples: int) -> FloatArray:
-    if isinstance(predictor, ConstantBit):
-        return predictor.margins(n_samples)
-    if not hasattr(predictor, "classes_"):
+def _bit_margins(predictor: Any, X: Any) -> FloatArray:
+    try:
+        if hasattr(predictor, "decision_function"):
+            return np.asarray(predictor.decision_function(X), dtype=np.float64).reshape(_num_samples(X))
+        probability = np.asarray(predictor.predict_proba(X))[:, 1]
+    except NotFittedError:
         # partial_fit has not shown this bit a sample of either side.
-        return np.zeros(n_samples)
-    if hasattr(predictor, "decision_function"):
-        return np.asarray(predictor.decision_function(X), dtype=np.float64).reshape(n_samples)
-    probability = predictor.predict_proba(X)[:, 1]
+        return np.zeros(_num_samples(X))
     with np.errstate(divide="ignore"):
         log_odds = np.log(probability) - np.log1p(-probability)
-    return np.asarray(np.clip(log_odds, -LOG_ODDS_LIMIT, LOG_ODDS_LIMIT))
+    return np.asarray(np.clip(log_odds, -LOG_ODDS_LIMIT, LOG_ODDS_LIMIT), dtype=np.float64)
 
 
 def _is_plain_linear(predictor: Any) -> bool:
@@ -290,9 +311,16 @@ def _is_plain_linear(predictor: Any) -> bool:
 
 
 def _rows(values: Any, index: IntArray) -> Any:
-    from sklearn.utils import _safe_indexing
-
     return _safe_indexing(values, index)
+
+
+def _columns(values: Any, index: Any) -> Any:
+    return _safe_indexing(values, index, axis=1)
+
+
+def _is_pairwise(estimator: Any) -> bool:
+    """Whether X is a precomputed kernel, so that samples are columns as well as rows."""
+    return bool(get_tags(estimator).input_tags.pairwise)
 
 
 def _is_per_sample(value: Any, n_samples: int) -> bool:
