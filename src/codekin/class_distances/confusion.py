@@ -82,7 +82,7 @@ def learned_confusion_distances(
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n_samples, n_features)
-        The samples.
+        The samples; with an ``estimator``, whatever it takes.
     class_index : array-like of int of shape (n_samples,)
         The class of each sample, numbered from 0.
     n_classes : int, optional
@@ -114,7 +114,9 @@ def learned_confusion_distances(
     >>> bool(distances[1, 2] < distances[0, 1])  # versicolor is taken for virginica, setosa hardly for anything
     True
     """
-    samples = class_samples(X, class_index, n_classes=n_classes, sample_weight=sample_weight)
+    samples = class_samples(
+        X, class_index, n_classes=n_classes, sample_weight=sample_weight, of_any_kind=estimator is not None
+    )
     if samples.n_classes > MAX_DENSE_CLASSES:
         raise ValueError(
             f"Confusions are counted for at most {MAX_DENSE_CLASSES} classes. Got {samples.n_classes}. "
@@ -157,6 +159,7 @@ def _rounds(
 
 def _predictions(estimator: Any, samples: ClassSamples, learned: IntArray, judged: IntArray) -> IntArray:
     from sklearn.base import clone
+    from sklearn.utils import _safe_indexing
     from sklearn.utils.validation import has_fit_parameter
 
     classes = samples.class_index[learned]
@@ -166,8 +169,10 @@ def _predictions(estimator: Any, samples: ClassSamples, learned: IntArray, judge
     weights = {}
     if has_fit_parameter(estimator, "sample_weight"):
         weights = {"sample_weight": samples.sample_weight[learned]}
-    model = clone(estimator).fit(samples.X[learned], classes, **weights)
-    return np.asarray(model.predict(samples.X[judged])).astype(np.intp)
+    # Some learners want classes without gaps.
+    present, labels = np.unique(classes, return_inverse=True)
+    model = clone(estimator).fit(_safe_indexing(samples.X, learned), labels, **weights)
+    return np.asarray(present[np.ravel(model.predict(_safe_indexing(samples.X, judged))).astype(np.intp)])
 
 
 def _scaled(samples: ClassSamples) -> ClassSamples:

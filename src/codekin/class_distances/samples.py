@@ -82,7 +82,12 @@ class ClassSamples:
 
 
 def class_samples(
-    X: Any, class_index: ArrayLike, *, n_classes: int | None = None, sample_weight: ArrayLike | None = None
+    X: Any,
+    class_index: ArrayLike,
+    *,
+    n_classes: int | None = None,
+    sample_weight: ArrayLike | None = None,
+    of_any_kind: bool = False,
 ) -> ClassSamples:
     """Check samples and their classes.
 
@@ -96,20 +101,23 @@ def class_samples(
         How many classes there are; one more than the largest number in ``class_index`` when left out.
     sample_weight : array-like of shape (n_samples,), optional
         How much each sample counts, not negative.
+    of_any_kind : bool, default=False
+        Take X as it is, be it text or a data frame; it is for others to read.
 
     Returns
     -------
     ClassSamples
     """
     samples: Any = X
-    if not isinstance(X, StoredRows):
-        samples = sparse.csr_array(cast(Any, X)) if sparse.issparse(X) else np.asarray(X)
-    if samples.ndim != 2 or 0 in samples.shape:
-        raise ValueError(f"X must have two dimensions, none of them empty. Got shape {samples.shape}.")
-    if samples.dtype.kind not in "fiub":
-        raise ValueError(f"X must hold numbers. Got type {samples.dtype}.")
+    if not of_any_kind:
+        if not isinstance(X, StoredRows):
+            samples = sparse.csr_array(cast(Any, X)) if sparse.issparse(X) else np.asarray(X)
+        if samples.ndim != 2 or 0 in samples.shape:
+            raise ValueError(f"X must have two dimensions, none of them empty. Got shape {samples.shape}.")
+        if samples.dtype.kind not in "fiub":
+            raise ValueError(f"X must hold numbers. Got type {samples.dtype}.")
     index = np.asarray(class_index)
-    n_samples = samples.shape[0]
+    n_samples = samples.shape[0] if hasattr(samples, "shape") else len(samples)
     if index.shape != (n_samples,) or index.dtype.kind not in "iu":
         raise ValueError(
             f"class_index must hold one integer per sample, {n_samples}. "

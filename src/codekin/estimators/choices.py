@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from codekin.assignments import AssignmentResult, assign
+from codekin.assignments import POLICIES, AssignmentResult, assign
+from codekin.assignments.dense import is_blind
 from codekin.class_distances import CLASS_DISTANCES_FROM_DATA
 from codekin.class_trees import ClassTree
 from codekin.codebooks import CODEBOOKS
@@ -48,13 +49,18 @@ class Classes:
     Parameters
     ----------
     features : callable
-        Gives the samples as numbers, (n_samples, n_features); called only if a choice needs them.
+        Gives the samples as numbers, (n_samples, n_features), None if they are none; called only if a choice needs
+        them.
     class_index : array of shape (n_samples,)
     n_classes : int
     sample_weight : array of shape (n_samples,), optional
     distances_choice : str, array, ClassTree, ClassDistances or callable
         How far apart classes are.
     rng : numpy.random.Generator
+    samples : array, sparse matrix, data frame or anything else, optional
+        The samples as they came, for a function of them where they are no numbers.
+    confusion : callable, optional
+        Gives distances where the samples are no numbers.
     """
 
     features: Callable[[], Any]
@@ -63,6 +69,13 @@ class Classes:
     sample_weight: FloatArray | None
     distances_choice: Any
     rng: np.random.Generator
+    samples: Any = None
+    confusion: Callable[[], ClassDistances] | None = None
+
+    @cached_property
+    def numbers(self) -> Any:
+        """The samples as numbers, None if they are none."""
+        return self.features()
 
     @cached_property
     def distances(self) -> ClassDistances:
@@ -70,9 +83,9 @@ class Classes:
         choice = self.distances_choice
         check_distances_choice(choice)
         if isinstance(choice, str):
-            return self._from_data(choice)
+            return self.confusion() if self.confusion and self.numbers is None else self._from_data(choice)
         if not are_distances(choice):
-            choice = choice(self.features(), self.class_index)
+            choice = choice(self.samples if self.numbers is None else self.numbers, self.class_index)
             if not are_distances(choice):
                 raise ValueError(
                     "A function given as 'class_distances' must return a matrix, a class tree or a ClassDistances "
@@ -84,6 +97,12 @@ class Classes:
                 f"The class distances are between {distances.n_classes} classes, but the labels have {self.n_classes}."
             )
         return distances
+
+    @property
+    def known_distances(self) -> ClassDistances | None:
+        """The distances if some choice has asked for them, or if they were given; None otherwise."""
+        is_given = not (isinstance(self.distances_choice, str) or callable(self.distances_choice))
+        return self.distances if is_given or "distances" in self.__dict__ else None
 
     @cached_property
     def tree(self) -> ClassTree:
@@ -117,9 +136,14 @@ class Classes:
         return self._from_data("means").matrix()
 
     def _from_data(self, name: str, **options: Any) -> ClassDistances:
+        if self.numbers is None:
+            raise ValueError(
+                f"The class distances {name!r} need numeric features. Put the steps that make numbers of X into a "
+                "pipeline as the estimator, or choose a codebook and an assignment that do without."
+            )
         tell(STAGES.get(name, f"measuring class distances by {name}"))
         return CLASS_DISTANCES_FROM_DATA[name](
-            self.features(),
+            self.numbers,
             self.class_index,
             n_classes=self.n_classes,
             sample_weight=self.sample_weight,
@@ -223,6 +247,9 @@ def choose_assignment(
         if choice == "random":
             # Needs no distances, which may take long to learn.
             return Assignment(rng.permutation(codebook.n_codewords)[: classes.n_classes], method="random"), None
+        if choice == "identity" or (choice in POLICIES and (codebook.is_designed or is_blind(codebook))):
+            # No distances could make a difference.
+            return Assignment.identity(classes.n_classes), None
         result = assign(codebook, classes.distances, choice, rng=rng)
         return result.assignment, result
     if callable(choice) and not isinstance(choice, Assignment | AssignmentResult):

@@ -18,6 +18,7 @@ from codekin.decoding import Loss, get_loss
 from codekin.distances import ClassDistances
 from codekin.estimators.checked_choices import check_loss_choice
 from codekin.estimators.growth import best_free_codewords
+from codekin.estimators.inputs import label_array
 from codekin.estimators.report import FitReport, code_report, measured
 from codekin.model import CodedModel, make_decoder
 from codekin.ranked_model import RankedModel
@@ -126,7 +127,7 @@ class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
         model = self.model_
         if isinstance(model, RankedModel):
             raise ValueError("Classes can be added to a single code without re-ranking. Got a model of several parts.")
-        labels, new_class = np.unique(np.asarray(y), return_inverse=True)
+        labels, new_class = np.unique(np.asarray(label_array(y)), return_inverse=True)
         if (labels.dtype.kind in "US") != (self.classes_.dtype.kind in "USO"):
             raise ValueError(f"New labels must be like the others, of type {self.classes_.dtype}. Got {labels.dtype}.")
         known = labels[self._class_index(labels) >= 0]
@@ -245,15 +246,15 @@ class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def _class_index(self, labels: ArrayLike) -> IntArray:
         """The index of each label among the classes, -1 where there is none."""
-        given = np.asarray(labels)
+        given = np.asarray(label_array(labels))
         places = np.minimum(np.searchsorted(self.classes_, given), len(self.classes_) - 1)
         return np.where(self.classes_[places] == given, places, -1)
 
     def _batch_class_index(self, labels: ArrayLike, classes: ArrayLike | None) -> IntArray:
         """The class indices of a batch; the first batch brings all classes."""
         if not hasattr(self, "model_"):
-            self.classes_ = np.unique(np.asarray(classes))
-        elif classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self.classes_):
+            self.classes_ = np.unique(np.asarray(label_array(classes)))
+        elif classes is not None and not np.array_equal(np.unique(np.asarray(label_array(classes))), self.classes_):
             raise ValueError("The 'classes' parameter of partial_fit differs from that of the first call.")
         remedy = "; add_classes gives spare codewords to new ones" if hasattr(self, "model_") else ""
         return self._known_class_index(labels, remedy)

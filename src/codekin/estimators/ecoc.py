@@ -10,15 +10,15 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
-from sklearn.base import MetaEstimatorMixin, clone
+from sklearn.base import MetaEstimatorMixin
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, _routing_enabled, process_routing
+from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from codekin.coding import CodingMatrix, FloatArray, IntArray
 from codekin.decoding import MinimumLossDecoder, get_loss
@@ -31,7 +31,10 @@ from codekin.estimators.checked_choices import (
 from codekin.estimators.choices import Classes, choose_assignment, choose_codebook, natural_loss
 from codekin.estimators.class_weights import check_weights_of_learner, weight_parameter, weights_by_class
 from codekin.estimators.coded import CodedClassifier, checked_weights
+from codekin.estimators.features import as_numbers, last_step_features, learner_confusion
+from codekin.estimators.inputs import first_step, validated
 from codekin.estimators.learner_choice import joint_learner
+from codekin.estimators.metadata import learner_params, router
 from codekin.learners import IndependentBits, JointLearner
 from codekin.learners.calibration import N_FOLDS
 from codekin.learners.independent import BitTask
@@ -107,7 +110,8 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, CodedClassifier):
     coding_matrix_ : ndarray of shape (n_classes, n_bits)
         Row ``k`` is the codeword of ``classes_[k]``.
     class_distances_ : ClassDistances or None
-        How far apart the classes are; None in a classifier that comes from storage.
+        How far apart the classes are; None where nothing depends on it (an assignment that is random or given, a
+        codebook such as one-vs-rest) and in a classifier that comes from storage.
     loss_ : Loss
         The decoding loss.
     model_ : CodedModel
@@ -206,15 +210,15 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, CodedClassifier):
             Itself.
         """
         self._validate_params()
-        learner_params = self._learner_params("fit", sample_weight, fit_params)
-        X, y = self._validated(X, y)
+        params = learner_params(self, self._bit_classifier(), "fit", sample_weight, fit_params)
+        X, y = validated(self, X, y, learner=self._bit_classifier(), reset=True)
         check_classification_targets(y)
         self.classes_, class_index = np.unique(y, return_inverse=True)
-        weights, learner_params = self._with_class_weight(
-            checked_weights(sample_weight, X), learner_params, class_index
+        weights, params = self._with_class_weight(
+            checked_weights(params.get("sample_weight", sample_weight), X), params, class_index
         )
         self._choose_parts(X, class_index, weights)
-        learner = self._bit_learner(learner_params)
+        learner = self._bit_learner(params)
         context = self._begin_callbacks(learner)
         self._set_model(
             fit_coded_model(
@@ -226,7 +230,7 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, CodedClassifier):
                 loss=self.loss_,
                 calibrate=self.calibrate,  # type: ignore[arg-type]
                 is_weighted=self.weighted_decoding,
-                sample_weight=learner_params.get("sample_weight"),
+                sample_weight=params.get("sample_weight"),
                 rng=self._rng,
             )
         )
@@ -263,23 +267,23 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, CodedClassifier):
         if self.class_weight == "balanced":
             raise ValueError("partial_fit does not know how often a label will occur. Give class_weight as numbers.")
         is_first = self._is_first_batch(classes)
-        learner_params = self._learner_params("partial_fit", sample_weight, {})
-        X, y = self._validated(X, y, reset=is_first)
+        params = learner_params(self, self._bit_classifier(), "partial_fit", sample_weight, {})
+        X, y = validated(self, X, y, learner=self._bit_classifier(), reset=is_first)
         check_classification_targets(y)
         class_index = self._batch_class_index(y, classes)
-        weights, learner_params = self._with_class_weight(
-            checked_weights(sample_weight, X), learner_params, class_index
+        weights, params = self._with_class_weight(
+            checked_weights(params.get("sample_weight", sample_weight), X), params, class_index
         )
         if is_first:
             self._choose_parts(X, class_index, weights)
         bits = learn_bits_further(
-            self._bit_learner(learner_params),
+            self._bit_learner(params),
             X,
             class_index,
             self.codebook_,
             self.assignment_,
             bits=None if is_first else self.model_.bits,
-            sample_weight=learner_params.get("sample_weight"),
+            sample_weight=params.get("sample_weight"),
             rng=self._rng,
         )
         decoder = make_decoder(self.codebook_, self.assignment_, self.loss_, is_weighted=self.weighted_decoding)
@@ -341,11 +345,7 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, CodedClassifier):
         -------
         MetadataRouter
         """
-        router = MetadataRouter(owner=self).add_self_request(self)
-        if joint_learner(self.estimator) is not None:
-            return router
-        mapping = MethodMapping().add(caller="fit", callee="fit").add(caller="partial_fit", callee="partial_fit")
-        return router.add(estimator=self._learner(), method_mapping=mapping)
+        return router(self, self._bit_classifier())
 
     def __sklearn_tags__(self) -> Any:
         """What kind of input the learner takes is what this estimator takes."""
@@ -353,97 +353,43 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, CodedClassifier):
         if joint_learner(self.estimator) is not None:
             tags.input_tags.sparse = True
             return tags
-        learner = self._learner()
-        # A pipeline speaks of its last step; what it takes is what its first step takes.
-        learner = get_tags(learner.steps[0][1] if hasattr(learner, "steps") else learner)
-        tags.input_tags.sparse = learner.input_tags.sparse
-        tags.input_tags.allow_nan = learner.input_tags.allow_nan and not isinstance(self.class_distances, str)
-        tags.input_tags.string = learner.input_tags.string
-        tags.input_tags.two_d_array = learner.input_tags.two_d_array
+        tags.input_tags = get_tags(first_step(self._learner())).input_tags
         return tags
 
     def _learner(self) -> Any:
         return LogisticRegression(max_iter=1000) if self.estimator is None else self.estimator
 
-    def _learner_params(
-        self, method: str, sample_weight: ArrayLike | None, fit_params: Mapping[str, Any]
-    ) -> dict[str, Any]:
-        """What the learner's ``fit`` or ``partial_fit`` is given besides the samples."""
-        given = dict(fit_params) if sample_weight is None else {"sample_weight": sample_weight, **fit_params}
-        if not given:
-            return {}
-        if joint_learner(self.estimator) is not None:
-            if fit_params:
-                raise TypeError(f"Bits that are learned together take sample weights only. Got {sorted(fit_params)}.")
-            return given
-        if _routing_enabled():
-            return dict(process_routing(self, method, **given).estimator[method])
-        if sample_weight is not None and not has_fit_parameter(self._learner(), "sample_weight"):
-            raise ValueError(
-                f"The estimator {type(self._learner()).__name__} takes no sample weights. Got sample_weight."
-            )
-        return given
+    def _bit_classifier(self) -> Any:
+        """The classifier that learns the bits one by one; None where they are learned together."""
+        return self._learner() if joint_learner(self.estimator) is None else None
 
     def _with_class_weight(
-        self, weights: FloatArray | None, learner_params: Mapping[str, Any], class_index: IntArray
+        self, weights: FloatArray | None, params: Mapping[str, Any], class_index: IntArray
     ) -> tuple[FloatArray | None, dict[str, Any]]:
         """The weights of the samples, and those that the learner is given, times the weights of their classes."""
         if self.class_weight is None:
-            return weights, dict(learner_params)
+            return weights, dict(params)
         joint = joint_learner(self.estimator)
         name = "sample_weight" if joint is not None else weight_parameter(self._learner())
         by_class = weights_by_class(self.class_weight, self.classes_, class_index)
-        of_learner = np.asarray(learner_params.get(name, 1.0)) * by_class
-        return by_class if weights is None else weights * by_class, {**learner_params, name: of_learner}
-
-    def _validated(self, X: Any, y: Any = "no_validation", *, reset: bool = True) -> tuple[Any, Any]:
-        """X as the learner shall see it, and y.
-
-        Data frames, text and other input that is not a numeric array go to the learner as they are.
-        """
-        tags = self.__sklearn_tags__().input_tags
-        is_joint = joint_learner(self.estimator) is not None
-        if (hasattr(X, "columns") and not is_joint) or not tags.two_d_array:
-            checked = validate_data(self, X, y, reset=reset, skip_check_array=True)
-            if isinstance(y, str) and y == "no_validation":
-                return checked, None
-            from sklearn.utils import check_consistent_length, column_or_1d
-
-            check_consistent_length(X, y)
-            return X, column_or_1d(y, warn=True)
-        options = {
-            "accept_sparse": "csr" if tags.sparse else False,
-            "dtype": "numeric" if not tags.string else None,
-            "ensure_all_finite": "allow-nan" if tags.allow_nan else True,
-            "reset": reset,
-        }
-        if isinstance(y, str) and y == "no_validation":
-            return validate_data(self, X, **options), None
-        checked_X, checked_y = validate_data(self, X, y, **options)
-        return checked_X, checked_y
+        of_learner = np.asarray(params.get(name, 1.0)) * by_class
+        return by_class if weights is None else weights * by_class, {**params, name: of_learner}
 
     def _choose_parts(self, X: Any, class_index: IntArray, sample_weight: FloatArray | None) -> None:
         """Set codebook, assignment, loss and the generator for the learners."""
-        n_classes = self._check_n_classes()
+        self._check_n_classes()
         check_distances_choice(self.class_distances)
         check_assignment_choice(self.assignment)
         if joint_learner(self.estimator) is None:
             check_weights_of_learner(self._learner())
         rng_codebook, rng_assignment, rng_distances, self._rng = self._generators(4)
-        classes = Classes(
-            lambda: self._numeric_features(X, class_index),
-            class_index,
-            n_classes,
-            sample_weight,
-            self.class_distances,
-            rng_distances,
-        )
+        classes = self._classes(X, class_index, sample_weight, rng_distances)
         self.codebook_ = choose_codebook(self.codebook, self.n_bits, classes, rng_codebook)
         self.assignment_, self.assignment_result_ = choose_assignment(
             self.assignment, self.codebook_, classes, rng_assignment
         )
         warn_of_constant_bits(self.codebook_, self.assignment_)
-        self.class_distances_ = classes.distances
+        self.class_distances_ = classes.known_distances
         if joint_learner(self.estimator) is not None:
             if self.weighted_decoding:
                 raise ValueError("weighted_decoding=True is for bits that are learned one by one; use False.")
@@ -452,27 +398,29 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, CodedClassifier):
             natural = "logistic" if self.calibrate else natural_loss(self._learner())
         self.loss_ = get_loss(natural if isinstance(self.loss, str) and self.loss == "auto" else self.loss)
 
-    def _numeric_features(self, X: Any, class_index: IntArray) -> Any:
-        """The samples as numbers: what the last step of a pipeline sees where X itself is not numeric."""
-        if hasattr(X, "dtype") and X.dtype.kind in "biuf":
-            return X
-        if hasattr(X, "columns") and all(
-            kind.kind in "biuf" for kind in np.atleast_1d(np.asarray(X.dtypes, dtype=object))
-        ):
-            return np.asarray(X)
-        learner = self._learner()
-        if hasattr(learner, "steps") and len(learner.steps) > 1:
-            return clone(learner[:-1]).fit_transform(X, class_index)
-        raise ValueError(
-            f"class_distances={self.class_distances!r} needs numeric features. Put the steps that make numbers of X "
-            "into a pipeline as the estimator, or pass the class distances themselves."
+    def _classes(self, X: Any, class_index: IntArray, sample_weight: FloatArray | None, rng: Any) -> Classes:
+        """What is known of the classes, from the features that the learner sees."""
+        learner, n_classes = self._bit_classifier(), len(self.classes_)
+        if learner is None:
+            return Classes(lambda: X, class_index, n_classes, sample_weight, self.class_distances, rng)
+        return Classes(
+            lambda: as_numbers(last_step_features(learner, X, class_index, rng)),
+            class_index,
+            n_classes,
+            sample_weight,
+            self.class_distances,
+            rng,
+            X,
+            lambda: learner_confusion(
+                learner, X, class_index, n_classes=n_classes, sample_weight=sample_weight, rng=rng
+            ),
         )
 
-    def _bit_learner(self, learner_params: Mapping[str, Any]) -> IndependentBits | JointLearner:
+    def _bit_learner(self, params: Mapping[str, Any]) -> IndependentBits | JointLearner:
         joint = joint_learner(self.estimator)
         if joint is not None:
             return joint
-        others = {key: value for key, value in learner_params.items() if key != "sample_weight"}
+        others = {key: value for key, value in params.items() if key != "sample_weight"}
         return IndependentBits(self._learner(), n_jobs=self.n_jobs, fit_params=others, tasks=deque())
 
     def _begin_callbacks(self, learner: IndependentBits | JointLearner) -> Any:
@@ -491,7 +439,7 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, CodedClassifier):
         return context
 
     def _validated_samples(self, X: Any) -> Any:
-        return self._validated(X, reset=False)[0]
+        return validated(self, X, learner=self._bit_classifier(), reset=False)[0]
 
     def _set_model(self, model: Any) -> None:
         super()._set_model(model)

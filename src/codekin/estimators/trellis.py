@@ -24,6 +24,7 @@ from codekin.estimators.choices import Classes, is_one_order
 from codekin.estimators.code_learning import learned_code
 from codekin.estimators.coded import CodedClassifier, checked_weights
 from codekin.estimators.held_out import as_pair, check_known_labels
+from codekin.estimators.inputs import label_array
 from codekin.estimators.learner_choice import candidate_learners, decoding_loss, learner_name, memory_limit
 from codekin.estimators.order_choice import Orders, choose_orders
 from codekin.estimators.probabilities import all_probabilities, log_probabilities_of, top_k_probabilities
@@ -397,6 +398,7 @@ class TrellisClassifier(CodedClassifier):
         """
         self._validate_params()
         is_first = self._is_first_batch(classes)
+        y = label_array(y)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float32, np.float64], reset=is_first)
         if not is_first and not isinstance(self.model_, CodedModel):
             raise ValueError("A model that re-ranks, or has several codes, cannot be learned further; use fit instead.")
@@ -508,7 +510,7 @@ class TrellisClassifier(CodedClassifier):
             if X.shape[0] != len(y):
                 raise ValueError(f"There are {X.shape[0]} samples on disk. Got {len(y)} labels.")
         else:
-            given = np.asarray(y) if isinstance(y, EncodedLabels) else y
+            given = np.asarray(y) if isinstance(y, EncodedLabels) else label_array(y)
             X, checked = validate_data(self, X, given, accept_sparse="csr", dtype=[np.float32, np.float64])
             y = y if isinstance(y, EncodedLabels) else checked
         if isinstance(y, EncodedLabels):

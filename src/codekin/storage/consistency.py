@@ -60,6 +60,9 @@ def check_classifier(classifier: Any) -> None:
 def _check_bits(bits: Any, n_bits: int) -> None:
     if isinstance(bits, EstimatorBits):
         _check(len(bits.predictors) == n_bits, f"there are {len(bits.predictors)} predictors for {n_bits} bits")
+        columns = bits.columns
+        is_mask = columns is None or (columns.ndim == 2 and len(columns) == n_bits and columns.dtype == np.bool_)
+        _check(is_mask, f"the columns of the bits must be a mask of {n_bits} rows")
         return
     if isinstance(bits, CalibratedBits):
         for name in ("slopes", "intercepts"):

@@ -81,6 +81,8 @@ def describe_bits(bits: Any, arrays: Arrays, learners: list[Any]) -> Json:
             else:
                 places.append({"learner": len(learners)})
                 learners.append(predictor)
+        if bits.columns is not None:
+            arrays["bit_columns"] = bits.columns
         return {"kind": "estimators", "predictors": places}
     if isinstance(bits, LearningBits):
         bits = bits.finished()
@@ -99,7 +101,8 @@ def restore_bits(description: Json, arrays: Arrays, learners: list[Any]) -> Any:
         [
             learners[place["learner"]] if "learner" in place else ConstantBit(int(place["constant"]))
             for place in description["predictors"]
-        ]
+        ],
+        arrays.get("bit_columns"),
     )
 
 

@@ -1,0 +1,181 @@
+"""The samples as class distances see them: the features of the learner, as numbers."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils import get_tags
+
+from codekin.class_distances import learned_confusion_distances
+from codekin.coding import FloatArray, IntArray
+from codekin.distances import ClassDistances, DenseDistances
+from codekin.estimators.inputs import is_search
+from codekin.learners.independent import seeded
+
+MAX_CATEGORIES = 100
+"""How many values of a column without numbers become features of their own; rarer ones have none."""
+
+N_FOLDS = 3
+"""How many times the learner is trained where its own confusion has to serve."""
+
+
+def last_step_features(learner: Any, X: Any, class_index: IntArray, rng: np.random.Generator) -> Any:
+    """What the last step of a pipeline sees; X itself where there is no pipeline.
+
+    Parameters
+    ----------
+    learner : classifier
+    X : whatever the learner takes
+    class_index : array of shape (n_samples,)
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    array, sparse matrix, data frame or whatever was given
+    """
+    if is_search(learner):
+        return last_step_features(learner.estimator, X, class_index, rng)
+    if not hasattr(learner, "steps") or len(learner.steps) < 2:
+        return X
+    return seeded(learner[:-1], int(rng.integers(2**31 - 1))).fit_transform(X, class_index)
+
+
+def as_numbers(X: Any) -> Any:
+    """Samples as finite numbers, (n_samples, n_features), for class distances; None for what is no table.
+
+    Missing and infinite entries count as the mean of their feature. Columns of a table that are no numbers become one
+    feature for each of their most frequent values, and the numbers beside them are brought to the same scale.
+
+    Parameters
+    ----------
+    X : array, sparse matrix, data frame or anything else
+
+    Returns
+    -------
+    ndarray, csr_array or None
+    """
+    if sparse.issparse(X):
+        return _filled(X)
+    if isinstance(X, np.ndarray) and X.ndim >= 2 and X.dtype.kind in "biuf":
+        return _filled(X.reshape(len(X), -1))
+    columns = list(_columns(X))
+    if not columns:
+        return None
+    numbers = [column for column in columns if column.dtype.kind == "f"]
+    values = [_indicators(column) for column in columns if column.dtype.kind != "f"]
+    filled = _filled(np.column_stack(numbers)) if numbers else None
+    if not values:
+        return filled
+    if filled is not None:
+        spread = filled.std(axis=0)
+        values.insert(0, sparse.csr_array((filled - filled.mean(axis=0)) / np.where(spread > 0, spread, 1)))
+    return sparse.csr_array(sparse.hstack(values))
+
+
+def _columns(X: Any) -> Iterator[NDArray[Any]]:
+    """The columns of a table: float64 where they are numbers, objects otherwise; none for what is no table."""
+    if isinstance(X, np.ndarray) and X.ndim == 2:
+        yield from (_as_float(column) for column in X.T)
+        return
+    import narwhals as nw
+
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        return
+    for column in frame.iter_columns():
+        if column.dtype.is_numeric() or column.dtype == nw.Boolean:
+            yield column.cast(nw.Float64).to_numpy().astype(np.float64)
+        else:
+            yield _as_float(column.to_numpy())
+
+
+def _as_float(values: NDArray[Any]) -> NDArray[Any]:
+    """The values as numbers if all of them are; moments count from 1970."""
+    if values.dtype.kind in "mM":
+        return np.where(np.isnat(values), np.nan, values.astype(np.int64))
+    try:
+        return values.astype(np.float64)
+    except (TypeError, ValueError):
+        return values.astype(object)
+
+
+def _filled(X: Any) -> Any:
+    """X with the mean of the feature in place of what is missing or infinite."""
+    is_sparse = sparse.issparse(X)
+    entries = X.data if is_sparse else X
+    with np.errstate(over="ignore", invalid="ignore"):
+        if entries.dtype.kind != "f" or np.isfinite(entries.sum()) or np.isfinite(entries).all():
+            return X
+    from sklearn.impute import SimpleImputer
+
+    X = X.tocsc(copy=True) if is_sparse else X.copy()
+    entries = X.data if is_sparse else X
+    entries[~np.isfinite(entries)] = np.nan
+    return SimpleImputer(keep_empty_features=True).fit_transform(X)
+
+
+def _indicators(column: NDArray[Any]) -> sparse.csr_array:
+    """One feature for each of the most frequent values, 1 where the sample has it."""
+    names, value_of_sample, counts = np.unique(
+        np.array([str(value) for value in column]), return_inverse=True, return_counts=True
+    )
+    frequent = np.argsort(-counts, kind="stable")[:MAX_CATEGORIES]
+    n_samples = len(column)
+    all_values: FloatArray = np.ones(n_samples)
+    one_hot = sparse.csr_array((all_values, (np.arange(n_samples), value_of_sample)), shape=(n_samples, len(names)))
+    return sparse.csr_array(one_hot[:, np.sort(frequent)])
+
+
+def learner_confusion(
+    learner: Any,
+    X: Any,
+    class_index: IntArray,
+    *,
+    n_classes: int,
+    sample_weight: FloatArray | None,
+    rng: np.random.Generator,
+) -> ClassDistances:
+    """Distances where X is no table of numbers: by whom the learner itself takes for whom.
+
+    Parameters
+    ----------
+    learner : classifier
+    X : whatever the learner takes
+    class_index : array of shape (n_samples,)
+    n_classes : int
+    sample_weight : array of shape (n_samples,) or None
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    ClassDistances
+        All equal, after a warning, where the learner tells only two classes apart.
+    """
+    remedy = "Pass class_distances, or put the steps that make numbers of X into a pipeline as the estimator."
+    if not get_tags(learner).classifier_tags.multi_class:
+        warnings.warn(
+            f"X is no table of numbers and {type(learner).__name__} learns two classes only, so all classes count as "
+            f"equally far apart. {remedy}",
+            stacklevel=2,
+        )
+        return DenseDistances(1 - np.eye(n_classes))
+    warnings.warn(
+        f"X is no table of numbers, so class distances come from the confusion of {type(learner).__name__} itself, "
+        f"which is trained {N_FOLDS} times for it. {remedy}",
+        stacklevel=2,
+    )
+    return learned_confusion_distances(
+        X,
+        class_index,
+        n_classes=n_classes,
+        sample_weight=sample_weight,
+        rng=rng,
+        estimator=seeded(learner, int(rng.integers(2**31 - 1))),
+        counted="out_of_fold",
+        n_folds=min(N_FOLDS, len(class_index)),
+    )

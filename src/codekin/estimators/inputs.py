@@ -1,0 +1,124 @@
+"""What X may be is for the learner to say.
+
+Arrays of numbers are checked for their shape and go on. Everything else, such as data frames, text and arrays of
+objects, reaches the learner as it came, and what the learner refuses it refuses in its own words.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.linear_model._base import LinearClassifierMixin
+from sklearn.utils import check_consistent_length, column_or_1d, get_tags
+from sklearn.utils.validation import validate_data
+
+
+def label_array(y: Any) -> Any:
+    """Labels as scikit-learn knows them: numbers, truth values or text in an array of that type.
+
+    Nullable and Arrow series, arrays of variable-length text and objects that are all of one type become plain arrays.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,)
+
+    Returns
+    -------
+    array-like of shape (n_samples,)
+        The labels themselves where there is nothing to change.
+    """
+    labels = y.to_numpy() if hasattr(y, "to_numpy") else y
+    if not isinstance(labels, np.ndarray):
+        return labels
+    if labels.dtype.kind == "T":
+        return np.array(labels.tolist())
+    if labels.dtype.kind == "O":
+        kinds = {type(label) for label in labels.ravel()}
+        if len(kinds) == 1 and kinds <= {bool, int, float, np.bool_, np.int64, np.float64}:
+            return labels.astype(kinds.pop())
+    return labels
+
+
+def validated(owner: Any, X: Any, y: Any = "no_validation", *, learner: Any, reset: bool) -> tuple[Any, Any]:
+    """X as the learner shall see it, and y.
+
+    Parameters
+    ----------
+    owner : estimator
+        Remembers the number and the names of the features where ``reset``, and compares them otherwise.
+    X : array-like, sparse matrix, data frame or whatever the learner takes
+    y : array-like of shape (n_samples,), optional
+    learner : classifier or None
+        None where bits are learned together: then X must be numbers.
+    reset : bool
+
+    Returns
+    -------
+    X : array, sparse matrix or whatever was given
+    y : ndarray of shape (n_samples,) or None
+    """
+    has_labels = not (isinstance(y, str) and y == "no_validation")
+    y = label_array(y) if has_labels else y
+    numbers = X if learner is None else _as_array_of_numbers(X)
+    if numbers is None:
+        validate_data(owner, X, y, reset=reset, skip_check_array=True)
+        if not has_labels:
+            return X, None
+        check_consistent_length(X, y)
+        return X, column_or_1d(y, warn=True)
+    checked = validate_data(owner, numbers, y, reset=reset, **_array_rules(learner))
+    return checked if has_labels else (checked, None)
+
+
+def _as_array_of_numbers(X: Any) -> Any:
+    """X as an array or a sparse matrix, None unless it holds numbers."""
+    if sparse.issparse(X):
+        return X
+    if hasattr(X, "columns") or hasattr(X, "to_numpy"):
+        return None
+    try:
+        array = np.asarray(X)
+    except ValueError:  # lists of unequal lengths
+        return None
+    return array if array.dtype.kind in "biufc" else None
+
+
+def _array_rules(learner: Any) -> dict[str, Any]:
+    if learner is None:
+        return {"accept_sparse": "csr"}
+    if isinstance(learner, LinearClassifierMixin):
+        # The margins of linear learners are computed without asking them, so their rules are applied here.
+        return {"accept_sparse": ["csr", "csc"] if get_tags(learner).input_tags.sparse else False}
+    return {"accept_sparse": ["csr", "csc"], "ensure_all_finite": False, "allow_nd": True}
+
+
+def first_step(learner: Any) -> Any:
+    """The estimator that X reaches first: in a pipeline its first step, in a search that of its estimator.
+
+    Parameters
+    ----------
+    learner : classifier
+
+    Returns
+    -------
+    estimator
+    """
+    if hasattr(learner, "steps"):
+        return next((first_step(step) for _, step in learner.steps if step not in (None, "passthrough")), learner)
+    return first_step(learner.estimator) if is_search(learner) else learner
+
+
+def is_search(learner: Any) -> bool:
+    """Whether the learner tries settings of an estimator, as a grid search does.
+
+    Parameters
+    ----------
+    learner : classifier
+
+    Returns
+    -------
+    bool
+    """
+    return hasattr(learner, "estimator") and hasattr(learner, "cv")

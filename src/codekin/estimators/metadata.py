@@ -1,0 +1,69 @@
+"""Which arguments of ``fit`` reach the learners of the bits, as one-vs-rest has it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from numpy.typing import ArrayLike
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, _routing_enabled, process_routing
+from sklearn.utils.validation import has_fit_parameter
+
+
+def router(owner: Any, learner: Any) -> MetadataRouter:
+    """How metadata reach the learner.
+
+    Weights that the learner asks for are enough; the owner needs no request of its own.
+
+    Parameters
+    ----------
+    owner : estimator
+    learner : classifier or None
+        None where bits are learned together, which the owner itself sees to.
+
+    Returns
+    -------
+    MetadataRouter
+    """
+    requests = owner._get_metadata_request()
+    if learner is None:
+        return MetadataRouter(owner=owner).add_self_request(requests)
+    mapping = MethodMapping()
+    for method in ("fit", "partial_fit"):
+        own = getattr(requests, method)
+        if own.requests.get("sample_weight", False) is None:
+            own.add_request(param="sample_weight", alias=False)
+        mapping.add(caller=method, callee=method)
+    return MetadataRouter(owner=owner).add_self_request(requests).add(estimator=learner, method_mapping=mapping)
+
+
+def learner_params(
+    owner: Any, learner: Any, method: str, sample_weight: ArrayLike | None, fit_params: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What the learner's ``fit`` or ``partial_fit`` is given besides the samples.
+
+    Parameters
+    ----------
+    owner : estimator
+    learner : classifier or None
+        None where bits are learned together.
+    method : {"fit", "partial_fit"}
+    sample_weight : array-like of shape (n_samples,) or None
+    fit_params : mapping
+
+    Returns
+    -------
+    dict
+    """
+    given = dict(fit_params) if sample_weight is None else {"sample_weight": sample_weight, **fit_params}
+    if not given:
+        return {}
+    if learner is None:
+        if fit_params:
+            raise TypeError(f"Bits that are learned together take sample weights only. Got {sorted(fit_params)}.")
+        return given
+    if _routing_enabled():
+        return dict(process_routing(owner, method, **given).estimator[method])
+    if sample_weight is not None and not has_fit_parameter(learner, "sample_weight"):
+        raise ValueError(f"The estimator {type(learner).__name__} takes no sample weights. Got sample_weight.")
+    return given
