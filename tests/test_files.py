@@ -2,7 +2,7 @@ import gzip
 
 import pytest
 
-from codekin.files import output_stream, whole_file, whole_folder
+from codekin.files import output_stream, whole_file
 
 
 def test_an_interrupted_write_leaves_the_old_file_and_nothing_else(tmp_path):
@@ -38,32 +38,6 @@ def test_a_dash_is_the_standard_output(capsysbinary):
     with output_stream("-") as stream:
         stream.write(b"seen\n")
     assert capsysbinary.readouterr().out == b"seen\n"
-
-
-@pytest.mark.parametrize("can_exchange", [True, False])
-def test_a_folder_replaces_the_one_before_it_as_a_whole(can_exchange, tmp_path, monkeypatch):
-    if not can_exchange:
-        monkeypatch.setattr("codekin.files._exchange", lambda one, other: False)
-    for content in ("old", "new"):
-        with whole_folder(tmp_path / "model") as folder:
-            (folder / content).write_text(content)
-    assert [path.name for path in (tmp_path / "model").iterdir()] == ["new"]
-    assert [path.name for path in tmp_path.iterdir()] == ["model"]
-
-
-def test_an_interruption_leaves_the_folder_as_it_was(tmp_path):
-    (tmp_path / "model").mkdir()
-    (tmp_path / "model" / "old").write_text("old")
-
-    def interrupted():
-        with whole_folder(tmp_path / "model") as folder:
-            (folder / "new").write_text("half")
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        interrupted()
-    assert [path.name for path in (tmp_path / "model").iterdir()] == ["old"]
-    assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
 
 def test_what_killed_writers_left_goes_and_what_others_are_writing_stays(tmp_path):

@@ -1,4 +1,4 @@
-"""Files and folders that appear whole or not at all, whatever interrupts the writing of them, and their checksums.
+"""Files that appear whole or not at all, whatever interrupts the writing of them, and their checksums.
 
 Until it is whole, a file has a hidden name beside its own, and its writer has it locked. So one of these that nobody
 has locked was left by a process that was killed, and the next writer clears it away.
@@ -20,6 +20,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
 
+from codekin.disk import sync_folder
 from codekin.locks import try_lock
 
 
@@ -27,7 +28,8 @@ from codekin.locks import try_lock
 def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """A binary stream whose content becomes the file ``path`` when the block ends without an error.
 
-    Until then it is in a hidden file of the same folder; a reader sees the old file or the new one, never a part.
+    Until then it is in a hidden file of the same folder; a reader sees the old file or the new one, never a part. A
+    symbolic link is followed. Devices and pipes are written as they are, and so is a file that is a mount point.
 
     Parameters
     ----------
@@ -50,8 +52,12 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     False
     hello
     """
-    target = Path(path)
-    _remove_abandoned(target)
+    if _is_device(path):
+        with named_in_errors(path), Path(path).open("wb") as device:
+            yield device
+        return
+    target = followed(path)
+    remove_abandoned(target.parent, target.name)
     partial, stream = _new_file(target)
     try:
         with named_in_errors(target), stream:
@@ -59,50 +65,35 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             stream.flush()
             # Without this, a power cut can leave the new name with none of its content.
             os.fsync(stream.fileno())
-            partial.replace(target)
+            _put_in_place(partial, target)
+        sync_folder(target.parent)
     finally:
         partial.unlink(missing_ok=True)
 
 
-@contextmanager
-def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A new folder whose content becomes that of the folder ``path`` when the block ends without an error.
-
-    Until then it has a hidden name beside it. What was at ``path`` before stays until the new folder is complete, and
-    goes then; where the system can exchange two names, there is no moment without either of them.
+def followed(path: str | os.PathLike[str]) -> Path:
+    """The file or folder that a path leads to, which need not be there: the path itself unless it is a symbolic link.
 
     Parameters
     ----------
     path : path-like
-        The folder to write. The folder that it is in must exist.
+        A path that has a name when it is followed.
 
-    Yields
-    ------
+    Returns
+    -------
     Path
-        Where to write.
 
-    Examples
-    --------
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as home:
-    ...     with whole_folder(f"{home}/model") as folder:
-    ...         _ = (folder / "notes.txt").write_text("hello")
-    ...         print(Path(home, "model").exists())
-    ...     print(Path(home, "model", "notes.txt").read_text())
-    False
-    hello
+    Raises
+    ------
+    OSError
+        If links lead in a circle.
     """
     target = Path(path)
-    _remove_abandoned(target)
-    partial, descriptor = _new_folder(target)
-    try:
-        yield partial
-        _put_in_place(partial, target)
-    finally:
-        # The new folder, if something went wrong, or the one that it has replaced.
-        shutil.rmtree(partial, ignore_errors=True)
-        if descriptor is not None:
-            os.close(descriptor)
+    if target.is_symlink() or target.name in ("", ".."):
+        target = Path(os.path.realpath(target))
+    if target.is_symlink():
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), os.fspath(path))
+    return target
 
 
 @contextmanager
@@ -187,34 +178,41 @@ def json_checksum(content: Mapping[str, Any]) -> str:
 def _new_file(target: Path) -> tuple[Path, BinaryIO]:
     """A new hidden file beside the target, locked."""
     while True:
-        partial = _hidden_name(target)
+        partial = hidden_name(target.parent, target.name)
         stream = partial.open("xb")
         if try_lock(stream.fileno()) and partial.exists():
             return partial, stream
         stream.close()  # another writer has cleared it away in the moment before it was locked
 
 
-def _new_folder(target: Path) -> tuple[Path, int | None]:
-    """A new hidden folder beside the target, and the descriptor that keeps it locked."""
-    while True:
-        partial = _hidden_name(target)
-        partial.mkdir()
-        if os.name == "nt":
-            return partial, None
-        with suppress(FileNotFoundError):
-            descriptor = os.open(partial, os.O_RDONLY)
-            if try_lock(descriptor) and partial.exists():
-                return partial, descriptor
-            os.close(descriptor)
+def hidden_name(place: Path, name: str) -> Path:
+    """A name in a folder for what will be called ``name`` when it is complete.
+
+    Parameters
+    ----------
+    place : Path
+        The folder.
+    name : str
+        Empty for what is to be in the folder under names of its own.
+
+    Returns
+    -------
+    Path
+    """
+    return place / f".{name}.{secrets.token_hex(4)}.partial"
 
 
-def _hidden_name(target: Path) -> Path:
-    return target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
+def remove_abandoned(place: Path, name: str) -> None:
+    """Clear away what killed processes left of earlier attempts to write something.
 
-
-def _remove_abandoned(target: Path) -> None:
-    """Clear away what killed processes left of earlier attempts to write the target."""
-    for abandoned in target.parent.glob(f".{glob.escape(target.name)}.*.partial"):
+    Parameters
+    ----------
+    place : Path
+        The folder that it is in.
+    name : str
+        What it is called when it is complete.
+    """
+    for abandoned in place.glob(f".{glob.escape(name)}.*.partial"):
         with suppress(OSError):  # gone by now, or not ours to remove
             descriptor = os.open(abandoned, os.O_RDONLY)
             try:
@@ -226,36 +224,19 @@ def _remove_abandoned(target: Path) -> None:
                 os.close(descriptor)
 
 
+def _is_device(path: str | os.PathLike[str]) -> bool:
+    """Whether there is something that is neither a file nor a folder."""
+    target = Path(path)
+    return target.exists() and not target.is_file() and not target.is_dir()
+
+
 def _put_in_place(complete: Path, target: Path) -> None:
-    """Rename a complete folder to its name; what was there before is then under the other name, or gone."""
-    while True:
-        try:
-            complete.rename(target)
-            return
-        except OSError as error:
-            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
-                raise
-        if _exchange(complete, target):
-            return
-        previous = _hidden_name(target)
-        with suppress(FileNotFoundError):  # another writer was faster; its folder is replaced in the next round
-            target.rename(previous)
-            try:
-                complete.rename(target)
-            except OSError:
-                previous.rename(target)
-                raise
-            shutil.rmtree(previous, ignore_errors=True)
-            return
-
-
-def _exchange(one: Path, other: Path) -> bool:
-    """Let two names change places at once; False where the system cannot."""
-    import ctypes
-
+    """Rename a complete file to its name, or copy it where a file is a mount point, which nothing can replace."""
     try:
-        rename = ctypes.CDLL(None).renameat2
-    except (AttributeError, OSError, TypeError):  # not Linux, or an old one
-        return False
-    here, exchanging = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
-    return bool(rename(here, os.fsencode(one), here, os.fsencode(other), exchanging) == 0)
+        complete.replace(target)
+    except OSError as error:
+        if error.errno not in (errno.EBUSY, errno.EXDEV):
+            raise
+        shutil.copyfile(complete, target)
+        with target.open("rb+") as stream:
+            os.fsync(stream.fileno())

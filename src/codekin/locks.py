@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from codekin.disk import make_folder
+
 
 def try_lock(descriptor: int) -> bool:
     """Lock an open file or folder, unless another process has done so.
@@ -73,6 +75,6 @@ def locked_folder(folder: Path, refusal: str) -> Iterator[None]:
 def _opened(folder: Path) -> int:
     """A descriptor of the folder, which another process may remove between its making and its opening."""
     while True:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         with suppress(FileNotFoundError):
             return os.open(folder, os.O_RDONLY)

@@ -47,9 +47,15 @@ class Mounts:
         """Give the disk of :meth:`small` another size."""
         self._mount(b"tmpfs", folder, b"tmpfs", _REMOUNT, b"size=%d" % n_bytes)
 
+    def bound(self, folder: Path, source: Path) -> Path:
+        """The folder, as a mount point at which another folder of the same disk is seen."""
+        self._mount(os.fsencode(source), folder, None, _BIND, None)
+        return folder
+
     def read_only(self, folder: Path) -> Path:
         """The folder, in which nothing can be written any more."""
-        self._mount(os.fsencode(folder), folder, None, _BIND, None)
+        # What is mounted below stays, and can be written as before.
+        self._mount(os.fsencode(folder), folder, None, _BIND | _RECURSIVE, None)
         self._mount(b"none", folder, None, _BIND | _REMOUNT | _READ_ONLY, None)
         return folder
 

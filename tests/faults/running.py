@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from tests.faults import targets  # noqa: F401  (enters its faults)
 from tests.faults.feeding import CORPUS, fed, report
 from tests.faults.matrix import FAULTS, Fault
 from tests.faults.mounts import CannotMountError, Mounts

@@ -13,6 +13,7 @@ pytest.importorskip("fcntl")
 if not sys.platform.startswith("linux"):
     pytest.skip("faults are provoked with the means of Linux", allow_module_level=True)
 
+from tests.faults import targets  # noqa: F401  (enters its faults)
 from tests.faults.matrix import FAULTS
 
 QUICK = [fault for fault in FAULTS if not fault.is_slow]

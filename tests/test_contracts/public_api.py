@@ -13,8 +13,21 @@ from types import ModuleType
 
 import codekin
 
-INTERNAL = ("arrays", "cli", "demo", "files", "index_arrays", "kernels", "locks", "memory", "stored_rows", "threads")
-INTERNAL += ("workers",)
+INTERNAL = (
+    "arrays",
+    "cli",
+    "demo",
+    "disk",
+    "files",
+    "folders",
+    "index_arrays",
+    "kernels",
+    "locks",
+    "memory",
+    "stored_rows",
+    "threads",
+    "workers",
+)
 SNAPSHOT = Path(__file__).with_name("public_api.txt")
 
 

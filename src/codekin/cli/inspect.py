@@ -14,6 +14,7 @@ from codekin.cli.display import Display
 from codekin.cli.models import loaded_classifier, ranking_facts, ranking_text
 from codekin.cli.options import AsJson
 from codekin.estimators.probabilities import members_of
+from codekin.folders import visible
 from codekin.memory import in_units
 
 app = typer.Typer()
@@ -53,7 +54,7 @@ def inspect(
         "weights_precision": getattr(members_of(classifier.model_)[0].bits, "precision", None),
         "weights_bytes": _weights_bytes(classifier.model_),
         "ranking": ranking_facts(classifier.model_),
-        "files": {path.name: path.stat().st_size for path in sorted(model.iterdir())},
+        "files": {path.name: path.stat().st_size for path in visible(model)},
         "n_constant_bits": bits.n_constant,
         "easiest_bits": bits.easiest(n_shown, sign=1) if losses else [],
         "hardest_bits": bits.easiest(n_shown, sign=-1) if losses else [],

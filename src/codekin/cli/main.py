@@ -51,6 +51,7 @@ REASONS = {
     errno.EISDIR: "this is a folder, not a file.",
     errno.ENOTDIR: "a part of this path is a file, not a folder.",
     errno.ENAMETOOLONG: "this name is too long for the file system.",
+    errno.ELOOP: "symbolic links lead in a circle.",
 }
 
 COMMANDS = {
@@ -193,7 +194,7 @@ def _termination_as_interruption() -> Iterator[None]:
 
 def _is_wrong_place(error: Exception) -> bool:
     """Whether a name was given under which nothing can be, which Python has no class of errors for."""
-    return isinstance(error, OSError) and error.errno in (errno.EROFS, errno.ENAMETOOLONG)
+    return isinstance(error, OSError) and error.errno in (errno.EROFS, errno.ENAMETOOLONG, errno.ELOOP)
 
 
 def _is_usage_error(error: Exception) -> bool:
@@ -224,7 +225,8 @@ def _reason(error: Exception) -> str:
 
 def _shown_name(error: OSError) -> str:
     """The file; what is written under a hidden name first is called by the name that it was to have."""
-    name = re.sub(r"(^|[/\\])\.([^/\\]+)\.[0-9a-f]{8}\.partial", r"\1\2", os.fsdecode(error.filename))
+    name = re.sub(r"[/\\]\.\.[0-9a-f]{8}\.partial", "", os.fsdecode(error.filename))
+    name = re.sub(r"(^|[/\\])\.([^/\\]+)\.[0-9a-f]{8}\.partial", r"\1\2", name)
     return name if len(name) <= MAX_NAME else f"{name[:MAX_NAME]}..."
 
 

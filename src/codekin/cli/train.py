@@ -77,6 +77,8 @@ from codekin.datasets import (
 from codekin.datasets.reading import format_of
 from codekin.estimators import TrellisClassifier
 from codekin.estimators.learner_choice import AutoLearner
+from codekin.files import followed
+from codekin.folders import is_fixed
 from codekin.learners import AROW, Checkpoints, EpochReport, Softmax
 from codekin.memory import in_units
 from codekin.progress import tell
@@ -188,7 +190,7 @@ def train(
         ReadOptions(multilabel=multilabel, index_base="auto" if index_base is None else index_base),  # type: ignore[arg-type]
         TextVectorizer(text, analyzer, ngram_range, min_df, max_features, **columns),  # type: ignore[arg-type]
     )
-    checkpoints = Checkpoints(model.with_name(f"{model.name}.checkpoint"), resume) if checkpoint else None
+    checkpoints = Checkpoints(_checkpoint_folder(model), resume) if checkpoint else None
     with (
         limited_threads(n_threads),
         workers(n_jobs, scheduler),
@@ -220,6 +222,12 @@ def train(
         summary = _summary(classifier, model, samples, epochs)
     summary["seconds"] = time.perf_counter() - started
     typer.echo(json.dumps(summary) if as_json else _text(classifier, summary))
+
+
+def _checkpoint_folder(model: Path) -> Path:
+    """Beside the model, or hidden inside where the model is a volume: what is beside it goes with the container."""
+    target = followed(model)
+    return target / ".checkpoint" if is_fixed(target) else target.with_name(f"{target.name}.checkpoint")
 
 
 def _learner(name: str, of_arow: dict[str, Any], settings: dict[str, Any]) -> AROW | Softmax | AutoLearner:

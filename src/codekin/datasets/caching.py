@@ -31,7 +31,9 @@ from codekin.datasets.options import ReadOptions
 from codekin.datasets.reading import FileReader, ReadProgress, watched
 from codekin.datasets.rows import RowLabels, Rows, sorted_classes
 from codekin.datasets.samples import DataError, SparseData
-from codekin.files import json_checksum, named_in_errors, sha256, whole_file, whole_folder
+from codekin.disk import make_folder
+from codekin.files import followed, json_checksum, named_in_errors, sha256, whole_file
+from codekin.folders import whole_folder
 from codekin.stored_rows import StoredRows
 
 FORMAT, FORMAT_VERSION = "codekin-cache", 1
@@ -237,7 +239,7 @@ def _check_source(description: Json, path: Path, reading: _Reading) -> None:
 
 
 def _write(path: Path, folder: Path, reading: _Reading, progress: ReadProgress | None) -> None:
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(followed(folder).parent)
     before = path.stat()
     with whole_folder(folder) as unfinished, named_in_errors(folder):
         facts = _convert(path, unfinished, reading, progress)

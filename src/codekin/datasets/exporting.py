@@ -12,7 +12,9 @@ from scipy.sparse import csr_array
 from codekin.class_trees import ClassTree
 from codekin.datasets.samples import Data, Dataset, SparseData, Split, TextData
 from codekin.datasets.writing import write_data
-from codekin.files import whole_file
+from codekin.disk import make_folder
+from codekin.files import followed, whole_file
+from codekin.folders import whole_files, whole_folder
 from codekin.progress import tell
 
 UNKNOWN_LABEL = "?"
@@ -20,7 +22,7 @@ UNKNOWN_LABEL = "?"
 
 
 def export_dataset(dataset: Dataset, folder: str | Path) -> list[Path]:
-    r"""Write the splits of a data set and its taxonomy.
+    r"""Write the splits of a data set and its taxonomy; where not all of them can be written, none is.
 
     Parameters
     ----------
@@ -44,20 +46,19 @@ def export_dataset(dataset: Dataset, folder: str | Path) -> list[Path]:
     ...     [path.name for path in files], files[-1].read_text().splitlines()[0]
     (['train.tsv', 'validation.tsv', 'test.tsv', 'taxonomy.txt'], 'ICD-10-CM\tchapter 1')
     """
-    target = Path(folder)
-    target.mkdir(parents=True, exist_ok=True)
-    files = []
-    for name, split in dataset.splits.items():
-        path = target / f"{name}.{'svm' if split.X is not None else 'tsv'}"
-        tell(f"writing {path}")
-        write_data(path, _data(split, dataset.class_names))
-        files.append(path)
-    if dataset.class_tree is not None:
-        path = target / "taxonomy.txt"
-        with whole_file(path) as stream:
-            stream.write("".join(_edges(dataset.class_tree, dataset.class_names)).encode())
-        files.append(path)
-    return files
+    target = followed(folder)
+    make_folder(target.parent)
+    names = []
+    with whole_files(target) if target.is_dir() else whole_folder(target) as unfinished:
+        for split_name, split in dataset.splits.items():
+            names.append(f"{split_name}.{'svm' if split.X is not None else 'tsv'}")
+            tell(f"writing {target / names[-1]}")
+            write_data(unfinished / names[-1], _data(split, dataset.class_names))
+        if dataset.class_tree is not None:
+            names.append("taxonomy.txt")
+            with whole_file(unfinished / names[-1]) as stream:
+                stream.write("".join(_edges(dataset.class_tree, dataset.class_names)).encode())
+    return [Path(folder) / name for name in names]
 
 
 def _data(split: Split, class_names: Sequence[str]) -> Data:

@@ -19,6 +19,7 @@ from typing import Any
 
 from codekin._version import __version__
 from codekin.arrays import Arrays, read_arrays, write_arrays
+from codekin.disk import make_folder
 from codekin.files import json_checksum, sha256, whole_file
 from codekin.locks import locked_folder
 
@@ -122,7 +123,7 @@ class Checkpoints:
         keep : iterable of str
             The names of files that earlier calls have written and that are still needed.
         """
-        self.folder.mkdir(parents=True, exist_ok=True)
+        make_folder(self.folder)
         kept = list(keep)
         facts: Json = {name: self._description()["files"][name] for name in kept}
         # Two generations never share a name: the older one stays whole until the new description is there.

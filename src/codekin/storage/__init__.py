@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from codekin.arrays import Arrays
 from codekin.estimators import ECOCClassifier, TrellisClassifier
+from codekin.folders import check_folder, visible
 from codekin.model import CodedModel
 from codekin.ranked_model import RankedModel
 from codekin.storage.assignments import SavedAssignment, codeword_text, load_assignment, save_assignment
@@ -136,10 +137,13 @@ def check_target(folder: str | os.PathLike[str]) -> Path:
     ------
     FileExistsError
         If something else is there already.
+    OSError
+        If nothing can be written there.
     """
     target = Path(folder)
-    if target.exists() and not (target.is_dir() and ((target / DESCRIPTION).exists() or not any(target.iterdir()))):
+    if target.exists() and not (target.is_dir() and ((target / DESCRIPTION).exists() or not visible(target))):
         raise FileExistsError(f"{target} exists and is not a model folder. Choose another name.")
+    check_folder(target)
     return target
 
 
@@ -266,7 +270,7 @@ def model_bytes(folder: str | os.PathLike[str]) -> int:
     -------
     int
     """
-    return sum(path.stat().st_size for path in Path(folder).iterdir())
+    return sum(path.stat().st_size for path in visible(Path(folder)))
 
 
 @contextmanager

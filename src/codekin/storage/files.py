@@ -12,7 +12,9 @@ import numpy as np
 from codekin import arrays as array_files
 from codekin._version import __version__
 from codekin.arrays import Arrays
-from codekin.files import json_checksum, sha256, whole_file, whole_folder
+from codekin.disk import make_folder
+from codekin.files import followed, json_checksum, sha256, whole_file
+from codekin.folders import whole_folder
 
 FORMAT = "codekin-model"
 FORMAT_VERSION = 2
@@ -28,7 +30,7 @@ class ModelFolderError(ValueError):
 
 def write_folder(target: Path, description: Json, arrays: Arrays, learners: list[Any]) -> None:
     description = {"format": FORMAT, "format_version": FORMAT_VERSION, "versions": _versions(), **description}
-    target.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(followed(target).parent)
     with whole_folder(target) as folder:
         array_files.write_arrays(folder / ARRAYS, arrays)
         if learners:

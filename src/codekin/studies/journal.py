@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from codekin._version import __version__
+from codekin.disk import sync_folder
 from codekin.files import json_checksum, named_in_errors
 from codekin.studies.tasks import Task
 
@@ -129,12 +130,15 @@ class Journal:
         lines = [record_line({**entry, "sha256": json_checksum(entry)})]
         if self._whole_bytes == 0:
             lines.insert(0, record_line({"format": FORMAT, "version": VERSION}))
-        with named_in_errors(self.path), self.path.open("r+b" if self.path.exists() else "xb") as stream:
+        is_new = not self.path.exists()
+        with named_in_errors(self.path), self.path.open("xb" if is_new else "r+b") as stream:
             self._cut_torn_line(stream)
             stream.write(b"".join(lines))
             stream.flush()
             os.fsync(stream.fileno())
             self._whole_bytes = stream.tell()
+        if is_new:
+            sync_folder(self.path.parent)
         self.records[record.key] = record
 
     def _cut_torn_line(self, stream: IO[bytes]) -> None:

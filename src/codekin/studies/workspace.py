@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codekin.arrays import read_npy
+from codekin.disk import make_folder
 from codekin.files import sha256, whole_file
 from codekin.locks import try_lock
 from codekin.studies.journal import Journal, Record
@@ -132,7 +133,7 @@ class Workspace:
 
         Where nothing has been finished in the end, nothing is left.
         """
-        (self.folder / "arrays").mkdir(parents=True, exist_ok=True)
+        make_folder(self.folder / "arrays")
         with (self.folder / "lock").open("w") as file:
             if not try_lock(file.fileno()):
                 raise FileExistsError(f"Another run is at work in {self.folder}. Wait for it, or use another folder.")
