@@ -111,6 +111,8 @@ def output_stream(target: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     binary stream
     """
     if str(target) == "-":
+        if sys.stdout is None:
+            raise OSError("The standard output is closed, so nothing can be written to it.")
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
     elif Path(target).suffix == ".gz":

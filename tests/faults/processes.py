@@ -80,8 +80,9 @@ class Running:
             traceback.print_exc()
             return 99
         finally:
-            sys.stdout.flush()
-            sys.stderr.flush()
+            for stream in (sys.stdout, sys.stderr):
+                if stream is not None:
+                    stream.flush()
 
     def wait_for(self, is_there: Callable[[], bool]) -> bool:
         """Wait until something has happened; False if the process ended without it."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 from typing import Any
 
 from tests.faults.matrix import fault
 from tests.faults.place import Place, check, contents
-from tests.faults.processes import Running, ran
+from tests.faults.processes import Ended, Running, ran
 
 PLAIN = ("--rerank", "none", "--members", 1)
 
@@ -84,6 +86,32 @@ def full_disk_in_export(place: Place) -> str:
         shown = place.sentence(ran("data", "export", "icd10cm", target), 1, f"{target}/", "no space is left")
         check("train.tsv" not in shown and not list(disk.iterdir()), f"{shown} left: {list(disk.iterdir())}")
     return f"1: {shown} None of its files is there"
+
+
+@fault("closed stream", "predict, inspect")
+def closed_streams(place: Place) -> str:
+    def ended(*descriptors: int, command: tuple[Any, ...]) -> Ended:
+        def work() -> int:
+            from codekin.cli.main import main
+
+            for descriptor in descriptors:  # as the interpreter has it when a shell says >&-
+                os.close(descriptor)
+                setattr(sys, ("stdin", "stdout", "stderr")[descriptor], None)
+            return main([str(argument) for argument in command])
+
+        return Running(work).ended()
+
+    samples, target = place.shared / "test.svm", place.folder / "labels.txt"
+    predict = ("predict", place.undisturbed)
+    shown = place.sentence(ended(1, command=(*predict, samples, "--quiet")), 1, "The standard output is closed")
+    place.sentence(ended(0, command=(*predict, "-", "--quiet")), 1, "The standard input is closed")
+    labels = (place.shared / "predicted.txt").read_text()
+    silent = ended(2, command=(*predict, samples))
+    check((silent.code, silent.out) == (0, labels), f"without stderr: {silent}")
+    without = ended(0, 1, 2, command=(*predict, samples, "-o", target))
+    check(without.code == 0 and target.read_text() == labels, f"without any: {without}")
+    check(ended(1, command=("inspect", place.undisturbed)).code == 0, "inspecting without stdout")
+    return f"1: {shown}"
 
 
 def grown(place: Place) -> int:

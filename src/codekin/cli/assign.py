@@ -24,6 +24,7 @@ from codekin.cli.cluster import workers
 from codekin.cli.display import Display
 from codekin.cli.option_needs import ASSIGN_NEEDS, check_needs, check_standard_input
 from codekin.cli.options import AsJson, Format, NJobs, NThreads, Quiet, RandomState, Scheduler, Taxonomy, TaxonomyLayout
+from codekin.cli.streams import show
 from codekin.cli.values import one_of, positive_number, trellis_width
 from codekin.codebooks import CODEBOOKS, trellis_codebook
 from codekin.coding import Codebook, codeword_distances
@@ -160,7 +161,7 @@ def assign_codewords(
             shown["torn_pairs"] = _torn(made, result, known)
     if output is not None:
         shown["output"] = str(output)
-    typer.echo(json.dumps(shown, ensure_ascii=False) if as_json else _text(made, shown))
+    show(json.dumps(shown, ensure_ascii=False) if as_json else _text(made, shown))
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,6 +15,7 @@ from codekin.cli.display import Display
 from codekin.cli.models import has_several_codes, loaded_classifier, reading_options
 from codekin.cli.option_needs import TAXONOMY_NEEDS, check_needs, check_standard_input
 from codekin.cli.options import AsJson, Format, IndexBase, Multilabel, NThreads, Quiet, Taxonomy, TaxonomyLayout
+from codekin.cli.streams import show
 from codekin.datasets import read_taxonomy
 from codekin.estimators.recipe import microseconds_of
 from codekin.measures import PredictionMeasures, confidence_error, prediction_measures
@@ -92,7 +93,7 @@ def evaluate(
         "model_bytes": saved.n_bytes,
         "microseconds_per_prediction": microseconds,
     }
-    typer.echo(json.dumps(result) if as_json else _text(measures, result))
+    show(json.dumps(result) if as_json else _text(measures, result))
 
 
 class _Predictions:

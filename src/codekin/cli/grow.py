@@ -14,6 +14,7 @@ from codekin._wording import counted
 from codekin.cli.display import Display
 from codekin.cli.models import loaded_classifier, reading_options
 from codekin.cli.options import AsJson, Format, IndexBase, Multilabel, NThreads, Quiet
+from codekin.cli.streams import show
 from codekin.estimators import TrellisClassifier
 from codekin.estimators.growth import free_codewords
 from codekin.model import CodedModel
@@ -90,7 +91,7 @@ def grow(
         tell(f"saving {target}")
         save_model(classifier, target, model_input=saved.model_input)
     summary = _summary(saved, target, n_samples, n_classes)
-    typer.echo(json.dumps(summary) if as_json else _text(summary))
+    show(json.dumps(summary) if as_json else _text(summary))
 
 
 def _check_can_grow(model: Path, classifier: Any, n_epochs: int) -> None:

@@ -13,6 +13,7 @@ from codekin._wording import counted
 from codekin.cli.display import Display
 from codekin.cli.models import loaded_classifier, ranking_facts, ranking_text
 from codekin.cli.options import AsJson
+from codekin.cli.streams import show
 from codekin.estimators.probabilities import members_of
 from codekin.folders import visible
 from codekin.memory import in_units
@@ -59,7 +60,7 @@ def inspect(
         "easiest_bits": bits.easiest(n_shown, sign=1) if losses else [],
         "hardest_bits": bits.easiest(n_shown, sign=-1) if losses else [],
     }
-    typer.echo(json.dumps(result, ensure_ascii=False) if as_json else _text(report, result))
+    show(json.dumps(result, ensure_ascii=False) if as_json else _text(report, result))
 
 
 def _weights_bytes(model: Any) -> int | None:

@@ -26,6 +26,7 @@ from typer.core import TyperGroup
 from codekin._version import __version__
 from codekin.cli.demo import demo
 from codekin.cli.display import starting
+from codekin.cli.streams import escaped, hold_closed_streams
 
 EXIT_FAILED, EXIT_WRONG = 1, 2
 EXIT_INTERRUPTED, EXIT_TERMINATED = 130, 143
@@ -86,7 +87,8 @@ class LazyGroup(TyperGroup):
         """Run the command."""
         try:
             result = super().invoke(ctx)
-            sys.stdout.flush()
+            if sys.stdout is not None:
+                sys.stdout.flush()
         except BrokenPipeError:
             # `codekin predict ... | head` has seen enough. Python would complain once more when it closes stdout.
             with suppress(OSError, ValueError):
@@ -149,6 +151,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     arguments = sys.argv[1:] if argv is None else [str(argument) for argument in argv]
     session = Session(arguments=arguments)
+    hold_closed_streams()
     try:
         with _warnings_as_sentences(), _termination_as_interruption():
             code = app(args=arguments, prog_name="codekin", obj=session, standalone_mode=False)
@@ -231,7 +234,7 @@ def _shown_name(error: OSError) -> str:
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    return escaped(" ".join(text.split()))
 
 
 def _show_version(is_wanted: bool) -> None:

@@ -13,6 +13,7 @@ import typer
 from codekin.cli.display import Display
 from codekin.cli.models import loaded_classifier, reading_options
 from codekin.cli.options import Format, IndexBase, NThreads, Quiet
+from codekin.cli.streams import for_stdout
 from codekin.files import output_stream
 from codekin.progress import tell
 from codekin.threads import limited_threads
@@ -71,7 +72,8 @@ def predict(
         with output_stream(output) as stream:
             for X, _ in chunks:
                 labels, of_labels = _best(classifier, X, k, probabilities)
-                stream.write("".join(lines(labels, of_labels, top_k is not None)).encode())
+                text = "".join(lines(labels, of_labels, top_k is not None))
+                stream.write((for_stdout(text) if output == "-" else text).encode())
                 stream.flush()
                 n_done += len(labels)
 

@@ -35,6 +35,7 @@ from codekin.cli.options import (
     Taxonomy,
     TaxonomyLayout,
 )
+from codekin.cli.streams import show
 from codekin.cli.train_options import (
     ASSIGNMENT_NAMES,
     Analyzer,
@@ -221,7 +222,7 @@ def train(
             checkpoints.clear()
         summary = _summary(classifier, model, samples, epochs)
     summary["seconds"] = time.perf_counter() - started
-    typer.echo(json.dumps(summary) if as_json else _text(classifier, summary))
+    show(json.dumps(summary) if as_json else _text(classifier, summary))
 
 
 def _checkpoint_folder(model: Path) -> Path:

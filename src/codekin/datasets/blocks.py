@@ -73,6 +73,8 @@ def opened(source: Source) -> Iterator[IO[bytes]]:
             raise TypeError("Data is read from binary streams. Got a text stream; open the file with mode 'rb'.")
         yield source
     elif str(source) == "-":
+        if sys.stdin is None:
+            raise OSError("The standard input is closed, so nothing can be read from it.")
         yield sys.stdin.buffer
     else:
         path = Path(source)

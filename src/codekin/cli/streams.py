@@ -1,0 +1,71 @@
+"""The standard streams of a command: those that are closed, and terminals, which obey what labels may contain."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+
+import typer
+
+# All but tabs and ends of lines, which are ours. A label with an escape sequence could move the cursor, set the title
+# of the window or have text typed in.
+CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def hold_closed_streams() -> None:
+    """Open the null device in the place of standard streams that are closed.
+
+    Otherwise the next file that is opened would get the number of one, and what is meant for the stream. Python has
+    None for a closed stream: of input and output it stays, so that whoever needs them can say so. What goes to stderr
+    is for people, and nobody misses it.
+    """
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # it takes the lowest number that is free
+            os.set_inheritable(descriptor, True)  # workers of ours need them as much
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115  (for as long as the process runs)
+
+
+def escaped(text: str) -> str:
+    r"""Text without control characters: each is written as ``\u001b``, which JSON knows, too.
+
+    Parameters
+    ----------
+    text : str
+        Any text.
+
+    Returns
+    -------
+    str
+    """
+    return CONTROL_CHARACTERS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def for_stdout(text: str) -> str:
+    """Text as it goes to stdout: as it is to files and pipes, :func:`escaped` to a terminal.
+
+    Parameters
+    ----------
+    text : str
+        Any text.
+
+    Returns
+    -------
+    str
+    """
+    return escaped(text) if sys.stdout is not None and sys.stdout.isatty() else text
+
+
+def show(text: object) -> None:
+    """Print a result.
+
+    Parameters
+    ----------
+    text : object
+        What to print; a terminal gets it :func:`escaped`.
+    """
+    typer.echo(for_stdout(str(text)))
