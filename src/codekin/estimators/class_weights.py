@@ -65,6 +65,31 @@ def weights_by_class(choice: Any, labels: NDArray[Any], class_index: IntArray) -
     return of_class[class_index]
 
 
+def times_class_weight(
+    by_class: FloatArray, weights: FloatArray | None, params: Mapping[str, Any], learner: Any
+) -> tuple[FloatArray, dict[str, Any]]:
+    """The weights of the samples, and the arguments of the learner, times the weights of the classes.
+
+    Parameters
+    ----------
+    by_class : array of shape (n_samples,)
+        The weight of each sample by its class.
+    weights : array of shape (n_samples,) or None
+    params : mapping
+        What the learner's ``fit`` is given.
+    learner : classifier or None
+        None where bits are learned together.
+
+    Returns
+    -------
+    weights : ndarray of shape (n_samples,)
+    params : dict
+    """
+    name = "sample_weight" if learner is None else weight_parameter(learner)
+    of_learner = np.asarray(params.get(name, 1.0)) * by_class
+    return by_class if weights is None else weights * by_class, {**params, name: of_learner}
+
+
 def weight_parameter(learner: Any) -> str:
     """What the ``fit`` of a learner calls the weights of the samples; in a pipeline, those of its last step.
 

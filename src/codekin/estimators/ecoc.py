@@ -23,21 +23,21 @@ from sklearn.utils.validation import check_is_fitted
 from codekin.coding import CodingMatrix, FloatArray, IntArray
 from codekin.decoding import MinimumLossDecoder, get_loss
 from codekin.decoding.minimum_loss import check_k
+from codekin.estimators.callbacks import begin_callbacks
 from codekin.estimators.checked_choices import (
     check_assignment_choice,
     check_distances_choice,
     warn_of_constant_bits,
 )
-from codekin.estimators.choices import Classes, choose_assignment, choose_codebook, natural_loss
-from codekin.estimators.class_weights import check_weights_of_learner, weight_parameter, weights_by_class
+from codekin.estimators.choices import choose_assignment, choose_codebook, natural_loss
+from codekin.estimators.class_weights import check_weights_of_learner, times_class_weight, weights_by_class
 from codekin.estimators.coded import CodedClassifier, checked_weights
-from codekin.estimators.features import as_numbers, last_step_features, learner_confusion
+from codekin.estimators.features import classes_as_learned
 from codekin.estimators.inputs import first_step, validated
 from codekin.estimators.learner_choice import joint_learner
 from codekin.estimators.metadata import learner_params, router
 from codekin.learners import IndependentBits, JointLearner
 from codekin.learners.calibration import N_FOLDS
-from codekin.learners.independent import BitTask
 from codekin.model import CodedModel, fit_coded_model, learn_bits_further, make_decoder
 
 
@@ -214,12 +214,14 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, CodedClassifier):
         X, y = validated(self, X, y, learner=self._bit_classifier(), reset=True)
         check_classification_targets(y)
         self.classes_, class_index = np.unique(y, return_inverse=True)
-        weights, params = self._with_class_weight(
-            checked_weights(params.get("sample_weight", sample_weight), X), params, class_index
-        )
+        weights = checked_weights(params.get("sample_weight", sample_weight), X)
+        if self.class_weight is not None:
+            by_class = weights_by_class(self.class_weight, self.classes_, class_index)
+            weights, params = times_class_weight(by_class, weights, params, self._bit_classifier())
         self._choose_parts(X, class_index, weights)
         learner = self._bit_learner(params)
-        context = self._begin_callbacks(learner)
+        n_rounds = 1 + N_FOLDS if self.calibrate == "cv" else 1
+        context = begin_callbacks(self, learner, n_rounds * self.codebook_.n_bits)
         self._set_model(
             fit_coded_model(
                 X,
@@ -271,9 +273,10 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, CodedClassifier):
         X, y = validated(self, X, y, learner=self._bit_classifier(), reset=is_first)
         check_classification_targets(y)
         class_index = self._batch_class_index(y, classes)
-        weights, params = self._with_class_weight(
-            checked_weights(params.get("sample_weight", sample_weight), X), params, class_index
-        )
+        weights = checked_weights(params.get("sample_weight", sample_weight), X)
+        if self.class_weight is not None:
+            by_class = weights_by_class(self.class_weight, self.classes_, class_index)
+            weights, params = times_class_weight(by_class, weights, params, self._bit_classifier())
         if is_first:
             self._choose_parts(X, class_index, weights)
         bits = learn_bits_further(
@@ -363,27 +366,23 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, CodedClassifier):
         """The classifier that learns the bits one by one; None where they are learned together."""
         return self._learner() if joint_learner(self.estimator) is None else None
 
-    def _with_class_weight(
-        self, weights: FloatArray | None, params: Mapping[str, Any], class_index: IntArray
-    ) -> tuple[FloatArray | None, dict[str, Any]]:
-        """The weights of the samples, and those that the learner is given, times the weights of their classes."""
-        if self.class_weight is None:
-            return weights, dict(params)
-        joint = joint_learner(self.estimator)
-        name = "sample_weight" if joint is not None else weight_parameter(self._learner())
-        by_class = weights_by_class(self.class_weight, self.classes_, class_index)
-        of_learner = np.asarray(params.get(name, 1.0)) * by_class
-        return by_class if weights is None else weights * by_class, {**params, name: of_learner}
-
     def _choose_parts(self, X: Any, class_index: IntArray, sample_weight: FloatArray | None) -> None:
         """Set codebook, assignment, loss and the generator for the learners."""
-        self._check_n_classes()
+        n_classes = self._check_n_classes()
         check_distances_choice(self.class_distances)
         check_assignment_choice(self.assignment)
         if joint_learner(self.estimator) is None:
             check_weights_of_learner(self._learner())
         rng_codebook, rng_assignment, rng_distances, self._rng = self._generators(4)
-        classes = self._classes(X, class_index, sample_weight, rng_distances)
+        classes = classes_as_learned(
+            self._bit_classifier(),
+            X,
+            class_index,
+            n_classes=n_classes,
+            sample_weight=sample_weight,
+            distances_choice=self.class_distances,
+            rng=rng_distances,
+        )
         self.codebook_ = choose_codebook(self.codebook, self.n_bits, classes, rng_codebook)
         self.assignment_, self.assignment_result_ = choose_assignment(
             self.assignment, self.codebook_, classes, rng_assignment
@@ -398,45 +397,12 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, CodedClassifier):
             natural = "logistic" if self.calibrate else natural_loss(self._learner())
         self.loss_ = get_loss(natural if isinstance(self.loss, str) and self.loss == "auto" else self.loss)
 
-    def _classes(self, X: Any, class_index: IntArray, sample_weight: FloatArray | None, rng: Any) -> Classes:
-        """What is known of the classes, from the features that the learner sees."""
-        learner, n_classes = self._bit_classifier(), len(self.classes_)
-        if learner is None:
-            return Classes(lambda: X, class_index, n_classes, sample_weight, self.class_distances, rng)
-        return Classes(
-            lambda: as_numbers(last_step_features(learner, X, class_index, rng)),
-            class_index,
-            n_classes,
-            sample_weight,
-            self.class_distances,
-            rng,
-            X,
-            lambda: learner_confusion(
-                learner, X, class_index, n_classes=n_classes, sample_weight=sample_weight, rng=rng
-            ),
-        )
-
     def _bit_learner(self, params: Mapping[str, Any]) -> IndependentBits | JointLearner:
         joint = joint_learner(self.estimator)
         if joint is not None:
             return joint
         others = {key: value for key, value in params.items() if key != "sample_weight"}
         return IndependentBits(self._learner(), n_jobs=self.n_jobs, fit_params=others, tasks=deque())
-
-    def _begin_callbacks(self, learner: IndependentBits | JointLearner) -> Any:
-        """Announce one task per bit that is learned on its own, and as many again for each fold of a calibration."""
-        rounds = 1 + N_FOLDS if self.calibrate == "cv" else 1
-        n_tasks = rounds * self.codebook_.n_bits if isinstance(learner, IndependentBits) else 0
-        context = self._init_callback_context(max_subtasks=n_tasks, sequential_subtasks=False)
-        context.call_on_fit_task_begin(estimator=self)
-        if not isinstance(learner, IndependentBits):
-            return context
-        assert learner.tasks is not None
-        if getattr(self, "_skl_callbacks", None) or hasattr(self, "_parent_callback_ctx"):
-            learner.tasks.extend(
-                BitTask(context.subcontext(task_name="bit", task_id=task), self) for task in range(n_tasks)
-            )
-        return context
 
     def _validated_samples(self, X: Any) -> Any:
         return validated(self, X, learner=self._bit_classifier(), reset=False)[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.utils import get_tags
 from codekin.class_distances import learned_confusion_distances
 from codekin.coding import FloatArray, IntArray
 from codekin.distances import ClassDistances, DenseDistances
+from codekin.estimators.choices import Classes
 from codekin.estimators.inputs import is_search
 from codekin.learners.independent import seeded
 
@@ -22,6 +24,46 @@ MAX_CATEGORIES = 100
 
 N_FOLDS = 3
 """How many times the learner is trained where its own confusion has to serve."""
+
+
+def classes_as_learned(
+    learner: Any,
+    X: Any,
+    class_index: IntArray,
+    *,
+    n_classes: int,
+    sample_weight: FloatArray | None,
+    distances_choice: Any,
+    rng: np.random.Generator,
+) -> Classes:
+    """What is known of the classes, from the features that the learner sees.
+
+    Parameters
+    ----------
+    learner : classifier or None
+        None where bits are learned together, from X itself.
+    X : whatever the learner takes
+    class_index : array of shape (n_samples,)
+    n_classes : int
+    sample_weight : array of shape (n_samples,) or None
+    distances_choice : str, array, ClassTree, ClassDistances or callable
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    Classes
+    """
+    classes = Classes(lambda: X, class_index, n_classes, sample_weight, distances_choice, rng)
+    if learner is None:
+        return classes
+    return replace(
+        classes,
+        features=lambda: as_numbers(last_step_features(learner, X, class_index, rng)),
+        samples=X,
+        confusion=lambda: learner_confusion(
+            learner, X, class_index, n_classes=n_classes, sample_weight=sample_weight, rng=rng
+        ),
+    )
 
 
 def last_step_features(learner: Any, X: Any, class_index: IntArray, rng: np.random.Generator) -> Any:
