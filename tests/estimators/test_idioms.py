@@ -18,7 +18,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.naive_bayes import GaussianNB
+from sklearn.naive_bayes import GaussianNB, MultinomialNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, LinearSVC
@@ -287,6 +287,19 @@ def test_a_learner_may_take_more_than_two_dimensions(iris):
 
     X, y = iris
     assert fitted(Image(), X.reshape(-1, 2, 2), y).score(X.reshape(-1, 2, 2), y) > 0.9
+
+
+def test_tags_say_what_the_first_step_takes():
+    def tags(*steps):
+        return get_tags(ECOCClassifier(make_pipeline(*steps))).input_tags
+
+    assert tags(SimpleImputer(), LogisticRegression()).allow_nan
+    assert tags(SimpleImputer(), LogisticRegression()).sparse
+    assert not tags(SimpleImputer(), GaussianNB()).sparse
+    assert not tags(StandardScaler(), MultinomialNB()).positive_only
+    assert not tags(TfidfVectorizer(), LinearSVC()).two_d_array
+    assert get_tags(ECOCClassifier(MultinomialNB())).input_tags.positive_only
+    assert tags("passthrough", hist()).allow_nan
 
 
 # What class distances see

@@ -249,7 +249,8 @@ def choose_assignment(
             return Assignment(rng.permutation(codebook.n_codewords)[: classes.n_classes], method="random"), None
         if choice == "identity" or (choice in POLICIES and (codebook.is_designed or is_blind(codebook))):
             # No distances could make a difference.
-            return Assignment.identity(classes.n_classes), None
+            policy = choice if choice in POLICIES else ""
+            return replace(Assignment.identity(classes.n_classes), policy=policy), None
         result = assign(codebook, classes.distances, choice, rng=rng)
         return result.assignment, result
     if callable(choice) and not isinstance(choice, Assignment | AssignmentResult):

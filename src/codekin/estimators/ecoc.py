@@ -356,7 +356,9 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, CodedClassifier):
         if joint_learner(self.estimator) is not None:
             tags.input_tags.sparse = True
             return tags
+        # A pipeline knows whether all of its steps take sparse input, and nothing else about its first one.
         tags.input_tags = get_tags(first_step(self._learner())).input_tags
+        tags.input_tags.sparse = get_tags(self._learner()).input_tags.sparse
         return tags
 
     def _learner(self) -> Any:
