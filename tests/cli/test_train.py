@@ -250,6 +250,24 @@ def test_a_broken_file_is_named_with_its_line(content, message, run, tmp_path, m
     assert [path.name for path in tmp_path.iterdir()] == ["data.svm"]
 
 
+@pytest.mark.parametrize("scale", ["e20", "e30", "e-30"])
+@pytest.mark.parametrize("options", [(), ("--learner", "softmax"), ("--rerank", "centroid")], ids=str)
+def test_samples_of_impossible_size_are_one_sentence_before_training(scale, options, run, tmp_path):
+    lines = [f"{k % 4} {k % 4 + 1}:{k}{scale} 5:1{scale}" for k in range(1, 41)]
+    (tmp_path / "huge.svm").write_text("\n".join(lines) + "\n")
+    shown = run("train", tmp_path / "huge.svm", tmp_path / "model", "--quiet", *options)
+    assert shown.code == 2
+    assert "for learners in single precision. Got" in shown.err
+    assert shown.err.rstrip().endswith("scale the features.")
+    assert not (tmp_path / "model").exists()
+
+
+def test_a_sample_of_impossible_size_is_not_predicted(topics_model, run):
+    shown = run("predict", topics_model, stdin=b"1:1 2:1\n1:1e20\n")
+    assert (shown.code, shown.out) == (2, "")
+    assert "The values of X must be at most 1e+15 for learners in single precision. Got 1e+20;" in shown.err
+
+
 def test_a_taxonomy_without_a_class_is_named(topics, run, tmp_path):
     (tmp_path / "taxonomy.txt").write_text("root 0\nroot 1\n")
     shown = run("train", topics / "train.svm", tmp_path / "model", "--taxonomy", tmp_path / "taxonomy.txt", "-q")

@@ -109,6 +109,7 @@ def test_a_pickle_instead_of_an_archive_is_never_run():
         ({"data": np.array([1, 1e300, 3])}, "row 1: the value 1e+300 must be finite in float32"),
         ({"data": np.array(["x", "y", "z"])}, "'data' must be 3 numbers"),
         ({"sample_weight": np.array([1, -1, 1])}, "'sample_weight' must be 3 finite numbers"),
+        ({"sample_weight": np.array([1, 1e300, 1])}, "'sample_weight' must be 3 finite numbers"),
     ],
 )
 def test_what_does_not_fit_together_is_named(changes, reason):

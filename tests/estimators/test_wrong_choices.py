@@ -228,7 +228,7 @@ def test_class_weights_count_in_distances_and_in_further_batches():
     ("class_weight", "expected"),
     [
         ({"bees": 2}, "weights the label 'bees', which is not among the labels. Did you mean 'bee'?"),
-        ({"bee": -1}, "finite weights, none of them negative. Got -1 for the label 'bee'."),
+        ({"bee": -1}, "must give weights from 0 to 1e+15. Got -1 for the label 'bee'."),
         ({"bee": np.nan}, "Got nan for the label 'bee'."),
         ({"bee": "much"}, "Got 'much' for the label 'bee'."),
         ("balance", "The 'class_weight' parameter of ECOCClassifier must be"),

@@ -331,5 +331,5 @@ def test_impossible_samples_are_refused_in_one_sentence(samples, coding_matrix):
         AROW().fit_bits(X, class_index, coding_matrix, sample_weight=-np.ones(400))
     with pytest.raises(ValueError, match="10 entries, one per class"):
         AROW(class_weight=np.ones(9)).fit_bits(X, class_index, coding_matrix)
-    with pytest.raises(ValueError, match="NaN or infinity"):
+    with pytest.raises(ValueError, match="must be finite. Got nan"):
         AROW().fit_bits(X * np.nan, class_index, coding_matrix)

@@ -10,9 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
+from codekin._magnitudes import MAX_DOUBLE, MAX_SINGLE, largest_magnitude
 from codekin.coding import FloatArray, IntArray
 from codekin.stored_rows import StoredRows, class_sums, is_sparse
 
+_MAX_EXPONENT = 100
+"""Weights beyond 2**100, or below its inverse, are scaled before they are multiplied and added up."""
 _BLOCK_ENTRIES = 8_000_000
 """How many entries of a dense X are converted to float64 at once."""
 
@@ -137,7 +140,24 @@ def class_samples(
             f"Sample weights must be finite, not negative, and not all zero. Got values from {weight.min()} to "
             f"{weight.max()}."
         )
+    _check_magnitude(samples)
+    exponent = int(np.frexp(weight.max())[1])
+    if abs(exponent) > _MAX_EXPONENT:
+        # Only their ratios count.
+        weight = np.ldexp(weight, -exponent)
     return ClassSamples(samples, index, n_seen if n_classes is None else int(n_classes), weight)
+
+
+def _check_magnitude(X: Any) -> None:
+    """Raise where squares could not be added up; rows on disk are looked at by whoever learns from them."""
+    if isinstance(X, StoredRows):
+        return
+    largest, most = largest_magnitude(X), MAX_SINGLE if X.dtype in (np.float16, np.float32) else MAX_DOUBLE
+    if most < largest < np.inf:
+        raise ValueError(
+            f"The values of X must be at most {most:g} in {X.dtype}, so that class distances are finite. "
+            f"Got {largest:g}; scale the features."
+        )
 
 
 def stratified_folds(class_index: IntArray, n_folds: int, rng: np.random.Generator) -> IntArray:

@@ -137,10 +137,12 @@ def _weights(archive: zipfile.ZipFile, source: str, n_rows: int) -> NDArray[np.f
     if "sample_weight.npy" not in archive.namelist():
         return None
     weights = _whole(archive, "sample_weight", source)
-    is_valid = weights.shape == (n_rows,) and weights.dtype.kind in "fiu"
-    if not is_valid or not bool((np.isfinite(weights) & (weights >= 0)).all()):
-        raise DataError(source, f"'sample_weight' must be {n_rows} finite numbers, one per row, none of them negative.")
-    return weights.astype(np.float32)
+    if weights.shape == (n_rows,) and weights.dtype.kind in "fiu":
+        with np.errstate(over="ignore"):
+            narrow = weights.astype(np.float32)
+        if bool((np.isfinite(narrow) & (narrow >= 0)).all()):
+            return narrow
+    raise DataError(source, f"'sample_weight' must be {n_rows} finite numbers, one per row, none of them negative.")
 
 
 def _check_items(indices: NDArray[Any], values: NDArray[Any], row: NDArray[Any], n_columns: int, source: str) -> None:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sklearn.utils.metadata_routing import _routing_enabled
 from sklearn.utils.validation import has_fit_parameter
 
+from codekin._magnitudes import MAX_SINGLE
 from codekin._names import suggestion
 from codekin.coding import FloatArray, IntArray
 
@@ -56,9 +57,9 @@ def weights_by_class(choice: Any, labels: NDArray[Any], class_index: IntArray) -
                 f"The 'class_weight' parameter weights the label {label!r}, which is not among the labels."
                 f"{suggestion(label, [name for name in place if isinstance(name, str)])}"
             )
-        if not isinstance(weight, Real) or not 0 <= float(weight) < np.inf:
+        if not isinstance(weight, Real) or not 0 <= float(weight) <= MAX_SINGLE:
             raise ValueError(
-                "The 'class_weight' parameter must give finite weights, none of them negative. "
+                f"The 'class_weight' parameter must give weights from 0 to {MAX_SINGLE:g}. "
                 f"Got {weight!r} for the label {label!r}."
             )
         of_class[place[label]] = weight

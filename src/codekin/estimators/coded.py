@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
+from codekin._magnitudes import check_weights
 from codekin.assignments import AssignmentResult
 from codekin.coding import Assignment, Codebook, EncodedLabels, FloatArray, IntArray, Margins
 from codekin.decoding import Loss, get_loss
@@ -278,4 +279,8 @@ class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
 
 def checked_weights(sample_weight: ArrayLike | None, X: Any) -> FloatArray | None:
     """The weights as an array, one for each sample; None stays None."""
-    return None if sample_weight is None else np.asarray(_check_sample_weight(sample_weight, X))
+    if sample_weight is None:
+        return None
+    weights = np.asarray(_check_sample_weight(sample_weight, X))
+    check_weights(weights)
+    return weights

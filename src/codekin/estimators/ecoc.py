@@ -20,6 +20,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from codekin._magnitudes import check_single_precision
 from codekin.coding import CodingMatrix, FloatArray, IntArray
 from codekin.decoding import MinimumLossDecoder, get_loss
 from codekin.decoding.minimum_loss import check_k
@@ -407,7 +408,10 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, CodedClassifier):
         return IndependentBits(self._learner(), n_jobs=self.n_jobs, fit_params=others, tasks=deque())
 
     def _validated_samples(self, X: Any) -> Any:
-        return validated(self, X, learner=self._bit_classifier(), reset=False)[0]
+        X = validated(self, X, learner=self._bit_classifier(), reset=False)[0]
+        if joint_learner(self.estimator) is not None:
+            check_single_precision(X, is_to_learn_from=False)
+        return X
 
     def _set_model(self, model: Any) -> None:
         super()._set_model(model)

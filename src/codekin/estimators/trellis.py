@@ -17,6 +17,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
+from codekin._magnitudes import MAX_SINGLE, check_single_precision, largest_magnitude
 from codekin.codebooks import trellis_codebook
 from codekin.coding import Assignment, EncodedLabels, FloatArray, IntArray
 from codekin.decoding.minimum_loss import check_k
@@ -489,7 +490,9 @@ class TrellisClassifier(CodedClassifier):
     def _validated_samples(self, X: Any) -> Any:
         if self._is_valid(X):
             return X
-        return validate_data(self, X, accept_sparse="csr", dtype=[np.float32, np.float64], reset=False)
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float32, np.float64], reset=False)
+        check_single_precision(X, is_to_learn_from=False)
+        return X
 
     def _is_valid(self, X: Any) -> bool:
         """Whether scikit-learn's checks have nothing to find: for a single row they take longer than the prediction."""
@@ -500,7 +503,7 @@ class TrellisClassifier(CodedClassifier):
             and X.shape[0] > 0
             and X.shape[1] == self.n_features_in_
             and not hasattr(self, "feature_names_in_")
-            and bool(np.isfinite(X.data).all())
+            and largest_magnitude(X) <= MAX_SINGLE
         )
 
     def _checked_training_samples(self, X: Any, y: Any) -> tuple[Any, IntArray]:
@@ -513,6 +516,7 @@ class TrellisClassifier(CodedClassifier):
             given = np.asarray(y) if isinstance(y, EncodedLabels) else label_array(y)
             X, checked = validate_data(self, X, given, accept_sparse="csr", dtype=[np.float32, np.float64])
             y = y if isinstance(y, EncodedLabels) else checked
+        check_single_precision(X, is_to_learn_from=True)
         if isinstance(y, EncodedLabels):
             self.classes_, class_index = y.classes, y.class_index
         else:

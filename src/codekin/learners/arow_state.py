@@ -19,6 +19,8 @@ BITS_PER_THREAD = 160
 """Below this many bits a thread would spend more on walking over the samples than on learning."""
 BITS_PER_CACHE_LINE = 16
 FEATURES_PER_BLOCK = 1024
+LEAST_R = 1e-30
+"""A smaller regularisation would be zero in single precision, and divide by it."""
 UPDATES_AT_ONCE = 10**8
 """How many weights a thread may update before Python has its say: about a tenth of a second."""
 
@@ -111,7 +113,7 @@ class AROWBits(LearningBits):
 
         rows = samples.rows
         with np.errstate(divide="ignore"):
-            r_of_sample = (r / samples.weight_of_sample).astype(np.float32)
+            r_of_sample = np.maximum(r / samples.weight_of_sample, LEAST_R).astype(np.float32)
         codewords = np.ascontiguousarray(codewords, dtype=np.int8)
         n_threads = min(self.n_threads or available_threads(), max(self.n_bits // BITS_PER_THREAD, 1))
         n_lines = -(-self.n_bits // (BITS_PER_CACHE_LINE * n_threads))

@@ -22,6 +22,7 @@ from sklearn.linear_model._base import LinearClassifierMixin
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import _num_samples
 
+from codekin._magnitudes import bounded_margins
 from codekin.coding import CodingMatrix, FloatArray, IntArray, Margins
 from codekin.learners.linear import CONSTANT_MARGIN
 from codekin.workers import n_workers, share_work, with_workers
@@ -125,9 +126,10 @@ class EstimatorBits:
         """
         if self._linear is not None and getattr(getattr(X, "dtype", None), "kind", "O") in "biuf":
             weights, intercepts = self._linear
-            return np.asarray(X @ weights + intercepts)
+            return bounded_margins(np.asarray(X @ weights + intercepts))
         seen = repeat(X) if self.columns is None else (_columns(X, columns) for columns in self.columns)
-        return np.column_stack([_bit_margins(*pair) for pair in zip(self.predictors, seen, strict=False)])
+        margins = [_bit_margins(*pair) for pair in zip(self.predictors, seen, strict=False)]
+        return bounded_margins(np.column_stack(margins))
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from codekin._magnitudes import check_single_precision, check_weights
 from codekin.coding import FloatArray, IntArray
 from codekin.learners.linear import SparseRows
 
@@ -87,6 +88,7 @@ def checked_labels(
         raise ValueError(f"sample_weight must have {n_samples} entries, one per sample, none of them negative.")
     if class_weight is not None:
         weights = weights * _class_weights(class_weight, classes, n_classes)[classes]
+    check_weights(weights)
     return np.asarray(classes, dtype=np.int64), weights
 
 
@@ -107,9 +109,8 @@ def _compressed(X: Any, has_bias: bool) -> tuple[SparseRows, int]:
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
         matrix.sum_duplicates()
+    check_single_precision(matrix, is_to_learn_from=False)
     rows = SparseRows.of(matrix)
-    if not np.isfinite(rows.values).all():
-        raise ValueError("X contains NaN or infinity, or values beyond single precision.")
     n_features = int(matrix.shape[1])
     if not has_bias:
         return rows, n_features

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from codekin._magnitudes import check_single_precision
 from codekin.coding import FloatArray, IntArray
 from codekin.learners.samples import Order, Samples, checked_labels, checksum
 from codekin.stored_rows import StoredRows
@@ -106,6 +107,7 @@ def training_samples(
     if isinstance(X, StoredRows):
         classes, weights = checked_labels(X.shape[0], class_index, n_classes, sample_weight, class_weight)
         return StreamedSamples(X, classes, weights, n_classes, has_bias, is_shuffled)
+    check_single_precision(X, is_to_learn_from=True)
     return Samples.of(
         X, class_index, n_classes, sample_weight=sample_weight, class_weight=class_weight, has_bias=has_bias
     )

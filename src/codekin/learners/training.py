@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from codekin._magnitudes import check_learned
 from codekin.learners.checkpoints import Checkpoint, CheckpointError, Checkpoints
 from codekin.learners.learning import LearningBits, as_linear_bits
 from codekin.learners.linear import Float32Array, LinearBits, Validation
@@ -146,7 +147,9 @@ class Passes(Generic[Bits]):
             saved = checkpoints.found(self._identity)
         if saved is not None:
             blocks = _saved_blocks(saved, blocks)
-        return self._at_once(saved) if len(blocks) == 1 else self._in_blocks(blocks, saved)
+        bits = self._at_once(saved) if len(blocks) == 1 else self._in_blocks(blocks, saved)
+        check_learned(bits.weights)
+        return bits
 
     def pass_over(
         self, block: int, blocks: Sequence[Block], n_epochs: int, bits: Bits | None = None, n_done: int = 0
