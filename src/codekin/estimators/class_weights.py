@@ -18,8 +18,8 @@ from codekin._magnitudes import MAX_SINGLE
 from codekin._names import suggestion
 from codekin.coding import FloatArray, IntArray
 
-SIDES = {-1, 0, 1}
-"""What the sides of a bit may be called; a learner's weights of these are weights of sides."""
+SIDES = {0, 1}
+"""What learners know the sides of a bit as; weights of these are weights of sides."""
 
 
 def weights_by_class(choice: Any, labels: NDArray[Any], class_index: IntArray) -> FloatArray:
@@ -122,6 +122,6 @@ def check_weights_of_learner(learner: Any) -> None:
     for name, value in params.items():
         if name.split("__")[-1] == "class_weight" and isinstance(value, Mapping) and not set(value) <= SIDES:
             raise ValueError(
-                f"The learner's {name}={value!r} is by label, but a bit has two sides and no labels. "
+                f"The learner's {name}={value!r} is by label, but a bit has two sides, 0 and 1. "
                 "Give it to ECOCClassifier(class_weight=...)."
             )
