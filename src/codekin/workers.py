@@ -151,7 +151,7 @@ def process_to_end_with() -> int | None:
 
 
 def end_with(parent: int | None) -> None:
-    """Let a worker process end within a second or two after the one that started it, however that ended.
+    """Let a worker process end a few seconds after the one that started it, however that ended.
 
     Workers of joblib wait for five minutes for work from a process that was killed, and before that they finish what
     they are at. Linux could send them a signal, but does so already when the thread ends that has started them.

@@ -18,9 +18,10 @@ SHOWN = [r"\u001b]0;title\u0007cat", r"dog\u009b31m", "plain"]
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
     folder = tmp_path_factory.mktemp("labels")
-    X = np.repeat(np.eye(3), 2, axis=0)
-    classifier = ECOCClassifier(RidgeClassifier(), codebook="one_vs_rest", random_state=0)
-    save_model(classifier.fit(X, np.repeat(LABELS, 2)), folder / "model")
+    X, y = np.repeat(np.eye(3), 2, axis=0), np.repeat(LABELS, 2)
+    classifier = ECOCClassifier(RidgeClassifier(), codebook="one_vs_rest", random_state=0).fit(X, y)
+    classifier.report(X, y)  # which measures the bits that inspect shows
+    save_model(classifier, folder / "model")
     (folder / "data.svm").write_text("1 1:1\n1 2:1\n1 3:1\n")
     return folder
 
