@@ -104,6 +104,14 @@ def test_an_empty_batch_and_empty_rows_are_no_trouble():
     assert model.predict(sparse.csr_array((3, X.shape[1]), dtype=np.float32)).shape == (3,)
 
 
+@pytest.mark.parametrize("n_members", [1, 2])
+def test_ties_go_to_the_same_class_in_predictions_and_losses(n_members):
+    members, X, vectors = members_and_samples(np.random.default_rng(0), 20, 2, n_members)
+    model = RankedModel(members, Reranking(5, vectors, 1.0))
+    X[:5] = 0
+    np.testing.assert_array_equal(model.class_losses(X).argmin(axis=1), model.predict(X))
+
+
 def test_more_candidates_than_classes_are_all_classes():
     members, X, _ = members_and_samples(np.random.default_rng(0), 6, 2, 2)
     model = RankedModel(members, Reranking(100))

@@ -17,7 +17,7 @@ from scipy import sparse
 
 from codekin.coding import Assignment, Codebook, CodingMatrix, FloatArray, IntArray, Margins
 from codekin.decoding import ShortestPathDecoder, get_loss
-from codekin.decoding.minimum_loss import check_k
+from codekin.decoding.minimum_loss import check_k, set_apart
 from codekin.learners.linear import SparseRows
 from codekin.model import CodedModel
 from codekin.ranking import ClassVectors, Reranking
@@ -190,6 +190,7 @@ class RankedModel:
         raised = np.where(np.isfinite(following), np.maximum(worst - following, 0), 0)
         of_others = np.maximum(of_others + raised[:, None], worst[:, None])
         of_others[found] = final[rows, places]
+        set_apart(of_others, best.classes[:, 0])
         return of_others
 
     def candidates(self, X: Any, n: int | None = None, *, reranking: Reranking | None = None) -> Candidates:

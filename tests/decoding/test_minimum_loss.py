@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -50,6 +52,37 @@ def test_decode_and_top_k_and_class_losses_tell_the_same_story(loss, data):
     np.testing.assert_allclose(best, np.take_along_axis(losses, classes, axis=1), rtol=1e-12, atol=1e-12)
     if loss not in ("exponential", "logistic"):
         np.testing.assert_array_equal(classes, reference.k_smallest(losses, len(matrix)))
+
+
+@pytest.mark.parametrize("is_weighted", [False, True])
+@pytest.mark.parametrize("entries", [(-1, 1), (-1, 0, 1)])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_ties_are_decided_alike_by_every_method_and_in_every_batch(loss, entries, is_weighted, monkeypatch):
+    rng = np.random.default_rng(0)
+    matrix = np.unique(rng.choice(np.array(entries, np.int8), (60, 12)), axis=0)
+    # Few different margins, none of which is a sum of powers of two: many ties, and sums that depend on their order.
+    f = rng.choice([-0.7, -0.1, 0.1, 0.3, 1.9], (300, 12)) * rng.choice([1e-9, 1.0, 1e9], (300, 1))
+    decoder = MinimumLossDecoder(matrix, loss, is_weighted)
+    decoded = decoder.decode(f)
+    np.testing.assert_array_equal(decoder.class_losses(f).argmin(axis=1), decoded)
+    np.testing.assert_array_equal(decoder.top_k(f, 2)[0][:, 0], decoded)
+    for n in (1, 3):
+        batches = [decoder.decode(f[start : start + n]) for start in range(0, len(f), n)]
+        np.testing.assert_array_equal(np.concatenate(batches), decoded)
+    monkeypatch.setattr(module, "COMPILE_FROM", 0)
+    np.testing.assert_array_equal(decoder.decode(f), decoded)
+
+
+@given(values=hnp.arrays(np.float64, (3, 40), elements=st.floats(-1e300, 1e300)), seed=st.integers(0, 99))
+@settings(max_examples=50, deadline=None)
+def test_summable_numbers_have_the_same_sum_in_every_order(values, seed):
+    rounded = module.summable(values)
+    limit = 40 * 2.0**-52 * np.abs(values).max(axis=1, keepdims=True) + 2.0**-1022
+    assert (np.abs(rounded - values) <= limit).all()
+    signs = np.random.default_rng(seed).choice([-1.0, 0.0, 1.0], 40)
+    order = np.random.default_rng(seed).permutation(40)
+    for row in rounded:
+        assert sum((row * signs)[order].tolist()) == math.fsum(row * signs)
 
 
 @pytest.mark.parametrize("loss", [*LOSSES, lambda z: np.maximum(0, 2 - z)])

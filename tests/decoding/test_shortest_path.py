@@ -54,6 +54,15 @@ def test_the_first_of_the_top_is_the_decoded_class_and_losses_agree_to_the_last_
     np.testing.assert_array_equal(top_losses, decoder.class_losses(margins, classes))
 
 
+@given(graphs, seeds, losses)
+@settings(max_examples=30, deadline=None)
+def test_the_first_of_the_smallest_losses_is_that_of_the_decoded_class(graph, seed, name):
+    rng = np.random.default_rng(seed)
+    decoder = ShortestPathDecoder(graph, as_loss(name), Assignment(rng.permutation(graph.n_paths)))
+    margins = rng.choice([-0.7, 0.0, 0.1, 0.3], size=(20, graph.n_edges)) * rng.choice([1e-9, 1.0, 1e9], (20, 1))
+    np.testing.assert_array_equal(decoder.class_losses(margins).argmin(axis=1), decoder.decode(margins))
+
+
 @given(graphs, seeds)
 @settings(max_examples=30, deadline=None)
 def test_hamming_ties_go_to_the_lowest_path_as_in_the_decoder_of_any_codebook(graph, seed):

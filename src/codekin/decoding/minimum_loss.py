@@ -5,6 +5,9 @@
 With ``h`` and ``g`` from :mod:`codekin.decoding.losses` the loss of class ``y`` is ``|M_y| . h - M_y . g`` plus
 ``L(0)`` for every zero of ``M_y``: a matrix product, whatever the loss. It is made in blocks; an array of
 samples x classes is never in memory. Hamming decoding of large problems counts bits instead.
+
+The product is exact, on margins rounded beyond their fifteenth digit or so. Classes whose codewords fit equally well
+therefore have the same loss, whatever the size of a batch, the number of threads and the order of a sum.
 """
 
 from __future__ import annotations
@@ -23,6 +26,8 @@ from codekin.threads import run_blocks
 
 SAMPLES_PER_BLOCK = 512
 CLASSES_PER_BLOCK = 4096
+LEAST_EXPONENT = -1022
+"""Of the smallest power of two that is no denormal number."""
 COMPILE_FROM = 10**8
 """From this many (sample, class, bit) triples on, faster ways to the same result are worth their start-up time."""
 
@@ -78,6 +83,11 @@ class MinimumLossDecoder:
         return np.asarray(zeros * float(self._loss(np.zeros(1))[0]), dtype=np.float64)
 
     @cached_property
+    def _n_used(self) -> FloatArray:
+        """How many bits do not ignore each class."""
+        return np.asarray(np.maximum((self.coding_matrix != 0).sum(axis=1), 1), dtype=np.float64)
+
+    @cached_property
     def _factors(self) -> dict[str, NDArray[Any]]:
         return {}
 
@@ -87,10 +97,7 @@ class MinimumLossDecoder:
         if name not in self._factors:
             bits = self.coding_matrix.T
             factor = np.vstack([-bits, np.abs(bits)]) if self._is_ternary else -bits
-            factor = factor.astype(dtype, order="C")
-            if self.is_weighted:
-                factor /= np.maximum(np.abs(bits).sum(axis=0), 1)
-            self._factors[name] = factor
+            self._factors[name] = factor.astype(dtype, order="C")
         return self._factors[name]
 
     def _left(self, f: Margins) -> Margins:
@@ -100,16 +107,28 @@ class MinimumLossDecoder:
             left = np.hstack([left, (self._loss(f) + self._loss(-f)) / 2])
         return left
 
-    def _costs(self, margins: Margins) -> Iterator[tuple[slice, int, FloatArray]]:
-        """Blocks of the loss, up to a constant per sample: (samples, first class, costs)."""
+    def _costs(self, margins: Margins, rows: IntArray | None = None) -> Iterator[tuple[Any, int, FloatArray]]:
+        """Blocks of the loss, up to a constant per sample: (samples, first class, costs).
+
+        Of the samples in ``rows`` only, where they are given, in increasing order.
+        """
         factor = self._factor(np.float64)
         for start in range(0, len(margins), SAMPLES_PER_BLOCK):
-            samples = slice(start, start + SAMPLES_PER_BLOCK)
-            left = self._left(margins[samples].astype(np.float64, copy=False))
+            stop = start + SAMPLES_PER_BLOCK
+            samples: Any = slice(start, stop)
+            if rows is not None:
+                samples = rows[np.searchsorted(rows, start) : np.searchsorted(rows, stop)]
+                if not len(samples):
+                    continue
+            # All of the block, for rows of it too: how NumPy evaluates a loss may depend on an array's layout.
+            left = summable(self._left(margins[start:stop].astype(np.float64, copy=False)))
+            left = left if rows is None else left[samples - start]
             for first in range(0, self.n_classes, CLASSES_PER_BLOCK):
                 classes = slice(first, first + CLASSES_PER_BLOCK)
                 costs = left @ factor[:, classes]
-                if self._is_ternary and not self.is_weighted:
+                if self.is_weighted:
+                    costs /= self._n_used[classes]
+                elif self._is_ternary:
                     costs += self._cost_of_zeros[classes]
                 yield samples, first, costs
 
@@ -138,10 +157,10 @@ class MinimumLossDecoder:
             return self._decode_by_counting(margins)
         return self._decode_in_single_precision(margins)
 
-    def _decode_plainly(self, margins: Margins) -> IntArray:
+    def _decode_plainly(self, margins: Margins, rows: IntArray | None = None) -> IntArray:
         nearest = np.zeros(len(margins), dtype=np.intp)
         smallest = np.full(len(margins), np.inf)
-        for samples, first, costs in self._costs(margins):
+        for samples, first, costs in self._costs(margins, rows):
             arg = costs.argmin(axis=1)
             cost = np.take_along_axis(costs, arg[:, None], axis=1)[:, 0]
             better = cost < smallest[samples]
@@ -158,7 +177,7 @@ class MinimumLossDecoder:
         from threadpoolctl import threadpool_limits
 
         factor = self._factor(np.float32)
-        zeros = self._cost_of_zeros.astype(np.float32)
+        zeros, n_used = self._cost_of_zeros.astype(np.float32), self._n_used.astype(np.float32)
         adds_zeros = self._is_ternary and not self.is_weighted
         nearest = np.zeros(len(margins), dtype=np.intp)
         is_certain = np.zeros(len(margins), dtype=bool)
@@ -175,9 +194,12 @@ class MinimumLossDecoder:
             smallest = np.full(stop - start, np.inf, dtype=np.float32)
             second = smallest.copy()
             for first in range(0, self.n_classes, CLASSES_PER_BLOCK):
-                costs = left @ factor[:, first : first + CLASSES_PER_BLOCK]
-                if adds_zeros:
-                    costs += zeros[first : first + CLASSES_PER_BLOCK]
+                classes = slice(first, first + CLASSES_PER_BLOCK)
+                costs = left @ factor[:, classes]
+                if self.is_weighted:
+                    costs /= n_used[classes]
+                elif adds_zeros:
+                    costs += zeros[classes]
                 arg = costs.argmin(axis=1)
                 cost = costs[rows, arg]
                 costs[rows, arg] = np.inf
@@ -191,7 +213,7 @@ class MinimumLossDecoder:
         with threadpool_limits(1, user_api="blas"):
             run_blocks(fill, len(margins), block=SAMPLES_PER_BLOCK)
         doubtful = np.flatnonzero(~is_certain)
-        nearest[doubtful] = self._decode_plainly(margins[doubtful])
+        nearest[doubtful] = self._decode_plainly(margins, doubtful)[doubtful]
         return nearest
 
     def _decode_by_counting(self, margins: Margins) -> IntArray:
@@ -239,6 +261,8 @@ class MinimumLossDecoder:
     def class_losses(self, margins: Margins) -> FloatArray:
         """The loss of every class for each sample, (n_samples, n_classes): made only because somebody asks for it.
 
+        The first of the smallest losses is that of the class which :meth:`decode` names.
+
         Parameters
         ----------
         margins : array of shape (n_samples, n_bits)
@@ -251,7 +275,9 @@ class MinimumLossDecoder:
         losses = np.empty((len(margins), self.n_classes))
         for samples, first, costs in self._costs(margins):
             losses[samples, first : first + costs.shape[1]] = costs
+        decoded = losses.argmin(axis=1)
         losses += self._constant(margins)[:, None]
+        set_apart(losses, decoded)
         return losses
 
 
@@ -261,6 +287,45 @@ def check_k(k: int, n_classes: int) -> None:
         raise ValueError(
             f"The 'k' parameter of top_k must be between 1 and the number of classes, {n_classes}. Got {k}."
         )
+
+
+def summable(values: FloatArray) -> FloatArray:
+    """Rows of numbers that are added without rounding, in any order: multiples of one power of two in each row.
+
+    Sums of ``n`` of them are exact since they stay below ``2**53`` such multiples. Rows that are not finite stay as
+    they are.
+
+    Parameters
+    ----------
+    values : array of shape (n_rows, n)
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n)
+        Off by at most ``n * 2**-52`` times the largest number of the row.
+    """
+    largest = np.abs(values).max(axis=1, initial=0.0)
+    _, exponents = np.frexp(np.where(np.isfinite(largest), largest, 1.0))
+    steps = np.ldexp(1.0, np.maximum(exponents + (values.shape[1] - 1).bit_length() - 53, LEAST_EXPONENT))[:, None]
+    rounded = np.rint(values / steps) * steps
+    return np.asarray(np.where(np.isfinite(rounded), rounded, values), dtype=np.float64)
+
+
+def set_apart(losses: FloatArray, classes: IntArray) -> None:
+    """Make the loss of one class of each row the first of the smallest, where it is not, by a unit in the last place.
+
+    Decoding compares losses without what all classes have in common. Adding that may round different losses to the
+    same number, and a shortest path is the first of the paths, not of the classes.
+
+    Parameters
+    ----------
+    losses : array of shape (n_samples, n_classes)
+        Changed in place.
+    classes : array of shape (n_samples,)
+        Whose losses are the smallest, up to rounding.
+    """
+    rows = np.flatnonzero(losses.argmin(axis=1) != classes) if losses.size else np.zeros(0, np.intp)
+    losses[rows, classes[rows]] = np.nextafter(losses[rows].min(axis=1), -np.inf)
 
 
 def as_margins(margins: Margins, n_bits: int) -> Margins:

@@ -20,7 +20,7 @@ from scipy.special import logsumexp
 
 from codekin.coding import Assignment, FloatArray, IntArray, Margins, Trellis
 from codekin.decoding.losses import STABLE_UNITS, Loss, LossLike, get_loss
-from codekin.decoding.minimum_loss import as_margins, check_k
+from codekin.decoding.minimum_loss import as_margins, check_k, set_apart
 from codekin.threads import run_blocks
 
 SAMPLES_PER_BLOCK = 256
@@ -233,6 +233,8 @@ class ShortestPathDecoder:
     def class_losses(self, margins: Margins, classes: ArrayLike | None = None) -> FloatArray:
         """The losses of the classes that are asked for.
 
+        Of all classes, the first of the smallest losses is that of the class which :meth:`decode` names.
+
         Parameters
         ----------
         margins : array of shape (n_samples, n_bits)
@@ -243,9 +245,13 @@ class ShortestPathDecoder:
         -------
         ndarray of shape (n_samples, n)
         """
-        margins = as_margins(margins, self.trellis.n_edges).astype(np.float64, copy=False)
-        lengths = self.path_scores(self._lengths(margins), np.arange(self.n_classes) if classes is None else classes)
-        return lengths + np.asarray(self._loss(-margins).sum(axis=1, keepdims=True), dtype=np.float64)
+        margins = as_margins(margins, self.trellis.n_edges)
+        f = margins.astype(np.float64, copy=False)
+        losses = self.path_scores(self._lengths(f), np.arange(self.n_classes) if classes is None else classes)
+        losses += np.asarray(self._loss(-f).sum(axis=1, keepdims=True), dtype=np.float64)
+        if classes is None:
+            set_apart(losses, self.decode(margins))
+        return losses
 
     def path_scores(self, edge_scores: Margins, classes: ArrayLike) -> FloatArray:
         """The sum of the scores on the path of each class that is asked for.
