@@ -289,7 +289,7 @@ def check_k(k: int, n_classes: int) -> None:
         )
 
 
-def summable(values: FloatArray) -> FloatArray:
+def summable(values: Margins) -> FloatArray:
     """Rows of numbers that are added without rounding, in any order: multiples of one power of two in each row.
 
     Sums of ``n`` of them are exact since they stay below ``2**53`` such multiples. Rows that are not finite stay as

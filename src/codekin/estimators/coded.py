@@ -39,6 +39,12 @@ class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
     model_: CodedModel | RankedModel
     _report: FitReport | None
 
+    @property
+    def n_classes_(self) -> int:
+        """How many classes there are."""
+        self._check_is_fitted()
+        return len(self.classes_)
+
     def bit_margins(self, X: Any) -> Margins:
         """The margins of the bits, one column each: positive where the bit is taken for +1.
 

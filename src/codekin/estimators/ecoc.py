@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import softmax
+from scipy.special import log_softmax, softmax
 from sklearn.base import MetaEstimatorMixin
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.linear_model import LogisticRegression
@@ -25,6 +25,7 @@ from codekin.coding import CodingMatrix, FloatArray, IntArray
 from codekin.decoding import MinimumLossDecoder, get_loss
 from codekin.decoding.minimum_loss import check_k
 from codekin.estimators.callbacks import begin_callbacks
+from codekin.estimators.bit_attributes import BitAttributes
 from codekin.estimators.checked_choices import (
     check_assignment_choice,
     check_distances_choice,
@@ -37,6 +38,7 @@ from codekin.estimators.features import classes_as_learned
 from codekin.estimators.inputs import first_step, validated
 from codekin.estimators.learner_choice import joint_learner
 from codekin.estimators.metadata import learner_params, router
+from codekin.estimators.weight_signature import lists_weights_if
 from codekin.learners import IndependentBits, JointLearner
 from codekin.learners.calibration import N_FOLDS
 from codekin.model import CodedModel, fit_coded_model, learn_bits_further, make_decoder
@@ -51,7 +53,12 @@ def _learner_has(method: str) -> Any:
     return check
 
 
-class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, CodedClassifier):
+def _takes_weights(classifier: ECOCClassifier) -> bool:
+    is_joint = joint_learner(classifier.estimator) is not None
+    return is_joint or bool(has_fit_parameter(classifier._learner(), "sample_weight"))
+
+
+class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, CodedClassifier):
     """Multiclass classification by error-correcting output codes, with codewords assigned to classes on purpose.
 
     Every class gets a codeword of a codebook; one binary classifier per bit is learned; a sample is given to the class
@@ -190,6 +197,7 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, CodedClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @lists_weights_if(_takes_weights)
     @with_callbacks
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **fit_params: Any) -> Self:
         """Choose a codebook and an assignment, and learn the bits.
@@ -309,10 +317,20 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, CodedClassifier):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        margins = self.bit_margins(X)
-        loss = "logistic" if joint_learner(self.estimator) is None else "linear"
-        decoder = MinimumLossDecoder(self.coding_matrix_, loss, self.weighted_decoding)
-        return np.asarray(softmax(-decoder.class_losses(margins), axis=1))
+        return np.asarray(softmax(-self._probability_losses(X), axis=1))
+
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """The logarithms of the probabilities that :meth:`predict_proba` gives; finite also where those are 0.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        return np.asarray(log_softmax(-self._probability_losses(X), axis=1))
 
     def top_k_proba(self, X: Any, k: int) -> tuple[NDArray[Any], FloatArray]:
         """The k most probable labels and their probabilities, those of :meth:`predict_proba`, largest first.
@@ -328,6 +346,7 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, CodedClassifier):
         labels : ndarray of shape (n_samples, k)
         probabilities : ndarray of shape (n_samples, k)
         """
+        self._check_is_fitted()
         check_k(k, len(self.classes_))
         probabilities = self.predict_proba(X)
         best = np.argsort(-probabilities, axis=1, kind="stable")[:, :k]
@@ -339,8 +358,7 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, CodedClassifier):
         check_is_fitted(self)
         if joint_learner(self.estimator) is not None:
             raise AttributeError("Bits that are learned together have no learners of their own.")
-        bits: Any = self.model_.bits
-        return list(getattr(bits, "bits", bits).predictors)
+        return self._predictors()
 
     def get_metadata_routing(self) -> MetadataRouter:
         """How metadata reach the learners.
@@ -361,6 +379,12 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, CodedClassifier):
         tags.input_tags = get_tags(first_step(self._learner())).input_tags
         tags.input_tags.sparse = get_tags(self._learner()).input_tags.sparse
         return tags
+
+    def _probability_losses(self, X: Any) -> FloatArray:
+        """The losses whose softmax are the probabilities."""
+        margins = self.bit_margins(X)
+        loss = "logistic" if joint_learner(self.estimator) is None else "linear"
+        return MinimumLossDecoder(self.coding_matrix_, loss, self.weighted_decoding).class_losses(margins)
 
     def _learner(self) -> Any:
         return LogisticRegression(max_iter=1000) if self.estimator is None else self.estimator

@@ -52,8 +52,8 @@ def top_k_probabilities(
     return classes, np.exp(logs)
 
 
-def all_probabilities(model: CodedModel | RankedModel, X: Any, temperature: float) -> FloatArray:
-    """The probabilities of all classes: for few classes.
+def all_log_probabilities(model: CodedModel | RankedModel, X: Any, temperature: float) -> FloatArray:
+    """The logarithms of the probabilities of all classes: for few classes.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def all_probabilities(model: CodedModel | RankedModel, X: Any, temperature: floa
         rows, places = np.nonzero(candidates.classes >= 0)
         shared = _shared_out(model, margins, candidates, temperature)
         logs[rows, candidates.classes[rows, places]] = shared[rows, places]
-    return np.exp(logs)
+    return logs
 
 
 def code_log_probabilities(

@@ -28,7 +28,7 @@ from codekin.estimators.held_out import as_pair, check_known_labels
 from codekin.estimators.inputs import label_array
 from codekin.estimators.learner_choice import candidate_learners, decoding_loss, learner_name, memory_limit
 from codekin.estimators.order_choice import Orders, choose_orders
-from codekin.estimators.probabilities import all_probabilities, log_probabilities_of, top_k_probabilities
+from codekin.estimators.probabilities import all_log_probabilities, log_probabilities_of, top_k_probabilities
 from codekin.estimators.ranked import RERANK, LabelledSamples, fit_ranked, holdout
 from codekin.estimators.recipe import (
     Limits,
@@ -479,7 +479,21 @@ class TrellisClassifier(CodedClassifier):
         ndarray of shape (n_samples, n_classes)
         """
         self._check_is_fitted()
-        return all_probabilities(self.model_, self._validated_samples(X), self.temperature_)
+        return np.asarray(np.exp(self.predict_log_proba(X)))
+
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """The logarithms of the probabilities of all classes; see :meth:`log_proba` for that of one label.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        self._check_is_fitted()
+        return all_log_probabilities(self.model_, self._validated_samples(X), self.temperature_)
 
     def __sklearn_tags__(self) -> Any:
         """Sparse rows are what it is made for."""
