@@ -144,7 +144,7 @@ def test_importances_are_the_mean_of_the_learned_bits(digits):
 
 def test_ties_of_boosted_trees_pass_the_check_of_scikit_learn():
     trees = HistGradientBoostingClassifier(max_iter=2, max_leaf_nodes=3)
-    check_classifiers_train("ECOCClassifier", ECOCClassifier(trees, n_bits=3, random_state=0))
+    check_classifiers_train("ECOCClassifier", ECOCClassifier(trees, random_state=0))
 
 
 class Rounded(ClassifierMixin, BaseEstimator):
