@@ -18,7 +18,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from codekin._magnitudes import check_single_precision
 from codekin.coding import CodingMatrix, FloatArray, IntArray
@@ -54,8 +54,8 @@ def _learner_has(method: str) -> Any:
 
 
 def _takes_weights(classifier: ECOCClassifier) -> bool:
-    is_joint = joint_learner(classifier.estimator) is not None
-    return is_joint or bool(has_fit_parameter(classifier._learner(), "sample_weight"))
+    learner = classifier._bit_classifier()
+    return learner is None or bool(has_fit_parameter(learner, "sample_weight"))
 
 
 class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, CodedClassifier):
