@@ -24,8 +24,8 @@ from codekin._magnitudes import check_single_precision
 from codekin.coding import CodingMatrix, FloatArray, IntArray
 from codekin.decoding import MinimumLossDecoder, get_loss
 from codekin.decoding.minimum_loss import check_k
-from codekin.estimators.callbacks import begin_callbacks
 from codekin.estimators.bit_attributes import BitAttributes
+from codekin.estimators.callbacks import begin_callbacks
 from codekin.estimators.checked_choices import (
     check_assignment_choice,
     check_distances_choice,
