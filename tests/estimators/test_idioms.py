@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 import skops.io
 from scipy import sparse
+from scipy.spatial.distance import cdist
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.compose import make_column_selector, make_column_transformer
@@ -19,6 +20,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, LinearSVC
@@ -189,15 +191,25 @@ def test_gradient_boosting_takes_categories(table):
 
 @pytest.mark.parametrize("calibrate", [None, "cv", "holdout"])
 @pytest.mark.parametrize("codebook", ["dense_random", "one_vs_one"])
-def test_a_precomputed_kernel_predicts_what_the_kernel_itself_predicts(calibrate, codebook, iris, tmp_path):
+def test_a_precomputed_kernel_predicts_what_the_kernel_itself_predicts(calibrate, codebook, iris):
     X, y = iris
     options = {"calibrate": calibrate, "codebook": codebook, "assignment": "identity"}
     plain = fitted(SVC(kernel="linear"), X[:100], y[:100], **options)
     kernel = fitted(SVC(kernel="precomputed"), X[:100] @ X[:100].T, y[:100], **options)
     assert get_tags(kernel).input_tags.pairwise
     np.testing.assert_allclose(kernel.bit_margins(X[100:] @ X[:100].T), plain.bit_margins(X[100:]), atol=1e-4)
-    again = load_model(save_model(kernel, tmp_path / "model"))
-    np.testing.assert_array_equal(again.predict(X @ X[:100].T), kernel.predict(X @ X[:100].T))
+
+
+@pytest.mark.parametrize("codebook", ["dense_random", "one_vs_one"])
+def test_precomputed_distances_are_saved_with_the_samples_of_each_bit(codebook, iris, tmp_path):
+    X, y = iris
+    plain = fitted(KNeighborsClassifier(5), X[:100], y[:100], codebook=codebook)
+    distances = fitted(
+        KNeighborsClassifier(5, metric="precomputed"), cdist(X[:100], X[:100]), y[:100], codebook=codebook
+    )
+    again = load_model(save_model(distances, tmp_path / "model"))
+    for classifier in (distances, again):
+        np.testing.assert_array_equal(classifier.predict(cdist(X, X[:100])), plain.predict(X))
 
 
 def test_text_and_dictionaries_reach_a_pipeline():

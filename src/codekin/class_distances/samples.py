@@ -119,6 +119,7 @@ def class_samples(
             raise ValueError(f"X must have two dimensions, none of them empty. Got shape {samples.shape}.")
         if samples.dtype.kind not in "fiub":
             raise ValueError(f"X must hold numbers. Got type {samples.dtype}.")
+        _check_magnitude(samples)
     index = np.asarray(class_index)
     n_samples = samples.shape[0] if hasattr(samples, "shape") else len(samples)
     if index.shape != (n_samples,) or index.dtype.kind not in "iu":
@@ -140,7 +141,6 @@ def class_samples(
             f"Sample weights must be finite, not negative, and not all zero. Got values from {weight.min()} to "
             f"{weight.max()}."
         )
-    _check_magnitude(samples)
     exponent = int(np.frexp(weight.max())[1])
     if abs(exponent) > _MAX_EXPONENT:
         # Only their ratios count.

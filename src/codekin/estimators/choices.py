@@ -16,6 +16,7 @@ from codekin.class_distances import CLASS_DISTANCES_FROM_DATA
 from codekin.class_trees import ClassTree
 from codekin.codebooks import CODEBOOKS
 from codekin.coding import Assignment, Codebook, FloatArray, IntArray
+from codekin.decoding import Loss, get_loss
 from codekin.distances import ClassDistances, as_class_distances
 from codekin.estimators.checked_choices import (
     CODEBOOK_ARGUMENTS,
@@ -327,6 +328,29 @@ LOSS_OF_PARAMETER = {
     "squared_error": "squared",
 }
 """From the ``loss`` parameter of a learner to the decoding loss; anything else has margins like an SVM's."""
+
+
+def choose_loss(choice: Any, learner: Any, codebook: Codebook, *, is_calibrated: bool) -> Loss:
+    """The decoding loss; "auto" is the one that matches what the learner minimises.
+
+    Parameters
+    ----------
+    choice : str or callable
+    learner : classifier or None
+        None where bits are learned together, for the logistic loss of the classes.
+    codebook : Codebook
+    is_calibrated : bool
+        Whether the margins are log-odds, whatever the learner.
+
+    Returns
+    -------
+    Loss
+    """
+    if not (isinstance(choice, str) and choice == "auto"):
+        return get_loss(choice)
+    if learner is None:
+        return get_loss("linear" if codebook.is_ternary else "logistic")
+    return get_loss("logistic" if is_calibrated else natural_loss(learner))
 
 
 def natural_loss(estimator: Any) -> str:

@@ -66,15 +66,16 @@ def weights_by_class(choice: Any, labels: NDArray[Any], class_index: IntArray) -
     return of_class[class_index]
 
 
-def times_class_weight(
-    by_class: FloatArray, weights: FloatArray | None, params: Mapping[str, Any], learner: Any
-) -> tuple[FloatArray, dict[str, Any]]:
-    """The weights of the samples, and the arguments of the learner, times the weights of the classes.
+def with_class_weight(
+    owner: Any, class_index: IntArray, weights: FloatArray | None, params: Mapping[str, Any], learner: Any
+) -> tuple[FloatArray | None, dict[str, Any]]:
+    """The weights of the samples, and the arguments of the learner, times the weights of their classes.
 
     Parameters
     ----------
-    by_class : array of shape (n_samples,)
-        The weight of each sample by its class.
+    owner : estimator
+        Has ``class_weight`` and ``classes_``.
+    class_index : array of shape (n_samples,)
     weights : array of shape (n_samples,) or None
     params : mapping
         What the learner's ``fit`` is given.
@@ -83,10 +84,13 @@ def times_class_weight(
 
     Returns
     -------
-    weights : ndarray of shape (n_samples,)
+    weights : ndarray of shape (n_samples,) or None
     params : dict
     """
+    if owner.class_weight is None:
+        return weights, dict(params)
     name = "sample_weight" if learner is None else weight_parameter(learner)
+    by_class = weights_by_class(owner.class_weight, owner.classes_, class_index)
     of_learner = np.asarray(params.get(name, 1.0)) * by_class
     return by_class if weights is None else weights * by_class, {**params, name: of_learner}
 

@@ -13,16 +13,14 @@ from scipy.special import log_softmax, softmax
 from sklearn.base import MetaEstimatorMixin
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.linear_model import LogisticRegression
-from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from codekin._magnitudes import check_single_precision
 from codekin.coding import CodingMatrix, FloatArray, IntArray
-from codekin.decoding import MinimumLossDecoder, get_loss
+from codekin.decoding import MinimumLossDecoder
 from codekin.decoding.minimum_loss import check_k
 from codekin.estimators.bit_attributes import BitAttributes
 from codekin.estimators.callbacks import begin_callbacks
@@ -31,11 +29,11 @@ from codekin.estimators.checked_choices import (
     check_distances_choice,
     warn_of_constant_bits,
 )
-from codekin.estimators.choices import choose_assignment, choose_codebook, natural_loss
-from codekin.estimators.class_weights import check_weights_of_learner, times_class_weight, weights_by_class
+from codekin.estimators.choices import choose_assignment, choose_codebook, choose_loss
+from codekin.estimators.class_weights import check_weights_of_learner, with_class_weight
 from codekin.estimators.coded import CodedClassifier, checked_weights
 from codekin.estimators.features import classes_as_learned
-from codekin.estimators.inputs import first_step, validated
+from codekin.estimators.inputs import validated, with_learner_tags
 from codekin.estimators.learner_choice import joint_learner
 from codekin.estimators.metadata import learner_params, router
 from codekin.estimators.weight_signature import lists_weights_if
@@ -221,12 +219,9 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Co
         self._validate_params()
         params = learner_params(self, self._bit_classifier(), "fit", sample_weight, fit_params)
         X, y = validated(self, X, y, learner=self._bit_classifier(), reset=True)
-        check_classification_targets(y)
         self.classes_, class_index = np.unique(y, return_inverse=True)
         weights = checked_weights(params.get("sample_weight", sample_weight), X)
-        if self.class_weight is not None:
-            by_class = weights_by_class(self.class_weight, self.classes_, class_index)
-            weights, params = times_class_weight(by_class, weights, params, self._bit_classifier())
+        weights, params = with_class_weight(self, class_index, weights, params, self._bit_classifier())
         self._choose_parts(X, class_index, weights)
         learner = self._bit_learner(params)
         n_rounds = 1 + N_FOLDS if self.calibrate == "cv" else 1
@@ -280,12 +275,9 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Co
         is_first = self._is_first_batch(classes)
         params = learner_params(self, self._bit_classifier(), "partial_fit", sample_weight, {})
         X, y = validated(self, X, y, learner=self._bit_classifier(), reset=is_first)
-        check_classification_targets(y)
         class_index = self._batch_class_index(y, classes)
         weights = checked_weights(params.get("sample_weight", sample_weight), X)
-        if self.class_weight is not None:
-            by_class = weights_by_class(self.class_weight, self.classes_, class_index)
-            weights, params = times_class_weight(by_class, weights, params, self._bit_classifier())
+        weights, params = with_class_weight(self, class_index, weights, params, self._bit_classifier())
         if is_first:
             self._choose_parts(X, class_index, weights)
         bits = learn_bits_further(
@@ -371,14 +363,7 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Co
 
     def __sklearn_tags__(self) -> Any:
         """What kind of input the learner takes is what this estimator takes."""
-        tags = super().__sklearn_tags__()
-        if joint_learner(self.estimator) is not None:
-            tags.input_tags.sparse = True
-            return tags
-        # A pipeline knows whether all of its steps take sparse input, and nothing else about its first one.
-        tags.input_tags = get_tags(first_step(self._learner())).input_tags
-        tags.input_tags.sparse = get_tags(self._learner()).input_tags.sparse
-        return tags
+        return with_learner_tags(super().__sklearn_tags__(), self._bit_classifier())
 
     def _probability_losses(self, X: Any) -> FloatArray:
         """The losses whose softmax are the probabilities."""
@@ -416,13 +401,9 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Co
         )
         warn_of_constant_bits(self.codebook_, self.assignment_)
         self.class_distances_ = classes.known_distances
-        if joint_learner(self.estimator) is not None:
-            if self.weighted_decoding:
-                raise ValueError("weighted_decoding=True is for bits that are learned one by one; use False.")
-            natural = "linear" if self.codebook_.is_ternary else "logistic"
-        else:
-            natural = "logistic" if self.calibrate else natural_loss(self._learner())
-        self.loss_ = get_loss(natural if isinstance(self.loss, str) and self.loss == "auto" else self.loss)
+        if self.weighted_decoding and joint_learner(self.estimator) is not None:
+            raise ValueError("weighted_decoding=True is for bits that are learned one by one; use False.")
+        self.loss_ = choose_loss(self.loss, self._bit_classifier(), self.codebook_, is_calibrated=bool(self.calibrate))
 
     def _bit_learner(self, params: Mapping[str, Any]) -> IndependentBits | JointLearner:
         joint = joint_learner(self.estimator)

@@ -199,7 +199,8 @@ def learner_confusion(
         All equal, after a warning, where the learner tells only two classes apart.
     """
     remedy = "Pass class_distances, or put the steps that make numbers of X into a pipeline as the estimator."
-    if not get_tags(learner).classifier_tags.multi_class:
+    tags = get_tags(learner).classifier_tags
+    if tags is not None and not tags.multi_class:
         warnings.warn(
             f"X is no table of numbers and {type(learner).__name__} learns two classes only, so all classes count as "
             f"equally far apart. {remedy}",

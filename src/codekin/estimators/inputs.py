@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.linear_model._base import LinearClassifierMixin
 from sklearn.utils import check_consistent_length, column_or_1d, get_tags
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 
@@ -67,9 +68,13 @@ def validated(owner: Any, X: Any, y: Any = "no_validation", *, learner: Any, res
         if not has_labels:
             return X, None
         check_consistent_length(X, y)
-        return X, column_or_1d(y, warn=True)
-    checked = validate_data(owner, numbers, y, reset=reset, **_array_rules(learner))
-    return checked if has_labels else (checked, None)
+        checked, labels = X, column_or_1d(y, warn=True)
+    elif not has_labels:
+        return validate_data(owner, numbers, reset=reset, **_array_rules(learner)), None
+    else:
+        checked, labels = validate_data(owner, numbers, y, reset=reset, **_array_rules(learner))
+    check_classification_targets(labels)
+    return checked, labels
 
 
 def _as_array_of_numbers(X: Any) -> Any:
@@ -92,6 +97,32 @@ def _array_rules(learner: Any) -> dict[str, Any]:
         # The margins of linear learners are computed without asking them, so their rules are applied here.
         return {"accept_sparse": ["csr", "csc"] if get_tags(learner).input_tags.sparse else False}
     return {"accept_sparse": ["csr", "csc"], "ensure_all_finite": False, "allow_nd": True}
+
+
+def with_learner_tags(tags: Any, learner: Any) -> Any:
+    """The tags of an estimator that takes what its learner takes.
+
+    Parameters
+    ----------
+    tags : sklearn.utils.Tags
+        Changed in place.
+    learner : classifier or None
+        None where bits are learned together, from dense or sparse numbers.
+
+    Returns
+    -------
+    sklearn.utils.Tags
+    """
+    if learner is None:
+        tags.input_tags.sparse = True
+        return tags
+    of_learner = get_tags(learner)
+    # A pipeline knows whether all of its steps take sparse input, and nothing else about its first one.
+    tags.input_tags = get_tags(first_step(learner)).input_tags
+    tags.input_tags.sparse = of_learner.input_tags.sparse
+    if of_learner.classifier_tags is not None:
+        tags.classifier_tags.poor_score = of_learner.classifier_tags.poor_score
+    return tags
 
 
 def first_step(learner: Any) -> Any:
