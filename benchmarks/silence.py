@@ -1,0 +1,93 @@
+"""No command is silent for more than two seconds: the longest silence on stderr, in a log and in a terminal.
+
+    python benchmarks/silence.py [--data-home FOLDER] [--sets wordnet_hypernym] [--cold]
+
+``codekin train`` with its defaults, then ``codekin evaluate``, each as a process of its own whose stderr is read as it
+is written: through a pipe, and through a pseudo-terminal. Starting Python and ending it count. ``--cold`` starts with
+an empty cache of compiled code, as after an installation. On a machine that does other work, the share of the wall time
+that the process got (CPU seconds / seconds) says how much of a silence is its own.
+"""
+
+import argparse
+import os
+import pty
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from itertools import pairwise
+from pathlib import Path
+
+from codekin.datasets import data_home
+
+LIMIT = 2.0
+
+
+def run(arguments, *, in_terminal, environment):
+    """The moments at which something was written to stderr, what it was, and seconds in all and of the processor."""
+    ours, theirs = pty.openpty() if in_terminal else os.pipe()
+    started = time.perf_counter()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "codekin", *map(str, arguments)],
+        stdout=subprocess.DEVNULL,
+        stderr=theirs,
+        env={**environment, "TERM": "xterm-256color", "COLUMNS": "120"},
+    )
+    os.close(theirs)
+    written = [(0.0, "")]
+    while chunk := _read(ours):
+        written.append((time.perf_counter() - started, chunk.decode(errors="replace")))
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    seconds = time.perf_counter() - started
+    os.close(ours)
+    if process.returncode:
+        raise SystemExit(f"codekin {arguments[0]} ended with exit code {process.returncode}: {written[-1][1]}")
+    return [*written, (seconds, "")], usage.ru_utime + usage.ru_stime
+
+
+def _read(descriptor):
+    try:
+        return os.read(descriptor, 65_536)
+    except OSError:  # the other side of a pseudo-terminal is closed
+        return b""
+
+
+def longest_silence(written):
+    """Seconds, when it began, and the last line before it."""
+    longest, line = (0.0, 0.0, ""), "(nothing yet)"
+    for (before, text), (now, _) in pairwise(written):
+        plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text).replace("\r", "\n")
+        line = next((part.strip() for part in reversed(plain.splitlines()) if part.strip()), line)
+        longest = max(longest, (now - before, before, line))
+    return longest
+
+
+def main():
+    """Print the table; the exit code is 1 if something was silent for too long."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--data-home", type=Path)
+    parser.add_argument("--sets", nargs="+", default=["wordnet_hypernym"])
+    parser.add_argument("--cold", action="store_true", help="begin with an empty cache of compiled code")
+    options = parser.parse_args()
+    is_fine = True
+    for name in options.sets:
+        folder = data_home(options.data_home) / name
+        for in_terminal in (False, True):
+            with tempfile.TemporaryDirectory() as workplace:
+                model, environment = Path(workplace) / "model", dict(os.environ)
+                if options.cold:
+                    environment["NUMBA_CACHE_DIR"] = str(Path(workplace) / "compiled")
+                for command in (("train", folder / "train.svm.gz", model), ("evaluate", model, folder / "test.svm.gz")):
+                    written, cpu = run(command, in_terminal=in_terminal, environment=environment)
+                    silence, since, line = longest_silence(written)
+                    is_fine &= silence <= LIMIT
+                    where = f"{name} {command[0]:8} {'terminal' if in_terminal else 'log':8}"
+                    spent = f"at {since:.1f} s of {written[-1][0]:.1f} s ({cpu:.1f} CPU s)"
+                    print(f"{where} longest silence {silence:.2f} s {spent}, after: {line}", flush=True)
+    return 0 if is_fine else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
