@@ -100,6 +100,7 @@ def test_a_fit_tells_every_stage_in_its_order(heard, topics):
     TrellisClassifier(random_state=0).fit(X, y)
     first = ["learning bits", "listing candidates to choose by", "listing the classes that are confused"]
     first += ["learning class vectors", "fitting the temperature of the re-ranking", "fitting the temperature"]
+    first += ["measuring the probabilities"]
     again = ["learning bits", "listing the classes that are confused", "learning class vectors"]
     found = stages(heard)
     assert found[: -len(first) - len(again)] == [

@@ -30,6 +30,7 @@ def test_training_by_default(folder, run, tmp_path):
     found = stages(run("train", folder / "train.svm", tmp_path / "model"))
     first = ["learning bits", "listing candidates to choose by", *RERANKING]
     first += ["fitting the temperature of the re-ranking", "fitting the temperature"]
+    first += ["measuring the probabilities"]
     assert found == [
         f"reading {folder / 'train.svm'}",
         "training on 600 samples x 200 features, 120 classes",

@@ -18,6 +18,7 @@ from scipy import linalg
 
 from codekin.class_distances.samples import ClassSamples
 from codekin.coding import FloatArray, IntArray
+from codekin.progress import tell
 from codekin.stored_rows import blocks_of
 
 _BLOCK_ENTRIES = 8_000_000
@@ -182,6 +183,7 @@ def whitened_deviations(coordinates: Coordinates, penalty: float) -> NDArray[np.
     turn = turn.astype(dtype, copy=False)
     whitened = np.empty((samples.n_classes, turn.shape[1]), dtype=turn.dtype)
     for classes in row_blocks(np.arange(samples.n_classes), coordinates.n_dimensions):
+        tell("measuring learnability", classes[0], samples.n_classes, unit="classes")
         deviations = frequency[classes, None] * (coordinates.of(samples.class_means[classes]) - mean)
         whitened[classes] = deviations.astype(turn.dtype) @ turn
     return whitened

@@ -20,6 +20,7 @@ from codekin.progress import tell
 from codekin.ranked_model import Candidates, RankedModel
 
 MAX_TEMPERATURE = 100.0
+STAGE = "fitting the temperature"
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ def fit_temperature(model: CodedModel | RankedModel, X: Any, class_index: IntArr
     -------
     Temperature
     """
-    tell("fitting the temperature")
+    tell(STAGE)
     known = np.flatnonzero(class_index >= 0)
     if len(known) == 0:
         return Temperature()
@@ -75,6 +76,7 @@ def fit_temperature(model: CodedModel | RankedModel, X: Any, class_index: IntArr
     of_class = [decoder.path_scores(s, classes[:, None])[:, 0] for decoder, s in zip(decoders, scores, strict=True)]
 
     def nll(temperature: float) -> float:
+        tell(STAGE, detail=f"trying {temperature:.3g}")
         logs = [
             own / temperature - decoder.log_partition(s / temperature)
             for decoder, s, own in zip(decoders, scores, of_class, strict=True)
@@ -82,6 +84,7 @@ def fit_temperature(model: CodedModel | RankedModel, X: Any, class_index: IntArr
         return -float(logsumexp(logs, axis=0).mean())
 
     value = _least(nll)
+    tell("measuring the probabilities")
     plain = model
     if isinstance(model, RankedModel):
         plain = RankedModel(model.members, replace(model.reranking, temperature=1.0))

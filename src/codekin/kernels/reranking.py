@@ -112,7 +112,7 @@ def rank_candidates(
                 n_own = _distinct(row_indices, row_indptr[s], row_indptr[s + 1], own)
                 n_worthwhile = WALKED_MEANWHILE * _n_entries(own, n_own, by_feature[0])
         ceiling = ROUNDING_UP * min(by_largest, longest * math.sqrt(squares))
-        n_kept, n_others = 0, 0
+        n_kept, n_others = np.int64(0), 0  # _keep is compiled once, for one type of numbers
         least, worst, outside = np.inf, -np.inf, 0.0
         for n in range(n_listed):
             outside = 0.0
@@ -154,7 +154,7 @@ def rank_candidates(
                 source = first_row + n_vertices - 1
                 cost = best[source, n]
                 outside += cost
-                c = class_of_path[r, rank[source, n]]
+                c = np.int64(class_of_path[r, rank[source, n]])
                 if n_members > 1:
                     if listed_for[c] == s:
                         continue
