@@ -37,8 +37,10 @@ corpus: $(VENV)/.installed-dev  ## feed a corpus of broken inputs to the command
 same: $(VENV)/.installed-dev  ## one process, several, a cluster whose workers are killed: is the result the same?
 	$(BIN)/python benchmarks/same_result.py
 
-fuzz: $(VENV)/.installed-dev  ## read thousands of mutated files and forged folders; EXAMPLES says how many of each
+# Bounds checking makes other code of the kernels, which needs a cache of its own.
+fuzz: $(VENV)/.installed-dev  ## read thousands of mutated files and forged model folders; EXAMPLES says how many
 	CODEKIN_FUZZ_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest -n $(JOBS) tests/faults/test_fuzz_readers.py tests/faults/test_fuzz_folders.py
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/$(OUT)/checked-kernels $(BIN)/python -m tests.faults forge --examples $(EXAMPLES) --jobs $(JOBS)
 
 lint: $(VENV)/.installed-dev  ## check style and formatting
 	$(BIN)/ruff check .

@@ -8,19 +8,33 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Mapping
+from math import prod
 from pathlib import Path
 from tokenize import TokenError
-from typing import Any
+from typing import IO, Any
+from zipfile import BadZipFile
 
 import numpy as np
+from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from codekin.files import whole_file
 
 Arrays = dict[str, NDArray[Any]]
 
-NOT_AN_ARRAY = (ValueError, TypeError, KeyError, OverflowError, EOFError, SyntaxError, TokenError, RecursionError)
-"""What NumPy raises for a file that is no .npy file: some of it comes from the parser of Python literals."""
+NOT_AN_ARRAY = (
+    ValueError,
+    TypeError,
+    KeyError,
+    OverflowError,
+    EOFError,
+    SyntaxError,
+    TokenError,
+    RecursionError,
+    BadZipFile,
+)
+"""What NumPy raises for a file that is no .npy file: some of it comes from the parsers of Python literals and of ZIP
+archives, for which it takes whatever begins with PK."""
 
 # In the order in which the safetensors package writes them: every array begins at a multiple of its items' size.
 _DTYPES: dict[str, np.dtype[Any]] = {
@@ -90,17 +104,21 @@ def read_arrays(path: Path) -> Arrays:
             if start > path.stat().st_size:
                 raise ValueError("it is shorter than its header")
             header = json.loads(file.read(header_size))
+        header.pop("__metadata__", None)
         content = np.memmap(path, dtype=np.uint8, mode="r", offset=0)
-        arrays = {}
-        for name, facts in header.items():
-            if name == "__metadata__":
-                continue
-            first, last = facts["data_offsets"]
-            if not 0 <= first <= last <= len(content) - start:
-                raise ValueError(f"the array {name!r} lies outside of it")
-            raw = content[start + first : start + last]
-            arrays[name] = raw.view(_DTYPES[facts["dtype"]]).reshape(facts["shape"])
-        return arrays
+        end, arrays = start, {}
+        for name, facts in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):
+            dtype, shape, first = _DTYPES[facts["dtype"]], facts["shape"], end
+            if not all(isinstance(size, int) and size >= 0 for size in shape):
+                raise ValueError(f"the array {name!r} has the shape {shape}")
+            end = first + prod(shape) * dtype.itemsize
+            # One after the other: arrays of the same bytes could have any size together.
+            if facts["data_offsets"] != [first - start, end - start] or end > len(content) or first % dtype.itemsize:
+                raise ValueError(f"the array {name!r} is not where the one before it ends")
+            arrays[name] = content[first:end].view(dtype).reshape(shape)
+        if end != len(content):
+            raise ValueError("there is something behind its last array")
+        return {name: arrays[name] for name in header}
     except (struct.error, KeyError, ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise ValueError(f"{path} is not a readable safetensors file: {error}.") from error
 
@@ -125,6 +143,10 @@ def read_npy(path: Path, *, is_mapped: bool = False) -> NDArray[Any]:
         If it is no such file.
     """
     try:
+        with path.open("rb") as file:
+            if file.read(len(npy.MAGIC_PREFIX)) == npy.MAGIC_PREFIX:
+                file.seek(0)
+                npy_shape(file, path.stat().st_size)
         array = np.load(path, mmap_mode="r" if is_mapped else None, allow_pickle=False)
     except NOT_AN_ARRAY as error:
         reason = " ".join(str(error).split()).rstrip(".")
@@ -135,3 +157,31 @@ def read_npy(path: Path, *, is_mapped: bool = False) -> NDArray[Any]:
         array.close()
         raise ValueError(f"{path} is not a readable .npy file: it is an archive.")
     return array
+
+
+def npy_shape(file: IO[bytes], n_bytes: int) -> tuple[int, ...]:
+    """The shape of an array in NumPy's own format, if the bytes that its header promises are there.
+
+    Parameters
+    ----------
+    file : binary stream
+        At its beginning.
+    n_bytes : int
+        How many bytes it has.
+
+    Returns
+    -------
+    tuple of int
+
+    Raises
+    ------
+    ValueError
+        If it has more bytes or fewer. NumPy would first make room for as many as the header says.
+    """
+    version = npy.read_magic(file)
+    shape, _, dtype = (npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0)(file)
+    if dtype.hasobject:
+        raise ValueError("it holds Python objects, which are not read")
+    if min(shape, default=0) < 0 or not dtype.itemsize or prod(shape) * dtype.itemsize != n_bytes - file.tell():
+        raise ValueError(f"it has not the bytes of an array of shape {shape} and type {dtype}")
+    return tuple(shape)

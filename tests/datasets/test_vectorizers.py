@@ -65,9 +65,9 @@ def test_counts_are_damped_when_features_are_hashed_too():
     ("arguments", "sentence"),
     [
         ({"method": "bag"}, "The 'method' parameter of TextVectorizer must be one of 'tfidf', 'hashing'. Got 'bag'"),
-        ({"ngram_range": (2, 1)}, "must be two numbers, 1 <= from <= to. Got (2, 1)"),
-        ({"min_df": 0}, "The 'min_df' parameter of TextVectorizer must be at least 1. Got 0"),
-        ({"n_features": 0}, "The 'n_features' parameter of TextVectorizer must be at least 1. Got 0"),
+        ({"ngram_range": (2, 1)}, "must be two integers, 1 <= from <= to <= 100. Got (2, 1)"),
+        ({"min_df": 0}, "The 'min_df' parameter of TextVectorizer must be an integer, at least 1. Got 0"),
+        ({"n_features": 0}, "The 'n_features' parameter of TextVectorizer must be an integer, at least 1. Got 0"),
     ],
 )
 def test_wrong_choices_are_explained(arguments, sentence):

@@ -51,11 +51,17 @@ def provoked(fault: Fault, shared: Path, mounts: Mounts) -> Line:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run what the command line asks for; the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tests.faults", description="Provoke every fault.")
-    parser.add_argument("what", nargs="?", choices=("faults", "corpus"), default="faults")
+    parser.add_argument("what", nargs="?", choices=("faults", "corpus", "forge"), default="faults")
+    parser.add_argument("--examples", type=int, default=1000, help="how many model folders to forge")
+    parser.add_argument("--first", type=int, default=0, help="the number of the first one")
+    parser.add_argument("--seed", type=int, default=0, help="another seed forges others")
+    parser.add_argument("--jobs", type=int, default=1, help="how many processes to use")
     parser.add_argument("--quick", action="store_true", help="leave out what takes long or other tests provoke too")
     parser.add_argument("--json", action="store_true", help="a JSON object per line")
     parser.add_argument("--only", default="", help="only what has this word in its name")
     options = parser.parse_args(arguments)
+    if options.what == "forge":
+        return _forge(options)
     mounts = Mounts()
     with TemporaryDirectory(prefix="codekin-faults-") as shared:
         with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
@@ -94,6 +100,14 @@ def _corpus(options: argparse.Namespace, shared: Path, _mounts: Mounts) -> int:
         )
     _say(report(results))
     return 1 if any(one.wrong for one in results) else 0
+
+
+def _forge(options: argparse.Namespace) -> int:
+    from tests.faults.judging import run
+
+    with TemporaryDirectory(prefix="codekin-forged-") as home:
+        numbers = {"first": options.first, "seed": options.seed, "jobs": options.jobs}
+        return run(options.examples, home=Path(home), say=_say, **numbers)
 
 
 def _say(text: str) -> None:

@@ -1,7 +1,6 @@
 """Whatever is in a folder or a file that codekin made once, it is read, or refused with the library's own error.
 
-Accidents change bytes; checksums notice those. Forgers change values and write the checksums anew: what they make must
-be refused as well, or be harmless.
+Accidents change bytes; checksums notice those. Forgers write them anew: ``test_forged_models.py`` is about forgers.
 """
 
 import json
@@ -14,13 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from codekin.arrays import read_arrays, write_arrays
 from codekin.datasets.caching import CacheError, cached_data, open_cache
-from codekin.estimators import ECOCClassifier, TrellisClassifier
+from codekin.estimators import ECOCClassifier
 from codekin.files import json_checksum, sha256
 from codekin.learners import CheckpointError, Checkpoints
-from codekin.model import CodedModel
-from codekin.ranked_model import RankedModel
 from codekin.storage import ModelFolderError, load_assignment, load_model, save_model
 from codekin.studies import Journal, JournalError, Record, load_study
 from tests.faults.mutations import FEW_EXAMPLES, SOUPS, Refusal, mutated_bytes, mutated_json, value_or_refusal
@@ -41,26 +37,10 @@ X = sparse.random(30, 12, density=0.4, rng=np.random.default_rng(0), format="csr
 Y = np.arange(30) % 5
 
 
-def models():
-    """One of every form that weights take in a file."""
-    kinds = {
-        "linear": {},
-        "halves": {"precision": "float16"},
-        "bytes": {"precision": "int8"},
-        "ranked": {"rerank": "centroid", "n_members": 2},
-    }
-    made = {name: TrellisClassifier(2, random_state=0, **options).fit(X, Y) for name, options in kinds.items()}
-    validation = {"validation": (X, Y)}
-    made["pruned"] = TrellisClassifier(2, prune=0.9, precision="float32", random_state=0).fit(X, Y, **validation)
-    made["pruned bytes"] = TrellisClassifier(2, prune=0.9, precision="int8", random_state=0).fit(X, Y, **validation)
-    made["estimators"] = ECOCClassifier(random_state=0, calibrate=None).fit(X.toarray(), Y)
-    return made
-
-
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
-    home = tmp_path_factory.mktemp("saved")
-    return {name: save_model(model, home / name) for name, model in models().items()}
+    model = ECOCClassifier(random_state=0, calibrate=None).fit(X.toarray(), Y)
+    return save_model(model, tmp_path_factory.mktemp("saved") / "model")
 
 
 @pytest.fixture
@@ -83,21 +63,11 @@ def sign(folder, description):
     return json.dumps(description)
 
 
-def check_harmless(folder):
-    """A model is read and predicts, or is refused."""
-    model = value_or_refusal(lambda: load_model(folder), ModelFolderError)
-    if not isinstance(model, Refusal) and not isinstance(model, CodedModel | RankedModel):
-        value_or_refusal(lambda: model.predict(X if isinstance(model, TrellisClassifier) else X.toarray()), ValueError)
-
-
-KINDS = ["linear", "halves", "bytes", "ranked", "pruned", "pruned bytes", "estimators"]
-
-
 @pytest.mark.parametrize("name", ["model.json", "arrays.safetensors", "learners.skops"])
 @fuzzed
 @given(data=st.data())
 def test_a_model_whose_bytes_have_changed_is_refused(name, data, saved, scratch):
-    folder = scratch(saved["estimators"])
+    folder = scratch(saved)
     content = (folder / name).read_bytes()
     changed = data.draw(st.one_of(SOUPS, mutated_bytes([content])))
     (folder / name).write_bytes(changed)
@@ -106,42 +76,6 @@ def test_a_model_whose_bytes_have_changed_is_refused(name, data, saved, scratch)
     if not isinstance(value_or_refusal(lambda: load_model(folder), ModelFolderError), Refusal):
         assert name == "model.json"
         assert json.loads(changed) == json.loads(content)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@fuzzed
-@given(data=st.data())
-def test_a_forged_description_is_refused_or_harmless(kind, data, saved, scratch):
-    folder = scratch(saved[kind])
-    description = data.draw(mutated_json(json.loads((folder / "model.json").read_text())))
-    (folder / "model.json").write_text(sign(folder, description))
-    check_harmless(folder)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@fuzzed
-@given(data=st.data())
-def test_forged_arrays_are_refused_or_harmless(kind, data, saved, scratch):
-    folder = scratch(saved[kind])
-    path = folder / "arrays.safetensors"
-    arrays = {name: np.array(array) for name, array in read_arrays(path).items()}
-    name = data.draw(st.sampled_from(sorted(arrays)))
-    how = data.draw(st.sampled_from(["gone", "shorter", "longer", "large", "another type", "flat"]))
-    array = arrays.pop(name)
-    extremes = {"f": np.inf, "i": np.iinfo(np.int8).max, "u": 255, "b": 1}
-    changed = {
-        "shorter": array[:-1],
-        "longer": np.concatenate([array, array]),
-        "large": np.full_like(array, extremes[array.dtype.kind]),
-        "another type": array.astype(data.draw(st.sampled_from(["float64", "int64", "uint8", "float16"]))),
-        "flat": array.ravel(),
-    }
-    if how != "gone":
-        arrays[name] = changed[how]
-    with np.errstate(all="ignore"):
-        write_arrays(path, arrays)
-        (folder / "model.json").write_text(sign(folder, json.loads((folder / "model.json").read_text())))
-        check_harmless(folder)
 
 
 @fuzzed

@@ -47,7 +47,7 @@ def inspect(
         "kind": type(classifier).__name__,
         **facts,
         "width": None if codebook.trellis is None else codebook.trellis.width,
-        "n_features": int(classifier.n_features_in_),
+        "n_features": getattr(classifier, "n_features_in_", None),
         "input": "features" if vectorizer is None else f"texts ({vectorizer.vectorizer.method})",
         "class_tree": None if tree is None else {"n_nodes": tree.n_nodes, "height": float(tree.depth.max())},
         "temperature": getattr(classifier, "temperature_", None),
@@ -97,9 +97,10 @@ class _Bits:
 def _text(report: Any, result: dict[str, Any]) -> str:
     width = "" if result["width"] is None else f" of width {result['width']}"
     tree = result["class_tree"]
+    n_features = "any" if result["n_features"] is None else f"{result['n_features']:,}"
     lines = [
         str(report),
-        f"{result['kind']}{width}, {result['n_features']:,} features"
+        f"{result['kind']}{width}, {n_features} features"
         + ("" if result["input"] == "features" else f" of {result['input']}"),
         f"  on the disk                    {in_units(result['model_bytes'])}",
     ]

@@ -20,6 +20,8 @@ from codekin.coding import Codebook, CodingMatrix, IntArray
 
 BYTES_PER_WEIGHT = 4
 """A fitted linear model keeps one float32 per feature and bit."""
+LEAST_CODEWORDS_ALLOWED, CODEWORDS_PER_CLASS = 100_000, 10
+"""A trellis may have so many codewords, at least and for each class: a model takes memory for those without a class."""
 
 
 def trellis_codebook(
@@ -90,6 +92,23 @@ def trellis_codebook(
             f"(width {narrowest.width}), but the budget is {budget}."
         )
     return Codebook(name="trellis", trellis=fitting[-1])
+
+
+def check_spare_codewords(codebook: Codebook, n_classes: int) -> None:
+    """Raise if a codebook has far more codewords than there are classes.
+
+    Parameters
+    ----------
+    codebook : Codebook
+        A trellis of a trillion paths is written in two numbers; a model of it is not.
+    n_classes : int
+    """
+    most = max(LEAST_CODEWORDS_ALLOWED, CODEWORDS_PER_CLASS * n_classes)
+    if codebook.trellis is not None and codebook.n_codewords > most:
+        raise ValueError(
+            f"A trellis for {n_classes} classes may have {most:,} codewords. Got {codebook.n_codewords:,}: "
+            "most of them would stay without a class."
+        )
 
 
 @dataclass(frozen=True)

@@ -27,13 +27,14 @@ from numpy.typing import NDArray
 from codekin._version import __version__
 from codekin.arrays import NOT_AN_ARRAY, read_npy
 from codekin.datasets.blocks import opened
-from codekin.datasets.options import ReadOptions
+from codekin.datasets.options import ReadOptions, checked_encoding
 from codekin.datasets.reading import FileReader, ReadProgress, watched
 from codekin.datasets.rows import RowLabels, Rows, sorted_classes
 from codekin.datasets.samples import DataError, SparseData
 from codekin.disk import make_folder
 from codekin.files import followed, json_checksum, named_in_errors, sha256, whole_file
 from codekin.folders import whole_folder
+from codekin.index_arrays import check_ends, check_indices
 from codekin.stored_rows import StoredRows
 
 FORMAT, FORMAT_VERSION = "codekin-cache", 1
@@ -169,7 +170,7 @@ def open_cache(folder: str | Path, *, max_memory: int = DEFAULT_MEMORY, verify: 
             class_index.astype(np.intp),
             labels,
             _array(folder, "sample_weight") if has_weights else None,
-            description["encoding"],
+            checked_encoding(description["encoding"]),
         )
     except (*NOT_AN_ARRAY, AttributeError, OSError) as error:
         raise CacheError(f"{folder} is damaged: {' '.join(str(error).split()).rstrip('.')}.") from error
@@ -179,13 +180,10 @@ def _check_arrays(
     folder: Path, row_ends: NDArray[Any], class_index: NDArray[Any], n_features: int, n_classes: int
 ) -> None:
     """Raise unless every number points at something: compiled loops would follow it anywhere."""
-    is_one_dimensional = row_ends.ndim == class_index.ndim == 1 and row_ends.dtype.kind == class_index.dtype.kind == "i"
-    if not is_one_dimensional or len(row_ends) != len(class_index) + 1:
+    if row_ends.dtype != np.int64 or class_index.ndim != 1 or row_ends.shape != (len(class_index) + 1,):
         raise ValueError("there must be a class and an end for every row")
-    if row_ends[0] != 0 or (np.diff(row_ends) < 0).any():
-        raise ValueError("the ends of the rows must begin with 0 and must not decrease")
-    if class_index.min(initial=0) < 0 or class_index.max(initial=0) >= n_classes:
-        raise ValueError("a row has a class that has no label")
+    check_ends(row_ends, int(row_ends[-1]), "the ends of the rows")
+    check_indices(class_index, n_classes, "the classes of the rows")
     for name, kind in (("features", "<i4"), ("values", "<f4")):
         with (folder / f"{name}.npy").open("rb") as file:
             npy.read_magic(file)
@@ -208,6 +206,7 @@ def _description(folder: Path) -> Json:
     path = folder / DESCRIPTION
     try:
         description = json.loads(path.read_bytes())
+        checksum = json_checksum(description) if isinstance(description, dict) else None
     except FileNotFoundError:
         raise CacheError(f"{folder} is not a cache of samples: it has no {DESCRIPTION}.") from None
     except (ValueError, RecursionError) as error:
@@ -221,7 +220,7 @@ def _description(folder: Path) -> Json:
     files = description.get("files")
     if not isinstance(files, dict) or not names <= set(files) or not isinstance(description.get("n_features"), int):
         raise CacheError(f"{path}: a part of the description is missing.")
-    if description.get("sha256") != json_checksum(description):
+    if description.get("sha256") != checksum:
         raise CacheError(f"{path} was changed after it was written: its checksum does not match.")
     return description
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -66,6 +67,30 @@ class ReadOptions:
             )
         if self.unknown_features == "drop" and self.index_base == "auto":
             raise ValueError("Unknown features can be dropped only when 'index_base' is 0 or 1. Got 'auto' instead.")
+
+
+def checked_encoding(encoding: Mapping[str, Any]) -> dict[str, int]:
+    """How the features of a file were numbered, as a description of it says.
+
+    Parameters
+    ----------
+    encoding : mapping of str to int
+        Values of ``index_base`` and ``hash_bits``, where they were settled.
+
+    Returns
+    -------
+    dict
+
+    Raises
+    ------
+    ValueError
+        If it has other entries, or values that these options cannot have.
+    """
+    is_known = isinstance(encoding, Mapping) and set(encoding) <= {"index_base", "hash_bits"}
+    if not is_known or not all(type(value) is int for value in encoding.values()):
+        raise ValueError(f"The encoding of features has 'index_base' and 'hash_bits', integers. Got {encoding!r}.")
+    ReadOptions(**encoding)
+    return dict(encoding)
 
 
 def label_kind(classes: NDArray[Any]) -> Literal["int", "str"]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from itertools import pairwise
+from numbers import Integral
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -16,7 +17,11 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from codekin.coding import FloatArray
+from codekin.index_arrays import check_ends
 from codekin.progress import counted_off
+
+MAX_NGRAM = 100
+"""How many neighbours may be counted together: the features of a text are as many times its length."""
 
 Method = Literal["tfidf", "hashing"]
 Analyzer = Literal["word", "char_wb"]
@@ -68,15 +73,17 @@ class TextVectorizer:
                     f"The '{name}' parameter of TextVectorizer must be one of {shown}. Got {value!r} instead."
                 )
         low, high = self.ngram_range
-        if not 1 <= low <= high:
+        if not (_is_integer(low) and _is_integer(high) and 1 <= low <= high <= MAX_NGRAM):
             raise ValueError(
-                "The 'ngram_range' parameter of TextVectorizer must be two numbers, 1 <= from <= to. "
-                f"Got {self.ngram_range} instead."
+                "The 'ngram_range' parameter of TextVectorizer must be two integers, 1 <= from <= to <= "
+                f"{MAX_NGRAM}. Got {self.ngram_range} instead."
             )
         for name in ("min_df", "max_features", "n_features"):
             value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ValueError(f"The '{name}' parameter of TextVectorizer must be at least 1. Got {value} instead.")
+            if (value is not None or name != "max_features") and not (_is_integer(value) and value >= 1):
+                raise ValueError(
+                    f"The '{name}' parameter of TextVectorizer must be an integer, at least 1. Got {value!r} instead."
+                )
         object.__setattr__(self, "ngram_range", (int(low), int(high)))
 
     def fit(self, texts: Iterable[str]) -> FittedVectorizer:
@@ -192,20 +199,25 @@ class FittedVectorizer:
         """
         try:
             vectorizer = TextVectorizer(**{**settings, "ngram_range": tuple(settings["ngram_range"])})
-            ends = np.asarray(arrays["word_end"]).tolist()
-            letters = np.asarray(arrays["vocabulary"], dtype=np.uint8).tobytes()
-            words = tuple(letters[start:stop].decode(errors="surrogatepass") for start, stop in pairwise([0, *ends]))
+            ends = np.concatenate([np.zeros(1, arrays["word_end"].dtype), arrays["word_end"]])
+            letters = arrays["vocabulary"].tobytes()
+            check_ends(ends, len(letters), "the ends of words in the state of this text vectorizer")
+            words = tuple(letters[start:stop].decode(errors="surrogatepass") for start, stop in pairwise(ends.tolist()))
             idf = np.asarray(arrays["idf"], dtype=np.float64)
         except (KeyError, TypeError, UnicodeDecodeError) as error:
             raise ValueError(f"This is not the state of a text vectorizer ({error!r}).") from None
-        is_whole = len(set(words)) == len(words) == len(idf) and (ends[-1] if ends else 0) == len(letters)
-        if not is_whole or not np.isfinite(idf).all() or bool(words) != (vectorizer.method == "tfidf"):
+        is_whole = idf.ndim == 1 and len(set(words)) == len(words) == len(idf) and bool(np.isfinite(idf).all())
+        if not is_whole or bool(words) != (vectorizer.method == "tfidf"):
             raise ValueError("The state of this text vectorizer does not fit together: words, weights or method.")
         return cls(vectorizer, words, idf if words else None)
 
     def __repr__(self) -> str:
         """One line: the method and the size."""
         return f"<FittedVectorizer {self.vectorizer.method}: {self.n_features} features>"
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def _tfidf(choices: TextVectorizer, vocabulary: Mapping[str, int] | None = None) -> Any:

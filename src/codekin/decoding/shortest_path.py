@@ -10,6 +10,7 @@ The first sum is the same for all classes; the second is the length of a path wh
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -32,6 +33,8 @@ BLOCKS_PER_TASK = 16
 FIRST_FREE_PATHS = 8
 """How many paths without a class are reckoned with at first; more where that was too few."""
 MOST_FREE_SHARE = 1 - 1e-6
+NUMBERS_AT_ONCE = 1 << 20
+"""How many losses of classes are held at once, where all classes are gone through."""
 SINGLE_PRECISION_FROM = 10**6
 """From this many margins on, deciding the clear cases in single precision is worth its start-up time."""
 
@@ -203,15 +206,32 @@ class ShortestPathDecoder:
         if not len(self._free_paths):
             return self._shortest(margins, k)
         classes, losses = np.full((len(margins), k), -1, dtype=np.intp), np.empty((len(margins), k))
-        rows, n_more = np.arange(len(margins)), FIRST_FREE_PATHS
-        while len(rows):
-            # Among as many more paths as there are free ones, k have a class for certain.
-            n_more = min(n_more, len(self._free_paths))
+        rows, n_free = np.arange(len(margins)), len(self._free_paths)
+        n_more, n_tried = min(FIRST_FREE_PATHS, n_free), 0
+        # Among as many more paths as there are free ones, k have a class for certain, if the margins are numbers.
+        while len(rows) and n_tried < n_free and k + n_more < self.n_classes:
             listed, of_listed = self._shortest(margins[rows], k + n_more)
             order = np.argsort(listed < 0, axis=1, kind="stable")[:, :k]
             classes[rows], losses[rows] = (np.take_along_axis(each, order, axis=1) for each in (listed, of_listed))
-            rows, n_more = rows[classes[rows, -1] < 0], 8 * n_more
+            rows, n_tried, n_more = rows[classes[rows, -1] < 0], n_more, min(8 * n_more, n_free)
+        if len(rows):
+            classes[rows], losses[rows] = self._best_of_all_classes(margins[rows], k)
         return classes, losses
+
+    def _best_of_all_classes(self, margins: Margins, k: int) -> tuple[IntArray, FloatArray]:
+        """The same as :meth:`top_k`, class by class: where free paths outnumber the classes, that is less work."""
+        classes, losses = np.empty((len(margins), k), dtype=np.intp), np.empty((len(margins), k))
+        every = np.arange(self.n_classes) if self.assignment is None else np.argsort(self.assignment.codeword_of_class)
+        for rows in self._blocks(len(margins)):
+            of_all = self.class_losses(margins[rows], every)
+            order = np.argsort(of_all, axis=1, kind="stable")[:, :k]
+            classes[rows], losses[rows] = every[order], np.take_along_axis(of_all, order, axis=1)
+        return classes, losses
+
+    def _blocks(self, n_samples: int) -> Iterator[slice]:
+        """Few enough samples at a time for a number of each class."""
+        step = max(NUMBERS_AT_ONCE // self.n_classes, 1)
+        return (slice(start, start + step) for start in range(0, n_samples, step))
 
     def _shortest(self, margins: Margins, k: int) -> tuple[IntArray, FloatArray]:
         """The classes of the k shortest paths, -1 where none has it, and their losses."""
@@ -324,6 +344,10 @@ class ShortestPathDecoder:
 
     def _without_free_paths(self, log_sums: FloatArray, edge_scores: Margins) -> FloatArray:
         """The sums over the paths of classes alone."""
+        if len(self._free_paths) >= self.n_classes:
+            every = np.arange(self.n_classes)
+            blocks = self._blocks(len(log_sums))
+            return np.concatenate([logsumexp(self.path_scores(edge_scores[rows], every), axis=1) for rows in blocks])
         share = np.exp(logsumexp(self._sums_on_paths(edge_scores, self._free_paths), axis=1) - log_sums)
         rest = log_sums + np.log1p(-np.minimum(share, MOST_FREE_SHARE))
         # Where free paths have nearly all, the difference has too few digits left: then class by class.

@@ -15,6 +15,7 @@ from codekin.assignments.dense import is_blind
 from codekin.class_distances import CLASS_DISTANCES_FROM_DATA
 from codekin.class_trees import ClassTree
 from codekin.codebooks import CODEBOOKS
+from codekin.codebooks.trellis import check_spare_codewords
 from codekin.coding import Assignment, Codebook, FloatArray, IntArray
 from codekin.decoding import Loss, get_loss
 from codekin.distances import ClassDistances, as_class_distances
@@ -183,6 +184,7 @@ def choose_codebook(choice: Any, n_bits: int | None, classes: Classes, rng: np.r
         raise ValueError(
             f"The codebook has {codebook.n_codewords} codewords, but the labels have {classes.n_classes} classes."
         )
+    check_spare_codewords(codebook, classes.n_classes)
     return codebook
 
 

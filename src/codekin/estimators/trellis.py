@@ -19,6 +19,7 @@ from sklearn.utils.validation import validate_data
 
 from codekin._magnitudes import MAX_SINGLE, check_single_precision, largest_magnitude
 from codekin.codebooks import trellis_codebook
+from codekin.codebooks.trellis import check_spare_codewords
 from codekin.coding import Assignment, EncodedLabels, FloatArray, IntArray
 from codekin.decoding.minimum_loss import check_k
 from codekin.estimators.choices import Classes, is_one_order
@@ -570,6 +571,7 @@ class TrellisClassifier(CodedClassifier):
         rng_assignment, _, self._rng = self._generators(3)
         n_paths = classes.n_classes + self.n_spare
         self.codebook_ = trellis_codebook(n_paths, min(self.recipe_.width, n_paths))
+        check_spare_codewords(self.codebook_, classes.n_classes)
         # Asked before the assignment is chosen, which may take memory for every feature, too.
         require_memory(
             4 * self.n_features_in_ * self.codebook_.n_bits,

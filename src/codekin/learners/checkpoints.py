@@ -189,6 +189,7 @@ class Checkpoints:
         path = self.folder / DESCRIPTION
         try:
             description = json.loads(path.read_text(encoding="utf-8"))
+            checksum = json_checksum(description) if isinstance(description, dict) else None
         except (ValueError, RecursionError) as error:
             raise CheckpointError(f"{path} is not JSON: {error}.") from error
         if not isinstance(description, dict) or description.get("format") != FORMAT:
@@ -198,7 +199,7 @@ class Checkpoints:
             raise CheckpointError(
                 f"{path} has format version {version}; codekin {__version__} reads versions 1 and {FORMAT_VERSION}."
             )
-        if version != 1 and description.get("sha256") != json_checksum(description):
+        if version != 1 and description.get("sha256") != checksum:
             raise CheckpointError(f"{path} was changed after it was written: its checksum does not match.")
         if not all(isinstance(description.get(part), dict) for part in ("training", "progress", "files")):
             raise CheckpointError(f"{path}: a part of the checkpoint is missing.")

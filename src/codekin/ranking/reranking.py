@@ -47,7 +47,7 @@ class Reranking:
             raise ValueError(f"The 'n_candidates' of a re-ranking must be at least 1. Got {self.n_candidates} instead.")
         if not (np.isfinite(self.weight) and self.weight >= 0):
             raise ValueError(f"The 'weight' of a re-ranking must not be negative. Got {self.weight} instead.")
-        if self.temperature <= 0:
+        if not (np.isfinite(self.temperature) and self.temperature > 0):
             raise ValueError(
                 f"The 'temperature' of a re-ranking must be greater than 0. Got {self.temperature} instead."
             )

@@ -24,7 +24,7 @@ from codekin.folders import check_folder, visible
 from codekin.model import CodedModel
 from codekin.ranked_model import RankedModel
 from codekin.storage.assignments import SavedAssignment, codeword_text, load_assignment, save_assignment
-from codekin.storage.consistency import check_classifier, check_code, check_ranking
+from codekin.storage.consistency import check_classifier, check_code, check_input, check_ranking, check_shape
 from codekin.storage.files import (
     ARRAYS,
     DESCRIPTION,
@@ -255,6 +255,9 @@ def _loaded(source: Path, trusted: Sequence[str]) -> SavedModel:
             model = restore_classifier(model, description["classifier"], arrays, learners)
             check_classifier(model)
         model_input = restore_input(description.get("input", {"encoding": {}}), arrays)
+        check_input(model_input, model)
+        coded = model if isinstance(model, CodedModel | RankedModel) else model.model_
+        check_shape(coded, description)
     return SavedModel(model, model_input, model_bytes(source))
 
 
@@ -282,4 +285,5 @@ def _explained(source: Path) -> Iterator[None]:
             f"{source / DESCRIPTION}: a part of the model is missing or misplaced ({error})."
         ) from error
     except ValueError as error:
-        raise ModelFolderError(f"{source}: the parts of the model do not fit together: {error}") from error
+        reason = " ".join(str(error).split()).rstrip(".")
+        raise ModelFolderError(f"{source}: the parts of the model do not fit together: {reason}.") from error

@@ -16,6 +16,7 @@ import numpy as np
 
 from codekin.assignments import AssignmentResult
 from codekin.codebooks import trellis_codebook
+from codekin.codebooks.trellis import check_spare_codewords
 from codekin.coding import Assignment, Codebook
 from codekin.files import output_stream
 
@@ -159,6 +160,7 @@ def load_assignment(path: str | os.PathLike[str]) -> SavedAssignment:
             rows = [[_ENTRIES[sign] for sign in word] for word in of_codebook["codewords"]]
             codebook = Codebook(rows, name=of_codebook["name"], is_designed=of_codebook["is_designed"])
         assignment = Assignment(np.array(list(codeword_of_class.values())), method=str(description["method"]))
+        check_spare_codewords(codebook, assignment.n_classes)
         largest = int(assignment.codeword_of_class.max())
         if largest >= codebook.n_codewords:
             raise ValueError(f"codeword {largest} is not among the {codebook.n_codewords} of its codebook.")

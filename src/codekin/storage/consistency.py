@@ -15,12 +15,11 @@ from codekin.learners import (
     CompactLinearBits,
     CompactSparseLinearBits,
     EstimatorBits,
-    LinearBits,
-    SparseLinearBits,
 )
 from codekin.model import CodedModel
 from codekin.ranked_model import RankedModel
-from codekin.ranking import ClassVectors
+from codekin.storage.files import Json
+from codekin.storage.model_input import ModelInput
 
 
 def check_code(model: CodedModel) -> None:
@@ -33,10 +32,19 @@ def check_code(model: CodedModel) -> None:
     _check_bits(model.bits, model.n_bits)
 
 
+def check_shape(model: CodedModel | RankedModel, description: Json) -> None:
+    """Raise unless a description gives the shape that the coding matrix has."""
+    shape = (description["n_classes"], description["n_bits"])
+    _check(
+        shape == (model.n_classes, model.n_bits),
+        f"there are {model.n_classes} classes and {model.n_bits} bits, which is not what 'n_classes' and 'n_bits' say",
+    )
+
+
 def check_ranking(model: RankedModel) -> None:
-    """Raise unless the class vectors point at features that there are."""
-    if model.reranking.vectors is not None:
-        _check_vectors(model.reranking.vectors)
+    """Raise unless all members and the class vectors are for the same features."""
+    widths = _widths(model)
+    _check(len(widths) <= 1, f"there are weights for {', '.join(map(str, sorted(widths)))} features")
 
 
 def check_classifier(classifier: Any) -> None:
@@ -46,15 +54,30 @@ def check_classifier(classifier: Any) -> None:
         classifier.classes_.shape == (model.n_classes,),
         f"there are {classifier.classes_.shape[0]} labels for {model.n_classes} classes",
     )
-    members = model.members if isinstance(model, RankedModel) else [model]
-    widths = {member.bits.n_features for member in members if hasattr(member.bits, "n_features")}
-    if isinstance(model, RankedModel) and model.reranking.vectors is not None:
-        widths.add(model.reranking.vectors.n_features)
+    widths = _widths(model)
     n_features = getattr(classifier, "n_features_in_", None)
     _check(
         not widths or widths == {n_features},
         f"there are weights for {', '.join(map(str, sorted(widths)))} features, not for {n_features}",
     )
+
+
+def check_input(model_input: ModelInput, classifier: Any) -> None:
+    """Raise unless texts become as many features as the model has."""
+    vectorizer, n_features = model_input.vectorizer, getattr(classifier, "n_features_in_", None)
+    _check(
+        vectorizer is None or n_features is None or vectorizer.n_features == n_features,
+        f"texts have {0 if vectorizer is None else vectorizer.n_features} features, the model {n_features}",
+    )
+
+
+def _widths(model: CodedModel | RankedModel) -> set[int]:
+    """For how many features there are weights."""
+    members = model.members if isinstance(model, RankedModel) else [model]
+    widths = {int(member.bits.n_features) for member in members if hasattr(member.bits, "n_features")}
+    if isinstance(model, RankedModel) and model.reranking.vectors is not None:
+        widths.add(model.reranking.vectors.n_features)
+    return widths
 
 
 def _check_bits(bits: Any, n_bits: int) -> None:
@@ -70,11 +93,7 @@ def _check_bits(bits: Any, n_bits: int) -> None:
         _check_bits(bits.bits, n_bits)
         return
     _check(bits.bias.shape == (n_bits,), f"there are weights for {bits.bias.size} bits, not for {n_bits}")
-    if isinstance(bits, SparseLinearBits):
-        bits.weights.check_format(full_check=True)
-    elif isinstance(bits, LinearBits):
-        _check(bits.weights.ndim == 2, "the weights must be a matrix")
-    elif isinstance(bits, CompactLinearBits):
+    if isinstance(bits, CompactLinearBits):
         _check_rows(bits, n_bits)
     elif isinstance(bits, CompactSparseLinearBits):
         _check_gaps(bits, n_bits)
@@ -88,11 +107,11 @@ def _check_rows(bits: CompactLinearBits, n_bits: int) -> None:
 
 
 def _check_gaps(bits: CompactSparseLinearBits, n_bits: int) -> None:
-    counts = bits.counts.astype(np.int64)
-    n_weights = int(counts.sum())
+    """Their counts add up to the number of weights already."""
+    counts, n_weights = bits.counts.astype(np.int64), len(bits.weights)
     _check_precision(bits)
-    is_whole = counts.ndim == 1 and bits.counts.dtype.kind == "u" and bits.gaps.dtype == np.uint8
-    _check(is_whole and bits.weights.shape == bits.gaps.shape == (n_weights,), f"there must be {n_weights} weights")
+    is_whole = bits.counts.dtype.kind == "u" and bits.gaps.dtype == np.uint8
+    _check(is_whole and bits.weights.shape == bits.gaps.shape == (n_weights,), f"there must be {n_weights} gaps")
     used = counts > 0
     _check(bits.scales is None or bits.scales.shape == (int(used.sum()),), "every feature with weights needs a scale")
     if n_weights:
@@ -107,16 +126,6 @@ def _check_precision(bits: CompactLinearBits | CompactSparseLinearBits) -> None:
     for name in ("scales", "bias"):
         array = getattr(bits, name)
         _check(array is None or array.dtype == np.float32, f"the {name} must be float32")
-
-
-def _check_vectors(vectors: ClassVectors) -> None:
-    n_entries = int(vectors.indptr[-1])
-    _check(
-        vectors.features.shape == vectors.steps.shape == (n_entries,) and len(vectors.scales) == vectors.n_classes,
-        f"the class vectors must have {n_entries} entries and a scale each",
-    )
-    largest, smallest = int(vectors.features.max(initial=0)), int(vectors.features.min(initial=0))
-    _check(smallest >= 0 and largest < max(vectors.n_features, 1), f"a class vector has an entry for feature {largest}")
 
 
 def _check(is_right: bool, reason: str) -> None:

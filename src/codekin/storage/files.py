@@ -50,6 +50,7 @@ def read_description(folder: Path) -> Json:
         raise ModelFolderError(f"{folder} is not a model folder: it has no {DESCRIPTION}.")
     try:
         description = json.loads(path.read_text(encoding="utf-8"))
+        checksum = json_checksum(description) if isinstance(description, dict) else None
     except (ValueError, RecursionError) as error:
         raise ModelFolderError(f"{path} is not JSON: {error}.") from error
     if not isinstance(description, dict) or description.get("format") != FORMAT:
@@ -59,7 +60,7 @@ def read_description(folder: Path) -> Json:
         raise ModelFolderError(
             f"{path} has format version {version}; codekin {__version__} reads versions 1 to {FORMAT_VERSION}."
         )
-    if description.get("sha256") != json_checksum(description):
+    if description.get("sha256") != checksum:
         raise ModelFolderError(f"{path} was changed after it was written: its checksum does not match.")
     files = description.get("files")
     if not isinstance(files, dict) or ARRAYS not in files or not set(files) <= {ARRAYS, LEARNERS}:

@@ -146,9 +146,13 @@ def _check_hist_gradient_boosting(boosting: Any) -> None:
 def _check_svc(svc: Any) -> None:
     vectors, counts, own = svc.support_vectors_, np.asarray(svc._n_support), svc._dual_coef_
     n_vectors = len(svc.support_)
-    if not isinstance(svc.kernel, str) or svc.kernel == "precomputed":
+    if not isinstance(svc.kernel, str):
         _refuse(f"its kernel is {svc.kernel!r}")
-    if vectors.shape != (n_vectors, _n_features(svc)) or svc.shape_fit_[1] != _n_features(svc):
+    # A kernel that comes with the samples has a column for each sample of the training, and no vectors.
+    shape, n_fitted = (n_vectors, _n_features(svc)), svc.shape_fit_[1]
+    if svc.kernel == "precomputed":
+        shape, n_fitted = (0, 0), svc.shape_fit_[0]
+    if vectors.shape != shape or n_fitted != _n_features(svc):
         _refuse(f"its vectors have the shape {vectors.shape}")
     if counts.shape != (2,) or counts.min() < 0 or int(counts[0]) + int(counts[1]) != n_vectors:
         _refuse(f"there are {counts.tolist()} vectors of the sides, not {n_vectors} of both")

@@ -15,9 +15,7 @@ from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
 
-import numpy as np
-from numpy.lib import format as npy
-
+from codekin.arrays import npy_shape
 from codekin.storage.files import Json, ModelFolderError
 from codekin.storage.learner_checks import check_learners
 from codekin.storage.trusted_types import is_listed
@@ -137,7 +135,7 @@ def _check_node(node: Json, archive: ZipFile, n_bytes: int) -> None:
     """Raise if a node of a listed type could harm by what it is made of."""
     loader = node["__loader__"]
     if loader == "NdArrayNode" and node["type"] == "numpy":
-        _check_array(archive.read(node["file"]))
+        _shape(archive.read(node["file"]))
     elif loader == "SparseMatrixNode":
         _check_packed(archive.read(node["file"]), n_bytes)
     elif loader == "RandomGeneratorNode":
@@ -146,23 +144,8 @@ def _check_node(node: Json, archive: ZipFile, n_bytes: int) -> None:
     elif loader == "TreeNode":
         _, n_classes, n_outputs = _relied_on(node)
         # The constructor of a tree reads as many numbers of classes as there are outputs, wherever they end.
-        if n_outputs["content"] != "1" or _check_array(archive.read(n_classes["file"])) != (1,):
+        if n_outputs["content"] != "1" or _shape(archive.read(n_classes["file"])) != (1,):
             raise ValueError("a tree must have one output")
-
-
-def _check_array(content: bytes) -> tuple[int, ...]:
-    """The shape of an array in NumPy's format; raises unless it has as many bytes as its shape says."""
-    stream = io.BytesIO(content)
-    version = npy.read_magic(stream)
-    read_header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-    shape, _, dtype = read_header(stream)
-    n_items = 1
-    for size in shape:
-        n_items *= int(size)
-    has_bytes = dtype.itemsize > 0 and not dtype.hasobject
-    if not has_bytes or min(shape, default=0) < 0 or n_items * dtype.itemsize != len(content) - stream.tell():
-        raise ValueError(f"an array of shape {shape} and type {np.dtype(dtype)} has other bytes")
-    return tuple(shape)
 
 
 def _check_packed(content: bytes, n_bytes: int) -> None:
@@ -172,4 +155,8 @@ def _check_packed(content: bytes, n_bytes: int) -> None:
         if sum(member.file_size for member in members) > max(LEAST_UNPACKED_BYTES, UNPACKED_PER_BYTE * n_bytes):
             raise ValueError(f"unpacked, a sparse matrix is more than {UNPACKED_PER_BYTE} times as large as the file")
         for member in members:
-            _check_array(archive.read(member))
+            _shape(archive.read(member))
+
+
+def _shape(content: bytes) -> tuple[int, ...]:
+    return npy_shape(io.BytesIO(content), len(content))

@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 
 from codekin.arrays import Arrays
 from codekin.datasets import Data, FittedVectorizer, ReadOptions, Source, SparseData, TextData, iter_data
+from codekin.datasets.options import checked_encoding
 from codekin.datasets.reading import ReadProgress, format_of
 
 
@@ -126,4 +127,4 @@ def restore_input(description: dict[str, Any], arrays: Arrays) -> ModelInput:
         prefix = "vectorizer_"
         state = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
         vectorizer = FittedVectorizer.from_state(description["vectorizer"], state)
-    return ModelInput(vectorizer, description["encoding"])
+    return ModelInput(vectorizer, checked_encoding(description["encoding"]))

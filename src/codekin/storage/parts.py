@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import fields
 from typing import Any
 
@@ -10,18 +11,20 @@ from numpy.typing import NDArray
 
 from codekin.arrays import Arrays
 from codekin.class_trees import ClassTree
-from codekin.codebooks.trellis import trellis_codebook
-from codekin.coding import Assignment, Codebook
+from codekin.codebooks.trellis import check_spare_codewords, trellis_codebook
+from codekin.coding import Assignment, Codebook, Margins
 from codekin.decoding import LOSSES
 from codekin.distances import TreeDistances
 from codekin.estimators import ECOCClassifier, FitReport, TrellisClassifier
 from codekin.estimators.learner_choice import LEARNERS, learner_name
+from codekin.index_arrays import check_indices
 from codekin.learners import CalibratedBits, EstimatorBits
 from codekin.learners.independent import ConstantBit
 from codekin.learners.learning import LearningBits
 from codekin.model import CodedModel, make_decoder
 from codekin.ranked_model import RankedModel
-from codekin.storage.files import Json
+from codekin.storage.files import Json, ModelFolderError
+from codekin.storage.values import positive_number, shortened, texts, typed, whole_number
 from codekin.storage.weights import LINEAR_KINDS, as_narrow, describe_linear_bits, restore_linear_bits
 
 
@@ -37,7 +40,8 @@ def describe_code(model: CodedModel, arrays: Arrays, learners: list[Any]) -> Jso
 def restore_code(description: Json, arrays: Arrays, learners: list[Any]) -> CodedModel:
     codebook = restore_codebook(description["codebook"], arrays)
     named = description["assignment"]
-    assignment = Assignment(arrays["codeword_of_class"], named["method"], str(named.get("policy", "")))
+    assignment = Assignment(arrays["codeword_of_class"], str(named["method"]), str(named.get("policy", "")))
+    check_spare_codewords(codebook, assignment.n_classes)
     bits = restore_bits(description["bits"], arrays, learners)
     return CodedModel(codebook, assignment, bits, make_decoder(codebook, assignment, **description["decoder"]))
 
@@ -53,8 +57,10 @@ def describe_codebook(codebook: Codebook, arrays: Arrays) -> Json:
 
 def restore_codebook(description: Json, arrays: Arrays) -> Codebook:
     if "trellis" in description:
-        return trellis_codebook(**description["trellis"])
-    return Codebook(arrays["codebook"], name=description["name"], is_designed=description["is_designed"])
+        numbers = {name: whole_number(description["trellis"][name], name) for name in ("n_codewords", "width")}
+        return trellis_codebook(**numbers)
+    is_designed = bool(description["is_designed"])
+    return Codebook(arrays["codebook"], name=str(description["name"]), is_designed=is_designed)
 
 
 def describe_assignment(assignment: Assignment, arrays: Arrays) -> Json:
@@ -93,17 +99,40 @@ def describe_bits(bits: Any, arrays: Arrays, learners: list[Any]) -> Json:
 
 def restore_bits(description: Json, arrays: Arrays, learners: list[Any]) -> Any:
     if description["kind"] == "calibrated":
+        if description["bits"]["kind"] == "calibrated":
+            raise ValueError("bits are calibrated once.")
         inner = restore_bits(description["bits"], arrays, learners)
-        return CalibratedBits(inner, arrays["calibration_slopes"], arrays["calibration_intercepts"])
+        slopes, intercepts = (arrays[f"calibration_{name}"] for name in ("slopes", "intercepts"))
+        return CalibratedBits(inner, slopes.astype(np.float64), intercepts.astype(np.float64))
     if description["kind"] != "estimators":
         return restore_linear_bits(description, arrays)
-    return EstimatorBits(
-        [
-            learners[place["learner"]] if "learner" in place else ConstantBit(int(place["constant"]))
-            for place in description["predictors"]
-        ],
-        arrays.get("bit_columns"),
-    )
+    predictors = [_restore_predictor(place, learners) for place in description["predictors"]]
+    columns = typed(arrays["bit_columns"], "bit_columns", "bool", 2) if "bit_columns" in arrays else None
+    return RestoredEstimatorBits(predictors, columns)
+
+
+def _restore_predictor(place: Json, learners: list[Any]) -> Any:
+    if "learner" in place:
+        return learners[whole_number(place["learner"], "learner")]
+    if place["constant"] not in (-1, 1):
+        raise ValueError(f"'constant' must be -1 or 1. Got {shortened(place['constant'])} instead.")
+    return ConstantBit(int(place["constant"]))
+
+
+class RestoredEstimatorBits(EstimatorBits):
+    """Predictors from a file, of which one that cannot predict is the file's fault."""
+
+    def margins(self, X: Any) -> Margins:
+        """One column per bit; what scikit-learn raises for a damaged learner becomes one sentence."""
+        try:
+            return super().margins(X)
+        except (ValueError, MemoryError):
+            raise
+        except Exception as error:
+            reason = " ".join(str(error).split()).rstrip(".")
+            raise ModelFolderError(
+                f"The learners of this model cannot predict ({type(error).__name__}: {reason}). Save it again."
+            ) from error
 
 
 def describe_classifier(classifier: ECOCClassifier | TrellisClassifier, arrays: Arrays, learners: list[Any]) -> Json:
@@ -147,8 +176,12 @@ def restore_classifier(
     model: CodedModel | RankedModel, description: Json, arrays: Arrays, learners: list[Any]
 ) -> ECOCClassifier | TrellisClassifier:
     """The estimator around a coded model, ready to predict."""
-    report = FitReport.from_dict(description["report"])
+    report = _restore_report(description["report"], model)
     params = {"assignment": model.assignment, **description["params"]}
+    plain = (str, bool, int, float, Assignment, type(None))
+    odd = [name for name, value in params.items() if not isinstance(value, plain)]
+    if odd:
+        raise ValueError(f"the parameter '{odd[0]}' must be a name or a number. Got {shortened(params[odd[0]])}.")
     classifier: ECOCClassifier | TrellisClassifier
     if description["kind"] == "TrellisClassifier":
         # The first folders knew only AROW, and its settings only where they were given.
@@ -159,23 +192,49 @@ def restore_classifier(
         classifier = TrellisClassifier(**params)
         if learner is not None:
             classifier.learner_ = learner
-        classifier.temperature_ = float(description["temperature"])
-    else:
+        classifier.temperature_ = positive_number(description["temperature"], "temperature")
+    elif description["kind"] == "ECOCClassifier":
         if "estimator" in description:
-            params["estimator"] = learners[description["estimator"]]
+            params["estimator"] = learners[whole_number(description["estimator"], "estimator")]
         elif "learner" in description:
             params["estimator"] = _restore_learner(description["learner"])
         classifier = ECOCClassifier(**{"codebook": model.codebook, **params})
-    classifier.restore_fit(model, _restore_labels(description["labels"], arrays), report)
+    else:
+        raise KeyError(f"a classifier of kind {shortened(description['kind'])}")
+    classifier.restore_fit(model, _restore_labels(description["labels"], arrays, model.n_classes), report)
     if description.get("has_class_tree"):
-        parent, node_of_class = (arrays[f"tree_{name}"].astype(np.intp) for name in ("parent", "node_of_class"))
-        tree = ClassTree(parent, node_of_class, arrays.get("tree_edge_length"))
-        classifier.class_distances_ = TreeDistances(tree)
+        classifier.class_distances_ = TreeDistances(_restore_tree(arrays, model.n_classes))
     if description["n_features_in"] is not None:
-        classifier.n_features_in_ = description["n_features_in"]
+        classifier.n_features_in_ = whole_number(description["n_features_in"], "n_features_in")
     if "feature_names_in" in description:
-        classifier.feature_names_in_ = np.array(description["feature_names_in"], dtype=object)
+        names = texts(description["feature_names_in"], "feature_names_in", classifier.n_features_in_)
+        classifier.feature_names_in_ = np.array(names, dtype=object)
     return classifier
+
+
+def _restore_report(values: Json, model: CodedModel | RankedModel) -> FitReport:
+    """The report of a fit; one that cannot be shown, or is of another model, is refused."""
+    report = FitReport.from_dict(values)
+    shape = (model.n_classes, model.n_bits)
+    if (report.n_classes, report.n_bits) != shape or report.bit_losses.shape not in (shape[1:], (0,)):
+        raise ValueError(f"the report is not of {model.n_classes} classes and {model.n_bits} bits.")
+    kinds: dict[Any, Any] = {"int": int, "float": int | float, "str": str}
+    for field in fields(report):
+        value = getattr(report, field.name)
+        if field.type in kinds and not isinstance(value, kinds[field.type]):
+            raise ValueError(f"'{field.name}' of the report must be of type {field.type}. Got {shortened(value)}.")
+    json.dumps(report.as_dict())
+    str(report)
+    return report
+
+
+def _restore_tree(arrays: Arrays, n_classes: int) -> ClassTree:
+    parent, node_of_class = arrays["tree_parent"], arrays["tree_node_of_class"]
+    check_indices(node_of_class, len(parent), "the nodes of classes")
+    # The parent of the root is -1.
+    if parent.dtype.kind not in "iu" or int(parent.max(initial=0)) >= len(parent) or len(node_of_class) != n_classes:
+        raise ValueError(f"the class tree must have nodes for {n_classes} classes.")
+    return ClassTree(parent.astype(np.intp), node_of_class.astype(np.intp), arrays.get("tree_edge_length"))
 
 
 def _describe_learner(learner: Any) -> Json | None:
@@ -202,7 +261,8 @@ def _describe_labels(labels: NDArray[Any], arrays: Arrays) -> Json:
     raise TypeError(f"Labels must be all numbers or all text to be saved. Got labels of type {labels.dtype}.")
 
 
-def _restore_labels(description: Json, arrays: Arrays) -> NDArray[Any]:
+def _restore_labels(description: Json, arrays: Arrays, n_classes: int) -> NDArray[Any]:
     if description["kind"] == "array":
         return np.array(arrays["labels"])
-    return np.array(description["values"], dtype=object if description["is_object"] else None)
+    names = texts(description["values"], "labels", n_classes)
+    return np.array(names, dtype=object if description["is_object"] else None)

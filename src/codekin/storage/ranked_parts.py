@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 
 from codekin.arrays import Arrays
+from codekin.index_arrays import check_counts, check_indices
 from codekin.model import CodedModel
 from codekin.ranked_model import RankedModel
 from codekin.ranking import ClassVectors, Reranking
 from codekin.storage.files import Json
 from codekin.storage.parts import describe_code, restore_code
+from codekin.storage.values import positive_number, typed, whole_number
 
 
 def describe_ranking(model: RankedModel, arrays: Arrays, learners: list[Any]) -> Json:
@@ -44,17 +46,26 @@ def restore_ranking(first: CodedModel, description: Json, arrays: Arrays, learne
         prefix = f"member_{number}_"
         own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
         members.append(restore_code(member, own, learners))
-    vectors = None
-    if "vectors" in description:
-        # Copies: the kernels would be compiled a second time for arrays that cannot be written to.
-        vectors = ClassVectors(
-            np.concatenate([[0], np.cumsum(arrays["vector_lengths"], dtype=np.int64)]),
-            np.array(arrays["vector_features"]),
-            np.array(arrays["vector_steps"]),
-            np.array(arrays["vector_scales"]),
-            int(description["vectors"]["n_features"]),
-        )
+    vectors = _restore_vectors(description["vectors"], arrays) if "vectors" in description else None
     reranking = Reranking(
-        int(description["n_candidates"]), vectors, float(description["weight"]), float(description["temperature"])
+        whole_number(description["n_candidates"], "n_candidates", smallest=1),
+        vectors,
+        float(description["weight"]),
+        positive_number(description["temperature"], "temperature"),
     )
     return RankedModel(tuple(members), reranking)
+
+
+def _restore_vectors(description: Json, arrays: Arrays) -> ClassVectors:
+    lengths, features = arrays["vector_lengths"], arrays["vector_features"]
+    n_features = whole_number(description["n_features"], "n_features")
+    check_counts(lengths, len(features), "the lengths of class vectors")
+    check_indices(features, n_features, "the features of class vectors")
+    steps, scales = arrays["vector_steps"], arrays["vector_scales"]
+    if typed(steps, "vector_steps", "int8").shape != features.shape:
+        raise ValueError(f"class vectors of {len(features)} features need as many steps. Got {len(steps)}.")
+    if typed(scales, "vector_scales", "float32").shape != lengths.shape:
+        raise ValueError(f"{len(lengths)} class vectors need as many scales. Got {len(scales)}.")
+    indptr = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+    # Copies: the kernels would be compiled a second time for arrays that cannot be written to.
+    return ClassVectors(indptr, np.array(features), np.array(steps), np.array(scales), n_features)

@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from codekin.arrays import Arrays
+from codekin.index_arrays import check_compressed, check_counts
 from codekin.learners import CompactLinearBits, CompactSparseLinearBits, LinearBits, SparseLinearBits
 from codekin.storage.files import Json
+from codekin.storage.values import shortened, typed, whole_number
 
 LINEAR_KINDS = (LinearBits, SparseLinearBits, CompactLinearBits, CompactSparseLinearBits)
 
@@ -36,24 +38,28 @@ def describe_linear_bits(bits: Any, arrays: Arrays) -> Json:
 
 
 def restore_linear_bits(description: Json, arrays: Arrays) -> Any:
-    kind, bias = description["kind"], arrays["bias"]
+    kind, bias = description["kind"], typed(arrays["bias"], "bias", "float32")
     if kind == "linear":
-        return LinearBits(arrays["weights"], bias)
+        return LinearBits(typed(arrays["weights"], "weights", "float32", 2), bias)
     if kind == "sparse_linear":
-        places = (arrays[f"weights_{name}"].astype(np.int64) for name in ("indices", "indptr"))
-        parts = (arrays["weights_data"], *places)
-        return SparseLinearBits(csr_array(parts, shape=tuple(description["shape"])), bias)
+        return SparseLinearBits(_sparse_weights(description, arrays, len(bias)), bias)
     scales = arrays.get("weights_scales")
     if kind == "compact_linear":
-        if not 0 <= description["n_features"] <= 8 * len(arrays["weights_has_row"]):
-            raise ValueError(f"n_features={description['n_features']} is more than 'weights_has_row' has bits.")
-        rows = _row_of_feature(arrays["weights_has_row"], description["n_features"])
-        return CompactLinearBits(arrays["weights"], scales, rows, bias)
+        return CompactLinearBits(arrays["weights"], scales, _row_of_feature(description, arrays), bias)
     if kind == "compact_sparse_linear":
-        return CompactSparseLinearBits(
-            arrays["weights"], arrays["weights_gaps"], arrays["weights_counts"], scales, bias
-        )
+        counts = arrays["weights_counts"]
+        check_counts(counts, len(arrays["weights"]), "the numbers of weights")
+        return CompactSparseLinearBits(arrays["weights"], arrays["weights_gaps"], counts, scales, bias)
     raise KeyError(f"bits of kind {kind!r}")
+
+
+def _sparse_weights(description: Json, arrays: Arrays, n_bits: int) -> csr_array:
+    data, indices, indptr = (arrays[f"weights_{name}"] for name in ("data", "indices", "indptr"))
+    if description["shape"] != [len(indptr) - 1, n_bits]:
+        raise ValueError(f"'shape' must be {[len(indptr) - 1, n_bits]}. Got {shortened(description['shape'])} instead.")
+    check_compressed(indptr, indices, len(typed(data, "weights_data", "float32")), len(indptr) - 1, n_bits)
+    places = (array.astype(np.int64) for array in (indices, indptr))
+    return csr_array((data, *places), shape=(len(indptr) - 1, n_bits))
 
 
 def as_narrow(integers: NDArray[Any]) -> NDArray[Any]:
@@ -62,6 +68,12 @@ def as_narrow(integers: NDArray[Any]) -> NDArray[Any]:
     return integers.astype(np.result_type(np.min_scalar_type(smallest), np.min_scalar_type(largest)))
 
 
-def _row_of_feature(has_row: NDArray[np.uint8], n_features: int) -> NDArray[np.int32]:
-    has = np.unpackbits(has_row, count=n_features).astype(bool)
-    return np.where(has, np.cumsum(has), 0).astype(np.int32)
+def _row_of_feature(description: Json, arrays: Arrays) -> NDArray[np.int32]:
+    has_row = typed(arrays["weights_has_row"], "weights_has_row", "uint8")
+    n_features = whole_number(description["n_features"], "n_features")
+    if len(has_row) != -(-n_features // 8):
+        raise ValueError(f"n_features={n_features} needs as many bits of 'weights_has_row'. Got {8 * len(has_row)}.")
+    has = np.unpackbits(has_row, count=n_features)
+    rows = np.cumsum(has, dtype=np.int32)
+    rows *= has
+    return rows
