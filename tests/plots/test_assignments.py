@@ -2,9 +2,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.datasets import load_wine
+from sklearn.naive_bayes import GaussianNB
 
+from codekin import ECOCClassifier
 from codekin.coding import codeword_distances
 from codekin.plots.assignments import assignment_views, draw_coding_matrices, draw_distances, similarity_order
+from codekin.plots.distributions import draw_class_distances
+from tests.plots.looks import assert_no_text_lies_on_another, share_of_bit_colours
 
 UNARY = np.where(np.tri(6, 5, -1, dtype=bool), 1, -1).astype(np.int8)
 
@@ -54,6 +59,54 @@ def test_columns_that_begin_with_zeros_keep_them():
     ternary = np.array([[0, 1], [-1, 1], [1, -1]], dtype=np.int8)
     drawn = assignment_views(on_a_line(np.arange(3)), {"ternary": ternary}, "abc").coding_matrices["ternary"]
     assert sorted(map(tuple, drawn.T)) == [(0, 1, -1), (1, 1, -1)]
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.permutations(range(6)), st.floats(-20, 0))
+def test_the_order_stays_when_all_distances_sink_below_zero(places, shift):
+    distances = on_a_line(np.array(places))
+    assert list(similarity_order(distances + shift * (1 - np.eye(6)))) == list(similarity_order(distances))
+
+
+def test_views_take_the_distances_of_a_classifier_negative_ones_too():
+    X, y = load_wine(return_X_y=True)
+    classifier = ECOCClassifier(GaussianNB(), random_state=0).fit(X, y)
+    assert classifier.class_distances_.matrix().min() < 0
+    views = assignment_views(classifier.class_distances_, {"own": classifier.coding_matrix_}, classifier.classes_)
+    assert views.class_distances.min() < 0
+
+
+def test_more_classes_than_a_figure_can_show_are_refused():
+    with pytest.raises(ValueError, match="at most 1,000 classes. Got 1,001"):
+        assignment_views(np.zeros((1001, 1001)), {}, range(1001))
+
+
+def views_of(n_classes, n_bits, n_panels):
+    rng = np.random.default_rng(0)
+    names = ("random", "preserving", "breaking")[:n_panels]
+    matrices = {name: rng.choice([-1, 1], size=(n_classes, n_bits)).astype(np.int8) for name in names}
+    return assignment_views(on_a_line(np.arange(n_classes)), matrices, [f"class {k}" for k in range(n_classes)])
+
+
+@pytest.mark.parametrize(("n_classes", "n_bits"), [(3, 3), (10, 34), (100, 67)])
+def test_three_matrices_are_seen_and_no_text_lies_on_another(n_classes, n_bits):
+    figure = draw_coding_matrices(views_of(n_classes, n_bits, 3))
+    assert_no_text_lies_on_another(figure)
+    for axes in figure.axes[:3]:
+        assert share_of_bit_colours(axes) > 0.5
+
+
+@pytest.mark.parametrize("n_classes", [10, 100])
+def test_no_text_lies_on_another_beside_pairs_of_classes(n_classes):
+    views = views_of(n_classes, 34, 3)
+    assert_no_text_lies_on_another(draw_distances(views))
+
+
+@pytest.mark.parametrize("n_classes", [3, 100])
+def test_no_text_lies_on_another_beside_class_distances(n_classes):
+    distances = on_a_line(np.arange(n_classes))
+    names = [f"class {k}" for k in range(n_classes)]
+    assert_no_text_lies_on_another(draw_class_distances(dict.fromkeys("abc", distances), names, title="distances"))
 
 
 @pytest.mark.parametrize("draw", [draw_coding_matrices, draw_distances])

@@ -8,16 +8,36 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from codekin.class_trees import ClassTree
 from codekin.coding import CodingMatrix, FloatArray, IntArray, codeword_distances
-from codekin.plots.style import PALETTE, POLICY_COLOURS, bit_colours, figure_style, new_figure, without_frame
+from codekin.distances import ClassDistances, as_class_distances
+from codekin.plots.style import (
+    COLUMN_WIDTH,
+    PALETTE,
+    POLICY_COLOURS,
+    bit_colours,
+    figure_style,
+    matrix_height,
+    new_figure,
+    without_frame,
+)
+from codekin.plots.ticks import inches_of, name_rows, number_columns, settle, shortened
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.patches import Patch
+
+MAX_CLASSES_DRAWN = 1_000
+"""A picture of more classes shows none of them."""
+
+TALLEST = 14.0
+"""Inches; panels below each other get lower instead of making a figure higher."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,17 +71,19 @@ class AssignmentViews:
 
 
 def assignment_views(
-    class_distances: ArrayLike, coding_matrices: Mapping[str, CodingMatrix], class_names: Sequence[str]
+    class_distances: ClassDistances | ClassTree | ArrayLike,
+    coding_matrices: Mapping[str, CodingMatrix],
+    class_names: Sequence[object],
 ) -> AssignmentViews:
     """The numbers behind the pictures of this module.
 
     Parameters
     ----------
-    class_distances : array-like of shape (n_classes, n_classes)
-        How far apart classes are.
+    class_distances : ClassDistances, ClassTree or array-like of shape (n_classes, n_classes)
+        How far apart classes are; negative where a measure such as learnability says so.
     coding_matrices : mapping from str to array of shape (n_classes, n_bits)
         One coding matrix per assignment.
-    class_names : sequence of str
+    class_names : sequence
         Of the rows of ``class_distances``.
 
     Returns
@@ -75,9 +97,9 @@ def assignment_views(
     >>> assignment_views(line, {"given": codes}, "acbd").class_names
     ('a', 'b', 'c', 'd')
     """
-    distances = np.asarray(class_distances, dtype=np.float64)
+    distances = drawn_distances(class_distances)
     order = similarity_order(distances)
-    ordered = {name: _readable_columns(matrix[order]) for name, matrix in coding_matrices.items()}
+    ordered = {name: readable_columns(matrix[order]) for name, matrix in coding_matrices.items()}
     of_classes = distances[np.ix_(order, order)]
     of_codewords = {name: codeword_distances(matrix, matrix) for name, matrix in ordered.items()}
     return AssignmentViews(
@@ -86,8 +108,33 @@ def assignment_views(
         coding_matrices=ordered,
         codeword_distances=of_codewords,
         n_changes={name: int((matrix[1:] != matrix[:-1]).sum()) for name, matrix in ordered.items()},
-        correlations={name: _correlation(of_classes, between) for name, between in of_codewords.items()},
+        correlations={name: correlation(of_classes, between) for name, between in of_codewords.items()},
     )
+
+
+def drawn_distances(class_distances: ClassDistances | ClassTree | ArrayLike) -> FloatArray:
+    """Class distances as a matrix; refused where there are too many classes for a picture.
+
+    Parameters
+    ----------
+    class_distances : ClassDistances, ClassTree or array-like of shape (n_classes, n_classes)
+
+    Returns
+    -------
+    ndarray of shape (n_classes, n_classes)
+    """
+    if isinstance(class_distances, ClassDistances | ClassTree):
+        check_n_drawn(class_distances.n_classes)
+        return as_class_distances(class_distances).matrix()
+    matrix = np.asarray(class_distances, dtype=np.float64)
+    check_n_drawn(len(matrix))
+    return matrix
+
+
+def check_n_drawn(n_classes: int) -> None:
+    """Raise an error where there are too many classes for a picture."""
+    if n_classes > MAX_CLASSES_DRAWN:
+        raise ValueError(f"Figures show at most {MAX_CLASSES_DRAWN:,} classes. Got {n_classes:,}.")
 
 
 def similarity_order(class_distances: FloatArray) -> IntArray:
@@ -99,6 +146,7 @@ def similarity_order(class_distances: FloatArray) -> IntArray:
     Parameters
     ----------
     class_distances : ndarray of shape (n_classes, n_classes)
+        Any of them may be negative: adding a number to all of them changes neither the tree nor the order.
 
     Returns
     -------
@@ -110,7 +158,7 @@ def similarity_order(class_distances: FloatArray) -> IntArray:
     if len(class_distances) < 3:
         return np.arange(len(class_distances))
     pairs = squareform((class_distances + class_distances.T) / 2, checks=False)
-    order = leaves_list(linkage(pairs, "average", optimal_ordering=True))
+    order = leaves_list(linkage(pairs - min(pairs.min(), 0.0), "average", optimal_ordering=True))
     # An order and its reverse are the same; this one starts with the smaller class.
     return np.asarray(order if order[0] < order[-1] else order[::-1], dtype=np.intp)
 
@@ -130,36 +178,83 @@ def draw_coding_matrices(views: AssignmentViews, *, class_label: str = "class") 
     -------
     matplotlib.figure.Figure
     """
+    n_classes, n_panels = len(views.class_names), len(views.coding_matrices)
+    n_bits = max(matrix.shape[1] for matrix in views.coding_matrices.values())
+    n_columns = _n_columns(n_panels, max(1.75, 0.07 * n_bits))
+    n_rows = -(-n_panels // n_columns)
+    figure = new_figure(0.3 + n_rows * min(1.0 + matrix_height(n_classes), TALLEST / n_rows))
+    panels = figure.subplots(n_rows, n_columns, sharey=True, squeeze=False)
+    for axes in panels.ravel()[n_panels:]:
+        axes.set_visible(False)
+    for axes, name in zip(panels.ravel(), views.coding_matrices, strict=False):
+        write_titles(axes, name, f"{views.n_changes[name]} changes down the columns")
+    handles = bit_patches(np.concatenate([matrix.ravel() for matrix in views.coding_matrices.values()]))
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), handlelength=1, handleheight=1)
+    settle(figure)
+    for axes, matrix in zip(panels.ravel(), views.coding_matrices.values(), strict=False):
+        draw_matrix(axes, matrix)
+    for row in panels:
+        row[0].set_ylabel(f"{class_label} (neighbours are alike)" if n_classes > 6 else class_label)
+        name_rows(row[0], views.class_names)
+    panels[0, 0].set_ylim(n_classes, 0)
+    return figure
+
+
+def write_titles(axes: Axes, title: str, subtitle: str) -> None:
+    """Write two lines above a panel that shows a coding matrix.
+
+    Parameters
+    ----------
+    axes : matplotlib.axes.Axes
+        Changed in place.
+    title, subtitle : str
+        What to write.
+    """
+    axes.set_title(f"{title}\n", color="none")  # keeps the place
+    above: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points", "annotation_clip": False}
+    axes.annotate(title, (0, 1), (0, 18), weight="bold", size=10.5, **above)
+    axes.annotate(subtitle, (0, 1), (0, 5), size=8.5, **above)
+    axes.set_xlabel("bit")
+
+
+def draw_matrix(axes: Axes, matrix: CodingMatrix) -> None:
+    """A coding matrix in a panel that has found its place, without the names of its rows.
+
+    Parameters
+    ----------
+    axes : matplotlib.axes.Axes
+        Changed in place.
+    matrix : array of shape (n_classes, n_bits)
+        What to draw.
+    """
+    width, height = inches_of(axes)
+    cell = 72 * min(width / matrix.shape[1], height / matrix.shape[0])
+    # Lines between cells that are hardly wider than the lines would leave nothing of the cells.
+    lines: dict[str, Any] = {"rasterized": True}
+    if cell > 3:
+        lines = {"edgecolors": "white", "linewidth": min(1.2, 0.1 * cell)}
+    axes.pcolormesh(matrix, cmap=bit_colours(), vmin=-1, vmax=1, **lines)
+    number_columns(axes, matrix.shape[1])
+    without_frame(axes)
+
+
+def bit_patches(bits: CodingMatrix) -> list[Patch]:
+    """The legend's entries for the bits that occur.
+
+    Parameters
+    ----------
+    bits : array of -1, 0 and +1
+
+    Returns
+    -------
+    list of matplotlib.patches.Patch
+    """
     from matplotlib.patches import Patch
 
-    n_classes = len(views.class_names)
-    figure = new_figure(1.3 + 0.22 * n_classes)
-    panels = figure.subplots(1, len(views.coding_matrices), sharey=True, squeeze=False)[0]
     colours = bit_colours()
-    for axes, (name, matrix) in zip(panels, views.coding_matrices.items(), strict=True):
-        n_bits = matrix.shape[1]
-        axes.pcolormesh(matrix, cmap=colours, vmin=-1, vmax=1, edgecolors="white", linewidth=1.2)
-        axes.set_title(f"{name}\n", color="none")
-        axes.annotate(name, (0, 1), (0, 18), "axes fraction", "offset points", weight="bold", size=10.5)
-        axes.annotate(
-            f"{views.n_changes[name]} changes down the columns",
-            (0, 1),
-            (0, 5),
-            "axes fraction",
-            "offset points",
-            size=8.5,
-        )
-        axes.set_xticks(np.arange(n_bits) + 0.5, [str(bit + 1) for bit in range(n_bits)], size=8)
-        axes.set_xlabel("bit")
-        without_frame(axes)
-    panels[0].set_yticks(np.arange(n_classes) + 0.5, views.class_names)
-    panels[0].set_ylabel(f"{class_label} (neighbours are alike)")
-    panels[0].invert_yaxis()
-    signs = {int(bit) for matrix in views.coding_matrices.values() for bit in np.unique(matrix)}
-    legend = {1: "+1", 0: "0 (class not used)", -1: "−1"}
-    handles = [Patch(color=colours((sign + 1) / 2), label=text) for sign, text in legend.items() if sign in signs]
-    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), handlelength=1, handleheight=1)
-    return figure
+    texts = {1: "+1", 0: "0 (class not used)", -1: "−1"}
+    occurring = {int(bit) for bit in np.unique(bits)}
+    return [Patch(color=colours((bit + 1) / 2), label=text) for bit, text in texts.items() if bit in occurring]
 
 
 @figure_style()
@@ -177,40 +272,92 @@ def draw_distances(views: AssignmentViews) -> Figure:
     -------
     matplotlib.figure.Figure
     """
-    u, v = np.triu_indices(len(views.class_names), k=1)
-    apart = views.class_distances[u, v]
-    closest = int(apart.argmin())
-    white = {"facecolor": "white", "edgecolor": "none", "pad": 1.0, "alpha": 0.8}
-    figure = new_figure(2.9)
-    panels = figure.subplots(1, len(views.codeword_distances), sharex=True, sharey=True, squeeze=False)[0]
-    for axes, (name, distances) in zip(panels, views.codeword_distances.items(), strict=True):
-        differing = distances[u, v]
+    n_panels = len(views.codeword_distances)
+    n_columns = _n_columns(n_panels, 1.75)
+    n_rows = -(-n_panels // n_columns)
+    figure = new_figure(0.3 + 2.6 * n_rows)
+    panels = figure.subplots(n_rows, n_columns, sharex=True, sharey=True, squeeze=False)
+    for axes in panels.ravel()[n_panels:]:
+        axes.set_visible(False)
+    for axes, (name, between) in zip(panels.ravel(), views.codeword_distances.items(), strict=False):
         colour = POLICY_COLOURS.get(name, PALETTE["black"])
-        axes.scatter(apart, differing, s=26, color=colour, alpha=0.6, edgecolor="white", linewidth=0.5)
-        if np.isfinite(views.correlations[name]):
-            slope, intercept = np.polyfit(apart, differing, 1)
-            ends = np.array([apart.min(), apart.max()])
-            axes.plot(ends, intercept + slope * ends, color=colour)
-        label = f"{views.class_names[u[closest]]} and {views.class_names[v[closest]]}"
-        place = (apart[closest], differing[closest])
-        axes.annotate(label, place, (5, 5), textcoords="offset points", size=8, bbox=white)
-        title = f"{name}, r = {views.correlations[name]:.2f}".replace("-", "−")
-        axes.set_title(title, size=9.5)
-        axes.set_xlabel("distance of the classes")
-        axes.grid()
-    panels[0].set_ylabel("bits that differ")
-    panels[0].locator_params(axis="y", integer=True)
+        draw_pairs(axes, views.class_distances, between, views.class_names, colour=colour)
+        r = views.correlations[name]
+        axes.set_title(f"{name}, r = {r:.2f}".replace("-", "−") if np.isfinite(r) else name, size=9.5)
+        axes.tick_params(labelbottom=True)
+        axes.set_ylabel("bits that differ" if axes in panels[:, 0] else "")
     return figure
 
 
-def _correlation(a: FloatArray, b: FloatArray) -> float:
+def draw_pairs(
+    axes: Axes, of_classes: FloatArray, of_codewords: FloatArray, class_names: Sequence[object], *, colour: str
+) -> None:
+    """The distance of two codewords against that of their classes, a dot for every pair, and a line through them.
+
+    Parameters
+    ----------
+    axes : matplotlib.axes.Axes
+        Changed in place.
+    of_classes, of_codewords : ndarray of shape (n_classes, n_classes)
+        Distances.
+    class_names : sequence
+        The closest pair is named.
+    colour : str
+        Of the dots.
+    """
+    u, v = np.triu_indices(len(class_names), k=1)
+    apart, differing = of_classes[u, v], of_codewords[u, v]
+    # Many dots are small and light: where they lie on top of each other, it is darker.
+    crowd = min(1.0, (150 / len(apart)) ** 0.5)
+    axes.scatter(apart, differing, s=max(26 * crowd, 4), color=colour, alpha=max(0.6 * crowd, 0.2), linewidth=0)
+    if np.isfinite(correlation(of_classes, of_codewords)):
+        slope, intercept = np.polyfit(apart, differing, 1)
+        ends = np.array([apart.min(), apart.max()])
+        axes.plot(ends, intercept + slope * ends, color=PALETTE["black"] if crowd < 1 else colour)
+    closest = int(apart.argmin())
+    first, second = (shortened(class_names[k[closest]]) for k in (u, v))
+    axes.annotate(
+        f"{first}{' ' if len(first + second) < 14 else chr(10)}and {second}",
+        (apart[closest], differing[closest]),
+        (5, 5),
+        textcoords="offset points",
+        size=8,
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5, "alpha": 0.7},
+    ).set_in_layout(False)
+    axes.margins(y=0.12)
+    if np.ptp(differing) == 0:
+        axes.set_ylim(differing[0] - 1.5, differing[0] + 1.5)
+    axes.set_xlabel("class distance", loc="left")
+    axes.set_ylabel("bits that differ")
+    axes.ticklabel_format(axis="x", scilimits=(-2, 3), useMathText=True)
+    axes.locator_params(axis="x", nbins=4)
+    axes.locator_params(axis="y", integer=True)
+    axes.grid()
+
+
+def correlation(a: FloatArray, b: FloatArray) -> float:
+    """The correlation of two matrices over all pairs of rows; NaN where one of them is the same for all pairs.
+
+    Parameters
+    ----------
+    a, b : ndarray of shape (n_classes, n_classes)
+
+    Returns
+    -------
+    float
+    """
     pairs = np.triu_indices(len(a), k=1)
     if len(a) < 3 or np.ptp(a[pairs]) == 0 or np.ptp(b[pairs]) == 0:
         return float("nan")
     return float(np.corrcoef(a[pairs], b[pairs])[0, 1])
 
 
-def _readable_columns(matrix: CodingMatrix) -> CodingMatrix:
+def _n_columns(n_panels: int, inches: float) -> int:
+    """How many panels of at least this width stand side by side."""
+    return min(n_panels, max(1, int((COLUMN_WIDTH - 0.6) / inches)))
+
+
+def readable_columns(matrix: CodingMatrix) -> CodingMatrix:
     """Begin every column with +1 and put the columns with the fewest changes first."""
     first = matrix[(matrix != 0).argmax(axis=0), np.arange(matrix.shape[1])]
     begun = np.where(first < 0, -matrix, matrix)

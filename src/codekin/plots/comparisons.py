@@ -13,6 +13,7 @@ from codekin.coding import FloatArray
 from codekin.plots.style import POLICY_COLOURS, POLICY_MARKERS, figure_style, new_figure
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
@@ -107,9 +108,25 @@ def draw_policy_comparison(comparisons: Sequence[PolicyComparison], *, title: st
     -------
     matplotlib.figure.Figure
     """
-    policies = list(comparisons[0].accuracies)
     figure = new_figure(1.2 + 0.5 * len(comparisons))
     axes = figure.subplots()
+    draw_policies(axes, comparisons)
+    axes.set_title(title)
+    figure.legend(loc="outside lower center", ncols=len(comparisons[0].accuracies))
+    return figure
+
+
+def draw_policies(axes: Axes, comparisons: Sequence[PolicyComparison]) -> None:
+    """The comparisons in a panel, one below the other.
+
+    Parameters
+    ----------
+    axes : matplotlib.axes.Axes
+        Changed in place.
+    comparisons : sequence of PolicyComparison
+        From top to bottom.
+    """
+    policies = list(comparisons[0].accuracies)
     offsets = dict(zip(policies, np.linspace(-0.15, 0.15, len(policies)), strict=True))
     for row, comparison in enumerate(comparisons):
         for policy in policies:
@@ -129,13 +146,12 @@ def draw_policy_comparison(comparisons: Sequence[PolicyComparison], *, title: st
                 label=policy if row == 0 else None,
                 zorder=3,
             )
-    axes.set_yticks(range(len(comparisons)), [f"{c.codebook}\n{c.n_bits} bits" for c in comparisons])
+    axes.set_yticks(
+        range(len(comparisons)), [f"{c.codebook}\n{c.n_bits} bit{'s' * (c.n_bits != 1)}" for c in comparisons]
+    )
     axes.set_ylim(len(comparisons) - 0.5, -0.5)
     axes.locator_params(axis="x", steps=[1, 2, 5, 10])
     axes.set_xlabel("test accuracy, %")
     axes.grid(axis="x")
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
-    axes.set_title(title)
-    figure.legend(loc="outside lower center", ncols=len(policies))
-    return figure

@@ -11,9 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from codekin.coding import FloatArray
 from codekin.plots.style import INK, PALETTE, figure_style, new_figure, without_frame
+from codekin.plots.ticks import name_columns, name_rows, settle
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.collections import QuadMesh
     from matplotlib.figure import Figure
 
 N_CELLS = 180
@@ -284,22 +286,42 @@ def draw_class_distances(matrices: Mapping[str, FloatArray], class_names: Sequen
     """
     n_rows = -(-len(matrices) // 2)
     figure = new_figure(0.5 + 2.4 * n_rows)
-    panels = figure.subplots(n_rows, 2, squeeze=False)
-    places = np.arange(len(class_names)) + 0.5
+    panels = figure.subplots(n_rows, 2, squeeze=False, sharey=True)
     for axes in panels.ravel()[len(matrices) :]:
         axes.set_visible(False)
+    settle(figure)
     for axes, (name, matrix) in zip(panels.ravel(), matrices.items(), strict=False):
-        shown: NDArray[np.float64] = np.array(matrix, dtype=np.float64)
-        np.fill_diagonal(shown, np.nan)
-        axes.pcolormesh(shown, cmap="viridis")
+        draw_heat_map(axes, matrix, class_names)
         axes.set_title(name, size=9.5)
-        axes.set_aspect("equal")
-        axes.set_xticks(places, class_names, size=7, rotation=90 if max(map(len, class_names)) > 1 else 0)
-        axes.set_yticks(places, class_names, size=7)
-        axes.invert_yaxis()
-        without_frame(axes)
     figure.suptitle(title, x=0.02, ha="left", size=10.5, weight="bold")
     return figure
+
+
+def draw_heat_map(axes: Axes, matrix: FloatArray, class_names: Sequence[object]) -> QuadMesh:
+    """Distances between classes in a panel: the darker, the closer.
+
+    Parameters
+    ----------
+    axes : matplotlib.axes.Axes
+        Changed in place.
+    matrix : ndarray of shape (n_classes, n_classes)
+        The distances; those of classes to themselves are left out.
+    class_names : sequence
+        Of the rows.
+
+    Returns
+    -------
+    matplotlib.collections.QuadMesh
+        For a colour bar.
+    """
+    shown: NDArray[np.float64] = np.array(matrix, dtype=np.float64)
+    np.fill_diagonal(shown, np.nan)
+    mesh = axes.pcolormesh(shown, cmap="viridis", rasterized=len(shown) > 40)
+    name_columns(axes, class_names)
+    name_rows(axes, class_names)
+    axes.set_ylim(len(shown), 0)
+    without_frame(axes)
+    return mesh
 
 
 def _padded_range(values: FloatArray) -> tuple[float, float]:

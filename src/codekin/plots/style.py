@@ -123,6 +123,11 @@ def new_figure(height: float, *, width: float = COLUMN_WIDTH) -> Figure:
         return Figure(figsize=(width, height), layout="constrained")
 
 
+def matrix_height(n_rows: int) -> float:
+    """How high a matrix is drawn, in inches: generous for a few rows, and never more than a page."""
+    return min(0.22 * n_rows, 4.2 + 0.058 * n_rows, 10.0)
+
+
 def save_figure(figure: Figure, path: str | Path, formats: Sequence[str] = ("png", "svg")) -> list[Path]:
     """Write a figure, once per format; each file appears whole or not at all.
 

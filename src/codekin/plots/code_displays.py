@@ -1,0 +1,291 @@
+"""Pictures of the code of a fitted classifier, in scikit-learn's manner.
+
+``CodingMatrixDisplay.from_estimator(classifier)`` computes the numbers and draws them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from codekin.class_trees import ClassTree
+from codekin.coding import CodingMatrix, FloatArray, codeword_distances
+from codekin.distances import ClassDistances
+from codekin.plots.assignments import (
+    bit_patches,
+    correlation,
+    draw_matrix,
+    draw_pairs,
+    drawn_distances,
+    readable_columns,
+    similarity_order,
+    write_titles,
+)
+from codekin.plots.displays import Display, coding_matrix_of, distances_of, names_of
+from codekin.plots.distributions import draw_heat_map
+from codekin.plots.style import COLUMN_WIDTH, POLICY_COLOURS, figure_style, matrix_height
+from codekin.plots.ticks import name_rows, settle
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+class CodingMatrixDisplay(Display):
+    """The codewords of the classes, similar classes next to each other.
+
+    Parameters
+    ----------
+    coding_matrix : ndarray of shape (n_classes, n_bits)
+        In the order drawn. ``from_estimator`` sorts rows so that neighbours are alike, and columns from smooth to
+        rough, each beginning with +1, which changes no classifier.
+    class_names : sequence
+        Of the rows.
+
+    Attributes
+    ----------
+    n_changes : int
+        How many bits differ between neighbours, over all pairs of neighbours.
+    ax_ : matplotlib.axes.Axes
+        After ``plot``: where it was drawn.
+    figure_ : matplotlib.figure.Figure
+        And the figure around it.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from codekin import ECOCClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> display = CodingMatrixDisplay.from_estimator(ECOCClassifier(random_state=0).fit(X, y))
+    >>> display.coding_matrix.shape, display.n_changes
+    ((3, 3), 4)
+    """
+
+    def __init__(self, coding_matrix: CodingMatrix, class_names: Sequence[Any]) -> None:
+        self.coding_matrix = coding_matrix
+        self.class_names = class_names
+        self.n_changes = int((coding_matrix[1:] != coding_matrix[:-1]).sum())
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, *, class_names: Sequence[Any] | None = None, ax: Axes | None = None
+    ) -> Self:
+        """Draw the coding matrix of a fitted classifier.
+
+        Parameters
+        ----------
+        estimator : ECOCClassifier or TrellisClassifier
+            Fitted. Where it knows no class distances, classes are ordered by their codewords.
+        class_names : sequence, default=None
+            In the order of ``estimator.classes_``, which are the names by default.
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; None makes a figure.
+
+        Returns
+        -------
+        CodingMatrixDisplay
+        """
+        matrix = coding_matrix_of(estimator)
+        known = getattr(estimator, "class_distances_", None)
+        distances = codeword_distances(matrix, matrix) if known is None else drawn_distances(known)
+        order = similarity_order(distances)
+        names = names_of(estimator, class_names)
+        return cls(readable_columns(matrix[order]), [names[k] for k in order]).plot(ax)
+
+    @figure_style()
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw it.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; None makes a figure.
+
+        Returns
+        -------
+        CodingMatrixDisplay
+            Itself.
+        """
+        from matplotlib.transforms import ScaledTranslation
+
+        n_classes, n_bits = self.coding_matrix.shape
+        width = min(max(3.0, 1.5 + 0.24 * n_bits), max(COLUMN_WIDTH, min(1 + 0.05 * n_bits, 9)))
+        self._take(ax, (width, 1.35 + matrix_height(n_classes)))
+        axes = self.ax_
+        shape = f"{n_classes} classes, {n_bits} bit{'s' * (n_bits != 1)}"
+        write_titles(axes, shape, f"{self.n_changes} changes down the columns")
+        axes.set_ylabel("class (neighbours are alike)" if n_classes > 6 else "class")
+        below = axes.transAxes + ScaledTranslation(0, -32 / 72, axes.figure.dpi_scale_trans)
+        handles = bit_patches(self.coding_matrix)
+        axes.legend(
+            handles=handles,
+            loc="upper center",
+            bbox_to_anchor=(0.5, 0),
+            bbox_transform=below,
+            borderpad=0,
+            ncols=len(handles),
+            handlelength=1,
+            handleheight=1,
+        )
+        settle(self.figure_)
+        draw_matrix(axes, self.coding_matrix)
+        name_rows(axes, self.class_names)
+        axes.set_ylim(n_classes, 0)
+        return self
+
+
+class CodewordDistanceDisplay(Display):
+    """How many bits the codewords of two classes differ in, against how far apart the classes are.
+
+    Parameters
+    ----------
+    class_distances, codeword_distances : ndarray of shape (n_classes, n_classes)
+        Between all pairs of classes, and of their codewords.
+    class_names : sequence
+        Of the rows.
+
+    Attributes
+    ----------
+    correlation : float
+        Between the two distances, over all pairs of classes; NaN where one of the two is the same for all pairs.
+    ax_ : matplotlib.axes.Axes
+        After ``plot``: where it was drawn.
+    figure_ : matplotlib.figure.Figure
+        And the figure around it.
+    """
+
+    def __init__(self, class_distances: FloatArray, codeword_distances: FloatArray, class_names: Sequence[Any]) -> None:
+        self.class_distances = class_distances
+        self.codeword_distances = codeword_distances
+        self.class_names = class_names
+        self.correlation = correlation(class_distances, codeword_distances)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        *,
+        class_distances: ClassDistances | ClassTree | ArrayLike | None = None,
+        class_names: Sequence[Any] | None = None,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Draw the distances of a fitted classifier.
+
+        Parameters
+        ----------
+        estimator : ECOCClassifier or TrellisClassifier
+            Fitted.
+        class_distances : ClassDistances, ClassTree or array-like of shape (n_classes, n_classes), default=None
+            Those of the classifier by default.
+        class_names : sequence, default=None
+            In the order of ``estimator.classes_``, which are the names by default.
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; None makes a figure.
+
+        Returns
+        -------
+        CodewordDistanceDisplay
+        """
+        matrix = coding_matrix_of(estimator)
+        of_classes = drawn_distances(distances_of(estimator, class_distances))
+        return cls(of_classes, codeword_distances(matrix, matrix), names_of(estimator, class_names)).plot(ax)
+
+    @figure_style()
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw it; a dot is a pair of classes, and the closest pair is named.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; None makes a figure.
+
+        Returns
+        -------
+        CodewordDistanceDisplay
+            Itself.
+        """
+        self._take(ax, (COLUMN_WIDTH, 3.1))
+        colour = POLICY_COLOURS["preserving"]
+        draw_pairs(self.ax_, self.class_distances, self.codeword_distances, self.class_names, colour=colour)
+        if np.isfinite(self.correlation):
+            self.ax_.set_title(f"correlation r = {self.correlation:.2f}".replace("-", "−"))
+        return self
+
+
+class ClassDistanceDisplay(Display):
+    """How far apart classes are, as a heat map: the darker, the closer.
+
+    Parameters
+    ----------
+    class_distances : ndarray of shape (n_classes, n_classes)
+        In the order drawn; ``from_estimator`` puts classes that are alike next to each other.
+    class_names : sequence
+        Of the rows.
+
+    Attributes
+    ----------
+    ax_ : matplotlib.axes.Axes
+        After ``plot``: where it was drawn.
+    figure_ : matplotlib.figure.Figure
+        And the figure around it.
+    """
+
+    def __init__(self, class_distances: FloatArray, class_names: Sequence[Any]) -> None:
+        self.class_distances = class_distances
+        self.class_names = class_names
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        *,
+        class_distances: ClassDistances | ClassTree | ArrayLike | None = None,
+        class_names: Sequence[Any] | None = None,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Draw the class distances that a fitted classifier followed.
+
+        Parameters
+        ----------
+        estimator : ECOCClassifier or TrellisClassifier
+            Fitted.
+        class_distances : ClassDistances, ClassTree or array-like of shape (n_classes, n_classes), default=None
+            Those of the classifier by default.
+        class_names : sequence, default=None
+            In the order of ``estimator.classes_``, which are the names by default.
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; None makes a figure.
+
+        Returns
+        -------
+        ClassDistanceDisplay
+        """
+        distances = drawn_distances(distances_of(estimator, class_distances))
+        names = names_of(estimator, class_names)
+        order = similarity_order(distances)
+        return cls(distances[np.ix_(order, order)], [names[k] for k in order]).plot(ax)
+
+    @figure_style()
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw it.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; None makes a figure.
+
+        Returns
+        -------
+        ClassDistanceDisplay
+            Itself.
+        """
+        side = min(max(2.2, 0.2 * len(self.class_names)), 5 + 0.035 * len(self.class_names), 10.0)
+        self._take(ax, (1.8 + 0.9 * side, 0.5 + side))
+        settle(self.figure_)
+        mesh = draw_heat_map(self.ax_, self.class_distances, self.class_names)
+        bar = self.figure_.colorbar(mesh, ax=self.ax_, label="distance", shrink=0.8, aspect=18)
+        bar.ax.ticklabel_format(axis="y", scilimits=(-2, 3), useMathText=True)
+        bar.ax.yaxis.get_offset_text().set_horizontalalignment("left")
+        return self

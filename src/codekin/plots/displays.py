@@ -1,0 +1,89 @@
+"""What the displays of fitted classifiers share.
+
+A display holds its numbers; ``plot`` draws them, into a panel of yours or into a figure of its own, and keeps both as
+``ax_`` and ``figure_``. Figures are pyplot's, so that notebooks show them and ``plt.show()`` finds them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from codekin.coding import CodingMatrix
+from codekin.plots.assignments import check_n_drawn
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, SubFigure
+
+
+class Display:
+    """The base of all displays: where they are drawn."""
+
+    ax_: Axes
+    figure_: Figure | SubFigure
+
+    def _take(self, ax: Axes | None, size: tuple[float, float]) -> None:
+        """Take the given panel, or a figure of this size in inches."""
+        if ax is None:
+            from matplotlib import pyplot
+
+            ax = pyplot.figure(figsize=size, layout="constrained").subplots()
+        self.ax_, self.figure_ = ax, ax.figure
+
+
+def coding_matrix_of(estimator: Any) -> CodingMatrix:
+    """The coding matrix of a fitted classifier.
+
+    Parameters
+    ----------
+    estimator : ECOCClassifier or TrellisClassifier
+
+    Returns
+    -------
+    ndarray of shape (n_classes, n_bits)
+    """
+    if not hasattr(estimator, "model_"):
+        raise ValueError(f"This {type(estimator).__name__} is not fitted yet. Call fit first.")
+    check_n_drawn(len(estimator.classes_))
+    matrix: CodingMatrix = estimator.model_.coding_matrix
+    return matrix
+
+
+def distances_of(estimator: Any, given: Any) -> Any:
+    """The given class distances, and those of a fitted classifier if none are given.
+
+    Parameters
+    ----------
+    estimator : ECOCClassifier or TrellisClassifier
+    given : ClassDistances, ClassTree, array or None
+
+    Returns
+    -------
+    ClassDistances, ClassTree or array
+    """
+    known = getattr(estimator, "class_distances_", None) if given is None else given
+    if known is None:
+        raise ValueError(
+            f"This {type(estimator).__name__} knows no class distances: it is not fitted, did not need them, or comes "
+            "from storage. Give class_distances."
+        )
+    return known
+
+
+def names_of(estimator: Any, given: Sequence[Any] | None) -> Sequence[Any]:
+    """The given names of the classes, and their labels if none are given.
+
+    Parameters
+    ----------
+    estimator : ECOCClassifier or TrellisClassifier
+    given : sequence or None
+
+    Returns
+    -------
+    sequence
+    """
+    names: Sequence[Any] = estimator.classes_ if given is None else given
+    if len(names) != len(estimator.classes_):
+        raise ValueError(f"There are {len(estimator.classes_)} classes. Got {len(names)} class names.")
+    return names

@@ -1,0 +1,278 @@
+"""Pictures of what a fitted classifier is worth: its assignment, its bits, and how other policies would have done."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from codekin.assignments.scores import AssignmentProblem
+from codekin.class_trees import ClassTree
+from codekin.coding import Assignment, FloatArray
+from codekin.distances import ClassDistances, as_class_distances
+from codekin.plots.assignments import check_n_drawn
+from codekin.plots.comparisons import PolicyComparison, draw_policies
+from codekin.plots.displays import Display, coding_matrix_of, distances_of
+from codekin.plots.style import COLUMN_WIDTH, INK, PALETTE, POLICY_COLOURS, figure_style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+class AssignmentScoreDisplay(Display):
+    """The class-codeword score of an assignment among those of random ones; the lower, the better it preserves.
+
+    Parameters
+    ----------
+    score : float
+        Of the classifier.
+    random_scores : ndarray of shape (n_random,)
+        Of random assignments of the same codebook.
+
+    Attributes
+    ----------
+    ax_ : matplotlib.axes.Axes
+        After ``plot``: where it was drawn.
+    figure_ : matplotlib.figure.Figure
+        And the figure around it.
+    """
+
+    def __init__(self, score: float, random_scores: FloatArray) -> None:
+        self.score = score
+        self.random_scores = random_scores
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        *,
+        class_distances: ClassDistances | ClassTree | ArrayLike | None = None,
+        n_random: int = 300,
+        rng: np.random.Generator | int | None = 0,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Score the assignment of a fitted classifier and random ones.
+
+        Parameters
+        ----------
+        estimator : ECOCClassifier or TrellisClassifier
+            Fitted.
+        class_distances : ClassDistances, ClassTree or array-like of shape (n_classes, n_classes), default=None
+            Those of the classifier by default.
+        n_random : int, default=300
+            How many random assignments are drawn.
+        rng : numpy.random.Generator or int, default=0
+            Draws them.
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; None makes a figure.
+
+        Returns
+        -------
+        AssignmentScoreDisplay
+        """
+        distances = as_class_distances(distances_of(estimator, class_distances))
+        check_n_drawn(distances.n_classes)
+        codebook, generator = estimator.codebook_, np.random.default_rng(rng)
+        draws = (generator.permutation(codebook.n_codewords)[: distances.n_classes] for _ in range(n_random))
+        problem = AssignmentProblem.of(codebook, distances)
+        scores = [problem.score(Assignment(rows)) for rows in draws]
+        return cls(problem.score(estimator.assignment_), np.array(scores)).plot(ax)
+
+    @figure_style()
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw it.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; None makes a figure.
+
+        Returns
+        -------
+        AssignmentScoreDisplay
+            Itself.
+        """
+        self._take(ax, (COLUMN_WIDTH, 2.8))
+        low, high = float(self.random_scores.min()), float(self.random_scores.max())
+        if np.isclose(low, high):
+            low, high = low - 0.01, high + 0.01
+        self.ax_.hist(
+            self.random_scores, bins=30, range=(low, high), color=POLICY_COLOURS["random"], label="random assignments"
+        )
+        self.ax_.axvline(self.score, color=POLICY_COLOURS["preserving"], linewidth=2, label="this classifier")
+        self.ax_.margins(x=0.08)
+        self.ax_.locator_params(axis="x", nbins=6)
+        self.ax_.set_xlabel("class-codeword score (lower preserves similarity better)", size=9)
+        self.ax_.set_ylabel("assignments")
+        self.ax_.grid(axis="y")
+        self.ax_.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderpad=0)
+        return self
+
+
+class BitErrorDisplay(Display):
+    """How often each bit is wrong.
+
+    Parameters
+    ----------
+    bit_errors : ndarray of shape (n_bits,)
+        For each bit, the share of wrong answers among samples of the classes that it does not ignore.
+
+    Attributes
+    ----------
+    ax_ : matplotlib.axes.Axes
+        After ``plot``: where it was drawn.
+    figure_ : matplotlib.figure.Figure
+        And the figure around it.
+    """
+
+    def __init__(self, bit_errors: FloatArray) -> None:
+        self.bit_errors = bit_errors
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: Any, y: ArrayLike, *, ax: Axes | None = None) -> Self:
+        """Measure the bits of a fitted classifier on samples.
+
+        Parameters
+        ----------
+        estimator : ECOCClassifier or TrellisClassifier
+            Fitted.
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Samples, best such that were not learned from.
+        y : array-like of shape (n_samples,)
+            Their labels, all of them known to the classifier.
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; None makes a figure.
+
+        Returns
+        -------
+        BitErrorDisplay
+        """
+        labels = np.asarray(y)
+        place = {label: k for k, label in enumerate(estimator.classes_.tolist())}
+        unknown = [label for label in labels.tolist() if label not in place]
+        if unknown:
+            raise ValueError(f"The label {unknown[0]!r} is not among the {len(place)} classes of the classifier.")
+        bits = coding_matrix_of(estimator)[[place[label] for label in labels.tolist()]]
+        wrong = bits * estimator.bit_margins(X) <= 0
+        used = bits != 0
+        return cls((wrong & used).sum(axis=0) / np.maximum(used.sum(axis=0), 1)).plot(ax)
+
+    @figure_style()
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw it: a bar per bit, numbered as in ``report()``, and the mean.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; None makes a figure.
+
+        Returns
+        -------
+        BitErrorDisplay
+            Itself.
+        """
+        self._take(ax, (COLUMN_WIDTH, 2.6))
+        percent = 100 * self.bit_errors
+        self.ax_.bar(np.arange(len(percent)), percent, width=0.8, color=PALETTE["blue"])
+        self.ax_.axhline(percent.mean(), color=INK, linestyle="--", linewidth=1, label=f"mean {percent.mean():.1f} %")
+        self.ax_.locator_params(axis="x", integer=True, nbins=12)
+        self.ax_.set_xlim(-0.7, len(percent) - 0.3)
+        self.ax_.set_xlabel("bit")
+        self.ax_.set_ylabel("wrong answers, %")
+        self.ax_.grid(axis="y")
+        self.ax_.legend(loc="lower right", bbox_to_anchor=(1, 1), borderpad=0)
+        return self
+
+
+class PolicyComparisonDisplay(Display):
+    """The accuracy of a classifier under several assignment policies, draw by draw.
+
+    Parameters
+    ----------
+    comparison : PolicyComparison
+        The accuracies.
+
+    Attributes
+    ----------
+    ax_ : matplotlib.axes.Axes
+        After ``plot``: where it was drawn.
+    figure_ : matplotlib.figure.Figure
+        And the figure around it.
+    """
+
+    def __init__(self, comparison: PolicyComparison) -> None:
+        self.comparison = comparison
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        X_test: Any,
+        y_test: ArrayLike,
+        *,
+        policies: Sequence[str] = ("random", "preserving"),
+        n_draws: int = 5,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Fit copies of a classifier under each policy, and score them.
+
+        Parameters
+        ----------
+        estimator : ECOCClassifier
+            Fitted or not; it stays as it is. Its copies have the random states 0, 1, 2 and so on.
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Samples to learn from.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        X_test : {array-like, sparse matrix, dataframe} of shape (n_test_samples, n_features)
+            Samples to test with.
+        y_test : array-like of shape (n_test_samples,)
+            Their labels.
+        policies : sequence of str, default=("random", "preserving")
+            Of "random", "preserving" and "breaking".
+        n_draws : int, default=5
+            How often to fit under each policy.
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; None makes a figure.
+
+        Returns
+        -------
+        PolicyComparisonDisplay
+        """
+        unknown = [policy for policy in policies if policy not in POLICY_COLOURS]
+        if unknown or not policies:
+            raise ValueError(f"The 'policies' must be some of {list(POLICY_COLOURS)}. Got {list(policies)} instead.")
+        if n_draws < 1:
+            raise ValueError(f"The 'n_draws' parameter must be at least 1. Got {n_draws} instead.")
+        accuracies: dict[str, list[float]] = {policy: [] for policy in policies}
+        fitted: Any = None
+        for draw in range(n_draws):
+            for policy in policies:
+                fitted = deepcopy(estimator).set_params(assignment=policy, random_state=draw).fit(X, y)
+                accuracies[policy].append(100 * fitted.score(X_test, y_test))
+        by_policy = {policy: np.array(values) for policy, values in accuracies.items()}
+        return cls(PolicyComparison(fitted.codebook_.name, fitted.codebook_.n_bits, by_policy)).plot(ax)
+
+    @figure_style()
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw it: means with standard errors, and a tick for every draw.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; None makes a figure.
+
+        Returns
+        -------
+        PolicyComparisonDisplay
+            Itself.
+        """
+        self._take(ax, (COLUMN_WIDTH, 1.7))
+        draw_policies(self.ax_, [self.comparison])
+        self.ax_.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, borderpad=0)
+        return self

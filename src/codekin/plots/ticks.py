@@ -1,0 +1,148 @@
+"""Labels that have room: every class or bit is named if there is space for it, otherwise every second, fifth, tenth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import count
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, SubFigure
+
+LARGEST, SMALLEST = 9.0, 6.0
+"""Sizes of letters, in points."""
+
+LINE_HEIGHT = 1.17
+"""Of a line of text, in sizes of its letters."""
+
+LETTER_WIDTH = 0.66
+"""Of a digit with the space around it, in sizes of its letters."""
+
+LONGEST_NAME = 20
+"""Names with more letters are cut."""
+
+
+def shortened(name: object) -> str:
+    """A name in at most ``LONGEST_NAME`` letters, on one line.
+
+    Parameters
+    ----------
+    name : object
+        Whatever classes are called.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> shortened("Enteropathogenic Escherichia coli infection")
+    'Enteropathogenic Es…'
+    """
+    text = " ".join(str(name).split())
+    return text if len(text) <= LONGEST_NAME else text[: LONGEST_NAME - 1].rstrip() + "…"
+
+
+def fitting_step(n_labels: int, inches: float, *, em: float = LINE_HEIGHT) -> tuple[int, float]:
+    """Which labels fit into a row of them, and how large.
+
+    Parameters
+    ----------
+    n_labels : int
+        How many there are.
+    inches : float
+        The length of the row.
+    em : float, default=LINE_HEIGHT
+        How much of the row a label takes, in sizes of its letters.
+
+    Returns
+    -------
+    step : int
+        Every how many labels one is shown: 1, 2, 5, 10, 20, 50 and so on.
+    size : float
+        Of the letters, in points.
+
+    Examples
+    --------
+    >>> fitting_step(10, 3.0)
+    (1, 9.0)
+    >>> fitting_step(100, 3.0)
+    (5, 9.0)
+    """
+    steps = (digit * 10**power for power in count() for digit in (1, 2, 5))
+    sizes = ((step, 72 * inches * step / (n_labels * em)) for step in steps)
+    step, size = next(one for one in sizes if one[1] >= SMALLEST or one[0] >= n_labels)
+    return step, round(min(size, LARGEST), 1)
+
+
+def name_rows(axes: Axes, names: Sequence[object]) -> None:
+    """Write names at the rows of a matrix, from top to bottom.
+
+    Parameters
+    ----------
+    axes : matplotlib.axes.Axes
+        Changed in place; row ``k`` is between ``k`` and ``k + 1``.
+    names : sequence
+        One per row.
+    """
+    step, size = fitting_step(len(names), inches_of(axes)[1])
+    shown = range(0, len(names), step)
+    axes.set_yticks(np.array(shown) + 0.5, [shortened(names[k]) for k in shown], size=size)
+
+
+def name_columns(axes: Axes, names: Sequence[object]) -> None:
+    """Write names at the columns of a symmetric matrix, if they are short; otherwise those of the rows are enough.
+
+    Parameters
+    ----------
+    axes : matplotlib.axes.Axes
+        Changed in place; column ``k`` is between ``k`` and ``k + 1``.
+    names : sequence
+        One per column.
+    """
+    longest = max(len(str(name)) for name in names)
+    if longest > 3:
+        axes.set_xticks([])
+        return
+    step, size = fitting_step(len(names), inches_of(axes)[0], em=0.5 + LETTER_WIDTH * longest)
+    shown = range(0, len(names), step)
+    axes.set_xticks(np.array(shown) + 0.5, [str(names[k]) for k in shown], size=size)
+
+
+def number_columns(axes: Axes, n_columns: int) -> None:
+    """Write the numbers 1, 2, 3 and so on at the columns of a matrix.
+
+    Parameters
+    ----------
+    axes : matplotlib.axes.Axes
+        Changed in place; column ``k`` is between ``k`` and ``k + 1``.
+    n_columns : int
+        How many there are.
+    """
+    em = 0.5 + LETTER_WIDTH * len(str(n_columns))
+    step, size = fitting_step(n_columns, inches_of(axes)[0], em=em)
+    shown = np.arange(step, n_columns + 1, step)
+    axes.set_xticks(shown - 0.5, [str(number) for number in shown], size=min(size, 8.5))
+
+
+def settle(figure: Figure | SubFigure) -> None:
+    """Let the parts of a figure find their places, so that there is a size to fit labels into.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+        Changed in place, if it has a layout engine. A figure inside another one stays as it is.
+    """
+    from matplotlib.figure import Figure
+
+    engine = figure.get_layout_engine()
+    if engine is not None and isinstance(figure, Figure):
+        engine.execute(figure)
+
+
+def inches_of(axes: Axes) -> tuple[float, float]:
+    """The width and the height of the inside of a panel, as it is now."""
+    return axes.bbox.width / axes.figure.dpi, axes.bbox.height / axes.figure.dpi
