@@ -8,8 +8,7 @@ from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy.special import log_softmax, softmax
+from numpy.typing import ArrayLike
 from sklearn.base import MetaEstimatorMixin
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.linear_model import LogisticRegression
@@ -19,10 +18,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from codekin._magnitudes import check_single_precision
-from codekin.coding import CodingMatrix, FloatArray, IntArray
-from codekin.decoding import MinimumLossDecoder
-from codekin.decoding.minimum_loss import check_k
+from codekin.coding import FloatArray, IntArray
 from codekin.estimators.bit_attributes import BitAttributes
+from codekin.estimators.bit_probabilities import BitProbabilities
 from codekin.estimators.callbacks import begin_callbacks
 from codekin.estimators.checked_choices import (
     check_assignment_choice,
@@ -31,7 +29,7 @@ from codekin.estimators.checked_choices import (
 )
 from codekin.estimators.choices import choose_assignment, choose_codebook, choose_loss
 from codekin.estimators.class_weights import check_weights_of_learner, with_class_weight
-from codekin.estimators.coded import CodedClassifier, checked_weights
+from codekin.estimators.coded import checked_weights
 from codekin.estimators.features import classes_as_learned
 from codekin.estimators.inputs import validated, with_learner_tags
 from codekin.estimators.learner_choice import joint_learner
@@ -56,7 +54,7 @@ def _takes_weights(classifier: ECOCClassifier) -> bool:
     return learner is None or bool(has_fit_parameter(learner, "sample_weight"))
 
 
-class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, CodedClassifier):
+class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, BitProbabilities):
     """Multiclass classification by error-correcting output codes, with codewords assigned to classes on purpose.
 
     Every class gets a codeword of a codebook; one binary classifier per bit is learned; a sample is given to the class
@@ -143,8 +141,6 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Co
     >>> classifier.coding_matrix_.shape
     (10, 10)
     """
-
-    coding_matrix_: CodingMatrix
 
     model_: CodedModel
 
@@ -294,56 +290,6 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Co
         self._set_model(CodedModel(self.codebook_, self.assignment_, bits, decoder))
         return self
 
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Probabilities of the classes: the softmax of minus the logistic loss of the bits' log-odds.
-
-        Margins are taken for log-odds; with ``calibrate`` they are made so. The most probable class is the one that
-        ``predict`` gives under the logistic loss. Softmax was trained for them as they are, with the linear loss, which
-        differs from the logistic one in codes with zeros only.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        return np.asarray(softmax(-self._probability_losses(X), axis=1))
-
-    def predict_log_proba(self, X: Any) -> FloatArray:
-        """The logarithms of the probabilities that :meth:`predict_proba` gives; finite also where those are 0.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        return np.asarray(log_softmax(-self._probability_losses(X), axis=1))
-
-    def top_k_proba(self, X: Any, k: int) -> tuple[NDArray[Any], FloatArray]:
-        """The k most probable labels and their probabilities, those of :meth:`predict_proba`, largest first.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-        k : int
-            At least 1 and at most the number of classes.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples, k)
-        probabilities : ndarray of shape (n_samples, k)
-        """
-        self._check_is_fitted()
-        check_k(k, len(self.classes_))
-        probabilities = self.predict_proba(X)
-        best = np.argsort(-probabilities, axis=1, kind="stable")[:, :k]
-        return self.classes_[best], np.take_along_axis(probabilities, best, axis=1)
-
     @property
     def estimators_(self) -> list[Any]:
         """The fitted learners, one per bit."""
@@ -364,12 +310,6 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Co
     def __sklearn_tags__(self) -> Any:
         """What kind of input the learner takes is what this estimator takes."""
         return with_learner_tags(super().__sklearn_tags__(), self._bit_classifier())
-
-    def _probability_losses(self, X: Any) -> FloatArray:
-        """The losses whose softmax are the probabilities."""
-        margins = self.bit_margins(X)
-        loss = "logistic" if joint_learner(self.estimator) is None else "linear"
-        return MinimumLossDecoder(self.coding_matrix_, loss, self.weighted_decoding).class_losses(margins)
 
     def _learner(self) -> Any:
         return LogisticRegression(max_iter=1000) if self.estimator is None else self.estimator

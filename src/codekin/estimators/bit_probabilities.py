@@ -1,0 +1,80 @@
+"""Probabilities of the classes from the log-odds of the bits."""
+
+from __future__ import annotations
+
+from abc import ABC
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_softmax, softmax
+
+from codekin.coding import CodingMatrix, FloatArray
+from codekin.decoding import MinimumLossDecoder
+from codekin.decoding.minimum_loss import check_k
+from codekin.estimators.coded import CodedClassifier
+from codekin.estimators.learner_choice import joint_learner
+
+
+class BitProbabilities(CodedClassifier, ABC):
+    """A coded classifier whose margins are taken for log-odds."""
+
+    estimator: Any
+    weighted_decoding: bool
+    coding_matrix_: CodingMatrix
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Probabilities of the classes: the softmax of minus the logistic loss of the bits' log-odds.
+
+        Margins are taken for log-odds; with ``calibrate`` they are made so. The most probable class is the one that
+        ``predict`` gives under the logistic loss. Softmax was trained for them as they are, with the linear loss, which
+        differs from the logistic one in codes with zeros only.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        return np.asarray(softmax(-self._probability_losses(X), axis=1))
+
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """The logarithms of the probabilities that :meth:`predict_proba` gives; finite also where those are 0.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        return np.asarray(log_softmax(-self._probability_losses(X), axis=1))
+
+    def top_k_proba(self, X: Any, k: int) -> tuple[NDArray[Any], FloatArray]:
+        """The k most probable labels and their probabilities, those of :meth:`predict_proba`, largest first.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+        k : int
+            At least 1 and at most the number of classes.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples, k)
+        probabilities : ndarray of shape (n_samples, k)
+        """
+        self._check_is_fitted()
+        check_k(k, len(self.classes_))
+        probabilities = self.predict_proba(X)
+        best = np.argsort(-probabilities, axis=1, kind="stable")[:, :k]
+        return self.classes_[best], np.take_along_axis(probabilities, best, axis=1)
+
+    def _probability_losses(self, X: Any) -> FloatArray:
+        """The losses whose softmax are the probabilities."""
+        margins = self.bit_margins(X)
+        loss = "logistic" if joint_learner(self.estimator) is None else "linear"
+        return MinimumLossDecoder(self.coding_matrix_, loss, self.weighted_decoding).class_losses(margins)
