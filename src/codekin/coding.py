@@ -402,11 +402,6 @@ def _checked_matrix(matrix: ArrayLike, name: str) -> CodingMatrix:
             f"The entries of a codebook must be -1, 0 or +1. Got {given[row, column]} in row {row}, column {column}."
         )
     frozen = np.array(given, dtype=np.int8, order="C")
-    if (frozen == 0).any() and not ((frozen > 0).any() and (frozen < 0).any()):
-        raise ValueError(
-            f"The entries of a codebook must have both signs, since a bit ignores classes where it is 0. Got only "
-            f"{np.unique(frozen).tolist()}. Write a matrix of 0 and 1 as 2 * matrix - 1."
-        )
     _, first, counts = np.unique(frozen, axis=0, return_index=True, return_counts=True)
     if (counts > 1).any():
         row = int(first[counts > 1].min())
@@ -414,6 +409,11 @@ def _checked_matrix(matrix: ArrayLike, name: str) -> CodingMatrix:
         raise ValueError(
             f"The codewords of a codebook must be distinct. Rows {int(twins[0])} and {int(twins[1])} of this {name} "
             "codebook are equal."
+        )
+    if (frozen == 0).any() and not ((frozen > 0).any() and (frozen < 0).any()):
+        raise ValueError(
+            f"The entries of a codebook must have both signs, since a bit ignores classes where it is 0. Got only "
+            f"{np.unique(frozen).tolist()}. Write a matrix of 0 and 1 as 2 * matrix - 1."
         )
     frozen.flags.writeable = False
     return frozen
