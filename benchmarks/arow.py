@@ -21,9 +21,11 @@ from numba import njit
 from scipy import sparse
 from sklearn.linear_model import SGDClassifier
 
+from codekin.coding import Code
 from codekin.kernels.arow import arow_pass
 from codekin.learners import AROW
-from codekin.learners.samples import Samples
+from codekin.learners.training_rows import TrainingRows
+from codekin.samples import Samples
 
 N_NONZEROS, N_CLASSES = 60, 1_000
 SHAPES = ((56, 400_000, 20_000, 0.4), (338, 100_000, 4_000, 0.6), (879, 40_000, 2_500, 0.6))
@@ -116,10 +118,10 @@ def against_python(repeats, n_bits=338, n_few=100):
     learner = AROW(n_epochs=1, shuffle=False, n_threads=1)
     few = X[:n_few]
     by_python = arow_in_python(few, codewords[class_index[:n_few]])
-    by_arow = learner.fit_bits(few, class_index[:n_few], codewords).weights
+    by_arow = learner.fit(Samples(few, class_index[:n_few]), Code.of(codewords)).weights
     np.testing.assert_allclose(by_arow, by_python, rtol=1e-3, atol=1e-5)
     sides = {
-        "AROW": lambda: learner.fit_bits(X, class_index, codewords),
+        "AROW": lambda: learner.fit(Samples(X, class_index), Code.of(codewords)),
         "loop": lambda: arow_in_python(few, codewords[class_index[:n_few]]),
     }
     times = least(sides, repeats)
@@ -136,8 +138,8 @@ def against_sgd(repeats, n_bits=338):
     X, class_index, codewords = problem(n_bits, 40_000, 20_000, like_words=True)
     X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
     learner = AROW(n_epochs=1, n_threads=1)
-    bits = learner.partial_fit_bits(None, X[:1], class_index[:1], codewords)
-    samples = Samples.of(X, class_index, len(codewords))
+    bits = learner.partial_fit(None, Samples(X[:1], class_index[:1]), Code.of(codewords))
+    samples = TrainingRows.of(X, class_index, len(codewords))
     order = np.random.default_rng(0).permutation(len(class_index))
 
     def by_sgd():
@@ -146,7 +148,7 @@ def against_sgd(repeats, n_bits=338):
 
     sides = {
         "AROW, a pass": lambda: bits.learned(samples, codewords, order, r=1.0),
-        "AROW, with its memory": lambda: learner.fit_bits(X, class_index, codewords, rng=0),
+        "AROW, with its memory": lambda: learner.fit(Samples(X, class_index), Code.of(codewords), rng=0),
         "SGDClassifier": by_sgd,
     }
     times = least(sides, repeats)

@@ -13,10 +13,10 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from codekin.codebooks import trellis_codebook
-from codekin.coding import Assignment
+from codekin.coding import Assignment, Code
 from codekin.files import sha256
 from codekin.learners import LinearBits
-from codekin.model import CodedModel, make_decoder
+from codekin.model import Member, Model
 from codekin.storage import load_model, model_bytes, save_model
 
 N_CLASSES = 1000
@@ -40,7 +40,7 @@ def main() -> None:
         bits = LinearBits(weights, np.zeros(codebook.n_bits, dtype=np.float32))
         with TemporaryDirectory() as home:
             folder = save_model(
-                CodedModel(codebook, assignment, bits, make_decoder(codebook, assignment, "hinge")),
+                Model((Member.of(Code(codebook, assignment), bits, "hinge"),)),
                 Path(home) / "model",
             )
             whole = seconds(lambda folder=folder: load_model(folder))

@@ -130,15 +130,14 @@ class OneVsRest(Contender):
 
     def bits(self, X, class_index, n_epochs, validation=None):
         from codekin.codebooks import one_vs_rest
-        from codekin.coding import Assignment
+        from codekin.coding import Assignment, Code
         from codekin.learners import AROW, Softmax
+        from codekin.samples import Samples
 
         codebook = one_vs_rest(class_index.max() + 1)
-        if self.is_joint:
-            order = Assignment(np.arange(codebook.n_codewords))
-            return Softmax().fit_code(X, class_index, codebook, order, validation=validation, rng=self.seed)
-        learner = AROW(n_epochs=n_epochs, oversample=OVERSAMPLE)
-        return learner.fit_bits(X, class_index, codebook.matrix, validation=validation, rng=self.seed)
+        code = Code(codebook, Assignment.identity(codebook.n_codewords))
+        learner = Softmax() if self.is_joint else AROW(n_epochs=n_epochs, oversample=OVERSAMPLE)
+        return learner.fit(Samples(X, class_index), code, validation=validation, rng=self.seed)
 
     def fit(self):
         from codekin.learners import Validation

@@ -22,8 +22,10 @@ from arow import update_rows
 from joblib import Parallel, delayed
 
 from codekin.codebooks import trellis_codebook
+from codekin.coding import Code
 from codekin.datasets import load_dataset
 from codekin.learners import AROW
+from codekin.samples import Samples
 
 CLAIMED_RATIO = 1.6
 
@@ -32,7 +34,7 @@ def fitted(data, codewords, n_epochs, n_jobs):
     """Weights, seconds, CPU seconds of this process."""
     start, cpu_start = perf_counter(), process_time()
     learner = AROW(n_epochs=n_epochs, n_threads=1, n_jobs=n_jobs)
-    bits = learner.fit_bits(data.X, data.class_index, codewords, rng=0)
+    bits = learner.fit(Samples(data.X, data.class_index), Code.of(codewords), rng=0)
     return bits.weights, perf_counter() - start, process_time() - cpu_start
 
 
@@ -62,7 +64,7 @@ def allowed_ratio(data, n_bits, n_passes, repeats):
     return least[0] / least[1]
 
 
-class Samples:
+class ClassData:
     def __init__(self, name, data_home):
         data = load_dataset(name, data_home)
         self.X = data.X
@@ -120,7 +122,7 @@ def main():
     parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--repeats", type=int, default=3)
     arguments = parser.parse_args()
-    data = Samples(arguments.set, arguments.data_home)
+    data = ClassData(arguments.set, arguments.data_home)
     for width in sorted(arguments.widths):
         holds = compare(data, width, arguments.epochs, arguments.repeats)
     if len(arguments.widths) > 1:

@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from codekin.class_trees import ClassTree
     from codekin.coding import Assignment, Codebook
     from codekin.estimators import ECOCClassifier, TrellisClassifier
-    from codekin.model import CodedModel
+    from codekin.model import Model
     from codekin.storage import load_model, save_model
 
 _HOME = {
     "Assignment": "codekin.coding",
     "ClassTree": "codekin.class_trees",
     "Codebook": "codekin.coding",
-    "CodedModel": "codekin.model",
+    "Model": "codekin.model",
     "ECOCClassifier": "codekin.estimators",
     "TrellisClassifier": "codekin.estimators",
     "load_model": "codekin.storage",
@@ -30,8 +30,8 @@ __all__ = [
     "Assignment",
     "ClassTree",
     "Codebook",
-    "CodedModel",
     "ECOCClassifier",
+    "Model",
     "TrellisClassifier",
     "__version__",
     "load_model",

@@ -1,7 +1,7 @@
-"""The nouns of error-correcting output codes: a codebook, and an assignment of its codewords to classes.
+"""The nouns of error-correcting output codes: a codebook, an assignment of codewords to classes, and both as one code.
 
-A codebook says which codewords exist; an assignment says which class gets which of them. Only together do they
-make a coding matrix, whose row ``k`` is the codeword of class ``k`` and whose column ``j`` is a binary subproblem.
+A codebook says which codewords exist; an assignment says which class gets which of them. Together they are a code, with
+a coding matrix whose row ``k`` is the codeword of class ``k`` and whose column ``j`` is a binary subproblem.
 """
 
 from __future__ import annotations
@@ -331,6 +331,64 @@ class Assignment:
         Assignment
         """
         return cls(np.arange(n_classes, dtype=np.intp), method=method)
+
+
+@dataclass(frozen=True, eq=False)
+class Code:
+    """A codebook under an assignment: the codeword of every class.
+
+    Parameters
+    ----------
+    codebook : Codebook
+        The codewords.
+    assignment : Assignment
+        Which class has which of them.
+
+    Examples
+    --------
+    >>> code = Code(Codebook([[1, 1], [1, -1], [-1, 1]]), Assignment([2, 0]))
+    >>> code.coding_matrix
+    array([[-1,  1],
+           [ 1,  1]], dtype=int8)
+    """
+
+    codebook: Codebook
+    assignment: Assignment
+
+    @classmethod
+    def of(cls, coding_matrix: ArrayLike) -> Code:
+        """The code whose class ``k`` has row ``k`` of a matrix.
+
+        Parameters
+        ----------
+        coding_matrix : array-like of shape (n_classes, n_bits)
+
+        Returns
+        -------
+        Code
+        """
+        codebook = Codebook(coding_matrix)
+        return cls(codebook, Assignment.identity(codebook.n_codewords))
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes there are."""
+        return self.assignment.n_classes
+
+    @property
+    def n_bits(self) -> int:
+        """How many bits a codeword has."""
+        return self.codebook.n_bits
+
+    @property
+    def is_full(self) -> bool:
+        """Whether every codeword belongs to a class."""
+        return self.n_classes == self.codebook.n_codewords
+
+    @cached_property
+    def coding_matrix(self) -> CodingMatrix:
+        """Row ``k`` is the codeword of class ``k``."""
+        return self.codebook.coding_matrix(self.assignment)
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,7 +26,7 @@ from codekin.codebooks import CODEBOOKS
 from codekin.coding import Assignment, Codebook
 from codekin.decoding import LOSSES
 from codekin.estimators import ECOCClassifier
-from codekin.estimators.choices import natural_loss
+from codekin.learners.natural_loss import natural_loss
 from codekin.measures import expected_calibration_error
 
 FIXED_WIDTH_SMALL_K = ("exhaustive", "optimised")

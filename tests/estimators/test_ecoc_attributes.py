@@ -20,7 +20,7 @@ from sklearn.utils.estimator_checks import check_classifiers_train, check_estima
 from sklearn.utils.validation import has_fit_parameter
 
 from codekin.estimators import ECOCClassifier, TrellisClassifier
-from codekin.estimators.choices import natural_loss
+from codekin.learners.natural_loss import natural_loss
 
 
 @pytest.fixture(scope="module")

@@ -45,7 +45,7 @@ SCALES = [1e-300, 1e-30, 1e-14, 1e14, 1e20, 1e30, 1e160, 1e300]
 def n_trainings(monkeypatch):
     """A list that grows with every training of bits."""
     begun = []
-    for owner, name in ((Passes, "fit"), (IndependentBits, "fit_bits")):
+    for owner, name in ((Passes, "fit"), (IndependentBits, "fit")):
         original = getattr(owner, name)
 
         def counted(*arguments, original=original, **options):

@@ -13,7 +13,7 @@ from codekin.datasets import make_sparse_topics
 from codekin.estimators import TrellisClassifier
 from codekin.estimators.ranked import holdout
 from codekin.learners import AROW, Checkpoints
-from codekin.ranked_model import RankedModel
+from codekin.model import Model
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,7 @@ def test_probabilities_are_exactly_normalised_and_agree_with_the_ranking(digits,
 def test_probabilities_of_few_candidates_are_still_normalised(topics):
     classifier = TrellisClassifier(rerank="centroid", n_members=2, random_state=0).fit(topics.X, topics.y)
     model = classifier.model_
-    classifier.model_ = RankedModel(model.members, type(model.reranking)(3, model.reranking.vectors, 2.0, 0.7))
+    classifier.model_ = Model(model.members, type(model.ranking)(3, model.ranking.vectors, 2.0, 0.7))
     everything = classifier.predict_proba(topics.test.X[:50])
     np.testing.assert_allclose(everything.sum(axis=1), 1)
     labels, best = classifier.top_k_proba(topics.test.X[:50], 8)

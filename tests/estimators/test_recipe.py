@@ -6,8 +6,6 @@ import pytest
 from codekin.datasets import make_sparse_topics
 from codekin.estimators import FitReport, TrellisClassifier, order_choice
 from codekin.estimators.recipe import Limits, Recipe, bytes_of, default_recipe, recipes_within
-from codekin.model import CodedModel
-from codekin.ranked_model import RankedModel
 from codekin.storage import load_model, save_model
 
 OPEN = {"width": "auto", "n_members": "auto", "rerank": "auto", "precision": "auto", "prune": "auto"}
@@ -27,10 +25,10 @@ def fitted(topics, *, assignment="preserving", **settings):
 def test_many_classes_of_sparse_samples_are_searched_and_re_ranked(topics):
     classifier = fitted(topics, assignment="auto")
     assert classifier.recipe_ == Recipe(2, 1, "learned", "float32", None)
-    assert isinstance(classifier.model_, RankedModel)
+    assert classifier.model_.ranking is not None
     assert classifier.assignment_.method == "portfolio"
     paper = fitted(topics, rerank=None, learner="arow")
-    assert isinstance(paper.model_, CodedModel)
+    assert paper.model_.is_single
     assert classifier.score(topics.test.X, topics.test.y) > paper.score(topics.test.X, topics.test.y)
 
 

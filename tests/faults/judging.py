@@ -30,8 +30,7 @@ from codekin.class_trees import ClassTree
 from codekin.cli.main import main as codekin
 from codekin.datasets import TextVectorizer
 from codekin.estimators import ECOCClassifier, TrellisClassifier
-from codekin.model import CodedModel
-from codekin.ranked_model import RankedModel
+from codekin.model import Model
 from codekin.storage import ModelFolderError, ModelInput, load_saved, save_model
 from tests.faults.feeding import listing
 from tests.faults.forgeries import Forgery, forge
@@ -135,7 +134,7 @@ def _answers(folder: Path) -> str:
     if isinstance(model, ECOCClassifier):
         given = given.toarray()
     parts: list[Any] = [model.predict(given), *model.top_k(given, 2)]
-    if not isinstance(model, CodedModel | RankedModel):
+    if not isinstance(model, Model):
         parts += [model.decision_function(given), str(model.report())]
         parts += [model.predict_proba(given)] if hasattr(model, "predict_proba") else []
     return "\n".join(str(part.tolist() if isinstance(part, np.ndarray) else part) for part in parts)

@@ -7,9 +7,10 @@ import pytest
 from scipy import sparse
 
 from codekin.codebooks import trellis_codebook
-from codekin.coding import Assignment
+from codekin.coding import Assignment, Code
 from codekin.learners import AROW, CheckpointError, Checkpoints, Softmax, Validation, arow_state, softmax_state
 from codekin.progress import listening
+from codekin.samples import Samples
 
 N_CLASSES, N_FEATURES = 6, 20
 CODING_MATRIX = trellis_codebook(N_CLASSES, 2).matrix
@@ -63,13 +64,13 @@ def test_interrupted_again_and_again_softmax_ends_the_same(samples, tmp_path, sc
     codebook, assignment = trellis_codebook(N_CLASSES, 2), Assignment.identity(N_CLASSES)
     validation = None if scores is None else Validation(X[:10], scores_of(scores))
     learner = Softmax(n_epochs=4, fit_intercept=True)
-    undisturbed = learner.fit_code(X, class_index, codebook, assignment, rng=1, validation=validation)
+    undisturbed = learner.fit(Samples(X, class_index), Code(codebook, assignment), rng=1, validation=validation)
     watched = {"validation": validation, "checkpoints": Checkpoints(tmp_path / "here", resume=True)}
     interruptions = Interruptions(period)
     for _ in range(50):
         try:
             with listening(interruptions):
-                resumed = learner.fit_code(X, class_index, codebook, assignment, rng=1, **watched)
+                resumed = learner.fit(Samples(X, class_index), Code(codebook, assignment), rng=1, **watched)
             break
         except KeyboardInterrupt:
             continue
@@ -77,7 +78,7 @@ def test_interrupted_again_and_again_softmax_ends_the_same(samples, tmp_path, sc
     np.testing.assert_array_equal(resumed.weights, undisturbed.weights)
     np.testing.assert_array_equal(resumed.bias, undisturbed.bias)
     with pytest.raises(CheckpointError, match="its learner is .*softmax.*, not .*arow"):
-        AROW(n_epochs=4).fit_bits(X, class_index, CODING_MATRIX, rng=1, checkpoints=watched["checkpoints"])
+        AROW(n_epochs=4).fit(Samples(X, class_index), Code.of(CODING_MATRIX), rng=1, checkpoints=watched["checkpoints"])
 
 
 def test_parts_of_a_training_are_found_and_cleared_with_it(tmp_path):
@@ -99,7 +100,7 @@ def test_interrupted_again_and_again_a_training_ends_the_same(samples, tmp_path,
     X, class_index = samples
     validation = None if scores is None else Validation(X[:10], scores_of(scores))
     learner = AROW(n_epochs=4, **options)
-    undisturbed = learner.fit_bits(X, class_index, CODING_MATRIX, rng=1, validation=validation)
+    undisturbed = learner.fit(Samples(X, class_index), Code.of(CODING_MATRIX), rng=1, validation=validation)
     if n_columns is not None:
         learner = AROW(n_epochs=4, max_memory=limited(learner, n_columns, validation), **options)
     checkpoints, interruptions, n_runs = Checkpoints(tmp_path / "here", resume=True), Interruptions(period), 0
@@ -108,8 +109,12 @@ def test_interrupted_again_and_again_a_training_ends_the_same(samples, tmp_path,
         assert n_runs < 50
         try:
             with listening(interruptions):
-                resumed = learner.fit_bits(
-                    X, class_index, CODING_MATRIX, rng=1, validation=validation, checkpoints=checkpoints
+                resumed = learner.fit(
+                    Samples(X, class_index),
+                    Code.of(CODING_MATRIX),
+                    rng=1,
+                    validation=validation,
+                    checkpoints=checkpoints,
                 )
         except KeyboardInterrupt:
             continue
@@ -125,7 +130,9 @@ def begun(samples, folder, n_epochs=3, **options):
     """Leave a checkpoint in the folder."""
     try:
         with listening(Interruptions(4)):
-            AROW(n_epochs=n_epochs, **options).fit_bits(*samples, CODING_MATRIX, rng=1, checkpoints=Checkpoints(folder))
+            AROW(n_epochs=n_epochs, **options).fit(
+                Samples(*samples), Code.of(CODING_MATRIX), rng=1, checkpoints=Checkpoints(folder)
+            )
     except KeyboardInterrupt:
         return Checkpoints(folder, resume=True)
     raise AssertionError
@@ -134,9 +141,9 @@ def begun(samples, folder, n_epochs=3, **options):
 def test_without_resuming_a_checkpoint_is_replaced(samples, tmp_path):
     begun(samples, tmp_path)
     epochs = []
-    AROW(n_epochs=2).fit_bits(
-        *samples,
-        CODING_MATRIX,
+    AROW(n_epochs=2).fit(
+        Samples(*samples),
+        Code.of(CODING_MATRIX),
         rng=2,
         on_epoch=lambda report: epochs.append(report.epoch),
         checkpoints=Checkpoints(tmp_path),
@@ -157,11 +164,11 @@ def test_without_resuming_a_checkpoint_is_replaced(samples, tmp_path):
 def test_the_checkpoint_of_another_training_is_refused(samples, tmp_path, change, message):
     checkpoints = begun(samples, tmp_path)
     with pytest.raises(CheckpointError, match=message):
-        AROW(**{"n_epochs": 3, **change}).fit_bits(*samples, CODING_MATRIX, rng=1, checkpoints=checkpoints)
+        AROW(**{"n_epochs": 3, **change}).fit(Samples(*samples), Code.of(CODING_MATRIX), rng=1, checkpoints=checkpoints)
     with pytest.raises(CheckpointError, match="its seeds"):
-        AROW(n_epochs=3).fit_bits(*samples, CODING_MATRIX, rng=2, checkpoints=checkpoints)
+        AROW(n_epochs=3).fit(Samples(*samples), Code.of(CODING_MATRIX), rng=2, checkpoints=checkpoints)
     with pytest.raises(CheckpointError, match="its codewords_checksum"):
-        AROW(n_epochs=3).fit_bits(*samples, CODING_MATRIX[::-1], rng=1, checkpoints=checkpoints)
+        AROW(n_epochs=3).fit(Samples(*samples), Code.of(CODING_MATRIX[::-1]), rng=1, checkpoints=checkpoints)
 
 
 def test_a_harmed_checkpoint_gets_one_clear_sentence(samples, tmp_path):
@@ -170,7 +177,7 @@ def test_a_harmed_checkpoint_gets_one_clear_sentence(samples, tmp_path):
     content = state.read_bytes()
 
     def resumed():
-        return AROW(n_epochs=3).fit_bits(*samples, CODING_MATRIX, rng=1, checkpoints=checkpoints)
+        return AROW(n_epochs=3).fit(Samples(*samples), Code.of(CODING_MATRIX), rng=1, checkpoints=checkpoints)
 
     state.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
     with pytest.raises(CheckpointError, match="checksum does not match"):
@@ -193,7 +200,7 @@ def test_a_checkpoint_that_no_longer_fits_into_memory_is_refused(samples, tmp_pa
     checkpoints = begun(samples, tmp_path)
     less = limited(AROW(), 3, None)
     with pytest.raises(MemoryError, match="bits at once, but the memory is enough for 3"):
-        AROW(n_epochs=3, max_memory=less).fit_bits(*samples, CODING_MATRIX, rng=1, checkpoints=checkpoints)
+        AROW(n_epochs=3, max_memory=less).fit(Samples(*samples), Code.of(CODING_MATRIX), rng=1, checkpoints=checkpoints)
 
 
 def test_what_else_is_in_the_folder_stays(samples, tmp_path):
@@ -213,8 +220,8 @@ def test_a_failed_write_leaves_the_checkpoint_before(samples, tmp_path, monkeypa
     with monkeypatch.context() as patched:
         patched.setattr("codekin.learners.checkpoints.write_arrays", fail)
         with pytest.raises(OSError, match="No space left"):
-            AROW(n_epochs=4).fit_bits(*samples, CODING_MATRIX, rng=1, checkpoints=checkpoints)
+            AROW(n_epochs=4).fit(Samples(*samples), Code.of(CODING_MATRIX), rng=1, checkpoints=checkpoints)
     assert json.loads((tmp_path / "checkpoint.json").read_text()) == before
-    undisturbed = AROW(n_epochs=4).fit_bits(*samples, CODING_MATRIX, rng=1)
-    resumed = AROW(n_epochs=4).fit_bits(*samples, CODING_MATRIX, rng=1, checkpoints=checkpoints)
+    undisturbed = AROW(n_epochs=4).fit(Samples(*samples), Code.of(CODING_MATRIX), rng=1)
+    resumed = AROW(n_epochs=4).fit(Samples(*samples), Code.of(CODING_MATRIX), rng=1, checkpoints=checkpoints)
     np.testing.assert_array_equal(resumed.weights, undisturbed.weights)

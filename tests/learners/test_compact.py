@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
+from codekin.coding import Code
 from codekin.learners import (
     AROW,
     PRECISIONS,
@@ -17,6 +18,7 @@ from codekin.learners import (
     compacted,
 )
 from codekin.learners.compact import SMALLEST_HALF, decompressed
+from codekin.samples import Samples
 
 NARROW = [precision for precision in PRECISIONS if precision != "float32"]
 
@@ -125,8 +127,8 @@ def test_compact_bits_can_go_on_learning(precision):
     rng = np.random.default_rng(0)
     X = sparse.random_array((60, 12), density=0.5, rng=rng, format="csr", dtype=np.float32)
     classes, matrix = rng.integers(0, 4, size=60), np.array([[1, 1], [1, -1], [-1, 1], [-1, -1]], dtype=np.int8)
-    bits = AROW(n_epochs=1).fit_bits(X, classes, matrix, rng=0)
+    bits = AROW(n_epochs=1).fit(Samples(X, classes), Code.of(matrix), rng=0)
     for form in both_forms(bits, precision):
-        further = AROW().partial_fit_bits(form, X, classes, matrix, rng=1)
-        expected = AROW().partial_fit_bits(decompressed(form), X, classes, matrix, rng=1)
+        further = AROW().partial_fit(form, Samples(X, classes), Code.of(matrix), rng=1)
+        expected = AROW().partial_fit(decompressed(form), Samples(X, classes), Code.of(matrix), rng=1)
         np.testing.assert_array_equal(further.state, expected.state)

@@ -9,8 +9,10 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
+from codekin.coding import Code
 from codekin.learners import IndependentBits
 from codekin.learners.independent import LOG_ODDS_LIMIT, ConstantBit, EstimatorBits
+from codekin.samples import Samples
 
 MATRIX = np.array([[1, 1, 0], [-1, 1, 1], [-1, -1, -1]], dtype=np.int8)
 
@@ -22,7 +24,7 @@ def iris():
 
 def fit(learner, iris, matrix=MATRIX, **kwargs):
     X, y = iris
-    return IndependentBits(learner, **kwargs).fit_bits(X, y, matrix, rng=np.random.default_rng(0))
+    return IndependentBits(learner, **kwargs).fit(Samples(X, y), Code.of(matrix), rng=np.random.default_rng(0))
 
 
 @pytest.mark.parametrize(
@@ -59,7 +61,8 @@ def test_a_learner_with_the_old_classes_goes_on_learning(iris):
     matrix = MATRIX[:, :2]
     old = [SGDClassifier(random_state=0).partial_fit(X, matrix[y, j], classes=[-1, 1]) for j in range(2)]
     learner = IndependentBits(SGDClassifier(random_state=0))
-    more = learner.partial_fit_bits(EstimatorBits(old), X, y, matrix, rng=np.random.default_rng(0))
+    code = Code.of([[1, 1], [-1, 1], [-1, -1]])
+    more = learner.partial_fit(EstimatorBits(old), Samples(X, y), code, rng=np.random.default_rng(0))
     assert [predictor.classes_.tolist() for predictor in more.predictors] == [[-1, 1]] * 2
 
 
@@ -92,7 +95,9 @@ def test_a_zero_bit_leaves_its_class_out(iris):
 
 def test_a_bit_of_one_sign_is_constant(iris):
     X, y = iris
-    bits = IndependentBits(LinearSVC()).fit_bits(X[y == 0], y[y == 0], MATRIX, rng=np.random.default_rng(0))
+    bits = IndependentBits(LinearSVC()).fit(
+        Samples(X[y == 0], y[y == 0]), Code.of(MATRIX), rng=np.random.default_rng(0)
+    )
     assert bits.predictors[0] == ConstantBit(1)
     assert (bits.margins(X)[:, :2] > 0).all()
     assert (bits.predictors[0].predict(X) == 1).all()
@@ -117,8 +122,8 @@ def test_fit_params_follow_the_samples_of_a_bit(iris):
 def test_continuing_leaves_earlier_bits_alone(iris):
     X, y = iris
     learner = IndependentBits(SGDClassifier(random_state=0))
-    first = learner.partial_fit_bits(None, X, y, MATRIX, rng=np.random.default_rng(0))
+    first = learner.partial_fit(None, Samples(X, y), Code.of(MATRIX), rng=np.random.default_rng(0))
     before = first.margins(X).copy()
-    second = learner.partial_fit_bits(first, X, y, MATRIX, rng=np.random.default_rng(0))
+    second = learner.partial_fit(first, Samples(X, y), Code.of(MATRIX), rng=np.random.default_rng(0))
     np.testing.assert_array_equal(EstimatorBits(first.predictors).margins(X), before)
     assert not np.array_equal(second.margins(X), before)

@@ -6,13 +6,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
+from sklearn.svm import LinearSVC
 from tests.reference import softmax as reference
 
 from codekin.codebooks import dense_random, one_vs_rest, sparse_random, trellis_codebook
-from codekin.coding import Assignment
+from codekin.coding import Assignment, Code
 from codekin.decoding import MinimumLossDecoder, ShortestPathDecoder
-from codekin.learners import AROW, JointLearner, Softmax, Validation, softmax_state
+from codekin.learners import AROW, IndependentBits, Learner, Softmax, Validation, softmax_state
 from codekin.learners import softmax as softmax_module
+from codekin.samples import Samples
 
 N_CLASSES, N_FEATURES = 10, 30
 IDENTITY = Assignment.identity(N_CLASSES)
@@ -39,16 +41,19 @@ def codebook(request):
 
 
 def fitted(learner, samples, codebook, assignment=IDENTITY, **options):
-    return learner.fit_code(*samples, codebook, assignment, **{"rng": 0, **options})
+    weights = options.pop("sample_weight", None)
+    return learner.fit(Samples(*samples, weights), Code(codebook, assignment), **{"rng": 0, **options})
 
 
 def predicted(bits, X, codebook, assignment=IDENTITY):
     return MinimumLossDecoder(codebook.coding_matrix(assignment), "linear").decode(bits.margins(X))
 
 
-def test_it_is_a_joint_learner_and_arow_is_not():
-    assert isinstance(Softmax(), JointLearner)
-    assert not isinstance(AROW(), JointLearner)
+def test_all_learners_keep_one_protocol_and_softmax_alone_learns_probabilities():
+    for learner, learns_probabilities in ((Softmax(), True), (AROW(), False), (IndependentBits(LinearSVC()), False)):
+        assert isinstance(learner, Learner)
+        assert learner.learns_probabilities == learns_probabilities
+    assert not isinstance(LinearSVC(), Learner)
 
 
 @pytest.mark.parametrize("name", ["trellis", "ternary"])
@@ -69,7 +74,7 @@ def test_fitting_is_diagonal_newton_on_the_multiclass_logistic_loss(samples, nam
 
 def test_it_learns(samples, codebook):
     X, class_index = samples
-    bits = Softmax().fit_code(X[:300], class_index[:300], codebook, IDENTITY, rng=0)
+    bits = Softmax().fit(Samples(X[:300], class_index[:300]), Code(codebook, IDENTITY), rng=0)
     assert (predicted(bits, X[300:], codebook) == class_index[300:]).mean() > 0.9
 
 
@@ -106,7 +111,7 @@ def test_log_probabilities_sum_to_one_over_all_classes(n_classes, width, seed):
     assignment = Assignment(rng.permutation(n_classes))
     X = sparse.random_array((20, 8), density=0.5, rng=rng, format="csr", dtype=np.float32)
     classes = rng.integers(0, n_classes, size=20)
-    bits = Softmax(n_epochs=2).fit_code(X, classes, codebook, assignment, rng=rng)
+    bits = Softmax(n_epochs=2).fit(Samples(X, classes), Code(codebook, assignment), rng=rng)
     decoder = ShortestPathDecoder(codebook.trellis, "logistic", assignment)
     margins = bits.margins(X).astype(np.float64)
     log_shares = decoder.path_scores(margins, np.arange(n_classes)) - decoder.log_partition(margins)[:, None]
@@ -151,7 +156,7 @@ def test_passes_of_partial_fit_are_the_epochs_of_fit(samples, codebook):
     for options in ({}, {"fit_intercept": True}):
         rng, bits = np.random.default_rng(7), None
         for _ in range(3):
-            bits = Softmax(**options).partial_fit_code(bits, *samples, codebook, IDENTITY, rng=rng)
+            bits = Softmax(**options).partial_fit(bits, Samples(*samples), Code(codebook, IDENTITY), rng=rng)
         whole = fitted(Softmax(n_epochs=3, **options), samples, codebook, rng=np.random.default_rng(7))
         np.testing.assert_array_equal(bits.finished().weights, whole.weights)
         np.testing.assert_array_equal(bits.finished().bias, whole.bias)
@@ -159,12 +164,12 @@ def test_passes_of_partial_fit_are_the_epochs_of_fit(samples, codebook):
 
 
 def test_learning_on_leaves_the_bits_before_alone(samples, codebook):
-    first = Softmax().partial_fit_code(None, *samples, codebook, IDENTITY, rng=0)
+    first = Softmax().partial_fit(None, Samples(*samples), Code(codebook, IDENTITY), rng=0)
     before = first.state.copy()
-    Softmax().partial_fit_code(first, *samples, codebook, IDENTITY, rng=0)
+    Softmax().partial_fit(first, Samples(*samples), Code(codebook, IDENTITY), rng=0)
     np.testing.assert_array_equal(first.state, before)
     with pytest.raises(ValueError, match="cannot go on"):
-        Softmax(fit_intercept=True).partial_fit_code(first, *samples, codebook, IDENTITY, rng=0)
+        Softmax(fit_intercept=True).partial_fit(first, Samples(*samples), Code(codebook, IDENTITY), rng=0)
 
 
 def test_finished_bits_go_on_from_their_weights(samples, codebook):
@@ -172,7 +177,7 @@ def test_finished_bits_go_on_from_their_weights(samples, codebook):
         learner = Softmax(**options)
         bits = fitted(learner, samples, codebook)
         for begun in (bits, bits.sparse(0.0)):
-            further = learner.partial_fit_code(begun, *samples, codebook, IDENTITY, rng=1).finished()
+            further = learner.partial_fit(begun, Samples(*samples), Code(codebook, IDENTITY), rng=1).finished()
             assert 0 < np.abs(further.weights - bits.weights).max() < np.abs(bits.weights).max()
 
 
@@ -184,9 +189,9 @@ def test_samples_of_weight_zero_do_not_exist_and_class_weights_multiply(samples,
     by_class = fitted(Softmax(class_weight=np.random.default_rng(0).uniform(1, 2, N_CLASSES)), samples, codebook)
     np.testing.assert_array_equal(by_sample.weights, by_class.weights)
     learner, some = Softmax(shuffle=False), weight > 0
-    begun = learner.partial_fit_code(None, *samples, codebook, IDENTITY, rng=0)
-    weighted = learner.partial_fit_code(begun, *samples, codebook, IDENTITY, sample_weight=weight)
-    without = learner.partial_fit_code(begun, X[some], class_index[some], codebook, IDENTITY)
+    begun = learner.partial_fit(None, Samples(*samples), Code(codebook, IDENTITY), rng=0)
+    weighted = learner.partial_fit(begun, Samples(*samples, weights=weight), Code(codebook, IDENTITY))
+    without = learner.partial_fit(begun, Samples(X[some], class_index[some]), Code(codebook, IDENTITY))
     np.testing.assert_array_equal(weighted.state, without.state)
 
 
@@ -202,7 +207,7 @@ def test_a_bias_is_the_weight_of_a_feature_that_is_always_one(samples, codebook)
 def test_the_constant_edge_of_a_trellis_is_left_alone():
     codebook = trellis_codebook(8, 2)
     X = sparse.eye_array(8, format="csr", dtype=np.float32)
-    bits = Softmax().fit_code(X, np.arange(8), codebook, Assignment.identity(8), rng=0)
+    bits = Softmax().fit(Samples(X, np.arange(8)), Code(codebook, Assignment.identity(8)), rng=0)
     np.testing.assert_allclose(bits.weights[:, codebook.trellis.constant_edges], 0, atol=1e-9)
 
 
@@ -210,7 +215,7 @@ def test_classes_without_samples_lose(samples):
     X, class_index = samples
     seen = class_index < 7
     codebook = CODEBOOKS["trellis"]
-    bits = Softmax().fit_code(X[seen], class_index[seen], codebook, IDENTITY, rng=0)
+    bits = Softmax().fit(Samples(X[seen], class_index[seen]), Code(codebook, IDENTITY), rng=0)
     assert (predicted(bits, X[seen], codebook) < 7).mean() > 0.95
 
 
@@ -220,7 +225,7 @@ def test_dense_samples_and_empty_ones_are_understood(samples, codebook):
         fitted(Softmax(), (X.toarray(), class_index), codebook).weights, fitted(Softmax(), samples, codebook).weights
     )
     nothing = sparse.csr_array((3, 4), dtype=np.float32)
-    assert not Softmax().fit_code(nothing, np.array([0, 1, 2]), codebook, IDENTITY, rng=0).weights.any()
+    assert not Softmax().fit(Samples(nothing, np.array([0, 1, 2])), Code(codebook, IDENTITY), rng=0).weights.any()
 
 
 def test_too_little_memory_is_refused_with_the_arithmetic(samples, codebook, monkeypatch):

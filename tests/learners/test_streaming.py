@@ -7,11 +7,12 @@ import pytest
 
 from codekin import stored_rows
 from codekin.codebooks import trellis_codebook
-from codekin.coding import Assignment
+from codekin.coding import Assignment, Code
 from codekin.datasets import SparseData, cached_data, make_sparse_topics, write_data
 from codekin.decoding import ShortestPathDecoder
 from codekin.learners import AROW, Checkpoints, Softmax
-from codekin.learners.streaming import training_samples
+from codekin.learners.streamed_rows import training_rows
+from codekin.samples import Samples
 
 N_CLASSES = 32
 CODEBOOK = trellis_codebook(N_CLASSES, 3)
@@ -36,8 +37,8 @@ def topics(tmp_path_factory):
 
 def fitted(learner, X, y, **options):
     if isinstance(learner, Softmax):
-        return learner.fit_code(X, y, CODEBOOK, ASSIGNMENT, rng=0, **options)
-    return learner.fit_bits(X, y, CODING_MATRIX, rng=0, **options)
+        return learner.fit(Samples(X, y), Code(CODEBOOK, ASSIGNMENT), rng=0, **options)
+    return learner.fit(Samples(X, y), Code.of(CODING_MATRIX), rng=0, **options)
 
 
 def accuracy(learner, bits, X, y):
@@ -86,19 +87,19 @@ def test_an_interrupted_training_goes_on_to_the_same_end(topics, tmp_path):
 @pytest.mark.parametrize("is_shuffled", [False, True])
 def test_a_pass_sees_every_sample_once(is_shuffled, topics):
     X, stored, y, _ = topics
-    samples = training_samples(stored, y, N_CLASSES, is_shuffled=is_shuffled, has_bias=True)
+    samples = training_rows(Samples(stored, y), N_CLASSES, is_shuffled=is_shuffled, has_bias=True)
     turns = list(samples.in_turns(lambda n, _: np.arange(n), 5))
     assert sum(some.n_rows for some, _ in turns) == len(y)
     classes = np.concatenate([some.class_of_sample[order] for some, order in turns])
     assert np.array_equal(np.sort(classes), y)
     assert np.array_equal(classes, y) != is_shuffled
-    whole = training_samples(X, y, N_CLASSES, has_bias=True)
+    whole = training_rows(Samples(X, y), N_CLASSES, has_bias=True)
     assert samples.mean_squared_norm == pytest.approx(whole.mean_squared_norm)
 
 
 def test_further_batches_may_be_on_disk(topics):
     X, stored, y, _ = topics
-    for learner, code in ((AROW(), (CODING_MATRIX,)), (Softmax(), (CODEBOOK, ASSIGNMENT))):
-        further = learner.partial_fit_bits if isinstance(learner, AROW) else learner.partial_fit_code
-        bits = further(further(None, stored, y, *code, rng=0), stored, y, *code, rng=1)
+    samples, code = Samples(stored, y), Code(CODEBOOK, ASSIGNMENT)
+    for learner in (AROW(), Softmax()):
+        bits = learner.partial_fit(learner.partial_fit(None, samples, code, rng=0), samples, code, rng=1)
         assert accuracy(learner, bits, X, y) > 0.3

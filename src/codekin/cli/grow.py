@@ -17,7 +17,6 @@ from codekin.cli.options import AsJson, Format, IndexBase, Multilabel, NThreads,
 from codekin.cli.streams import show
 from codekin.estimators import TrellisClassifier
 from codekin.estimators.growth import free_codewords
-from codekin.model import CodedModel
 from codekin.progress import tell, telling
 from codekin.storage import SavedModel, check_target, save_model
 from codekin.threads import limited_threads
@@ -99,7 +98,7 @@ def _check_can_grow(model: Path, classifier: Any, n_epochs: int) -> None:
     if not isinstance(classifier, TrellisClassifier):
         raise ValueError(f"{model} holds a {type(classifier).__name__}; only a TrellisClassifier can grow by files.")
     remedy = "codekin train --spare N makes a model that can."
-    if not isinstance(classifier.model_, CodedModel):
+    if not classifier.model_.is_single:
         raise ValueError(f"{model} has several codes or a re-ranking, and so it cannot grow; {remedy}")
     # Without a pass over the samples no weight changes, so that it does not matter how they were learned.
     if n_epochs and not hasattr(classifier, "partial_fit"):
@@ -115,7 +114,7 @@ def _summary(saved: SavedModel, target: Path, n_samples: int, n_classes_before: 
         "n_samples": n_samples,
         "n_classes": coded.n_classes,
         "n_new_classes": coded.n_classes - n_classes_before,
-        "n_free_codewords": len(free_codewords(coded.codebook, coded.assignment)),
+        "n_free_codewords": len(free_codewords(coded.code)),
     }
 
 

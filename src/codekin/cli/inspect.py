@@ -14,7 +14,6 @@ from codekin.cli.display import Display
 from codekin.cli.models import loaded_classifier, ranking_facts, ranking_text
 from codekin.cli.options import AsJson
 from codekin.cli.streams import show
-from codekin.estimators.probabilities import members_of
 from codekin.folders import visible
 from codekin.memory import in_units
 
@@ -52,7 +51,7 @@ def inspect(
         "class_tree": None if tree is None else {"n_nodes": tree.n_nodes, "height": float(tree.depth.max())},
         "temperature": getattr(classifier, "temperature_", None),
         "model_bytes": saved.n_bytes,
-        "weights_precision": getattr(members_of(classifier.model_)[0].bits, "precision", None),
+        "weights_precision": getattr(classifier.model_.members[0].bits, "precision", None),
         "weights_bytes": _weights_bytes(classifier.model_),
         "ranking": ranking_facts(classifier.model_),
         "files": {path.name: path.stat().st_size for path in visible(model)},
@@ -65,7 +64,7 @@ def inspect(
 
 def _weights_bytes(model: Any) -> int | None:
     """The memory of the weights of all codes, if all of them know it."""
-    bits: list[Any] = [member.bits for member in members_of(model)]
+    bits: list[Any] = [member.bits for member in model.members]
     return sum(of_member.nbytes for of_member in bits) if all(hasattr(b, "nbytes") for b in bits) else None
 
 

@@ -9,9 +9,8 @@ from codekin.cli.display import Display
 from codekin.datasets import ReadOptions, label_kind
 from codekin.datasets.options import LabelKind
 from codekin.memory import in_units
-from codekin.model import CodedModel
+from codekin.model import Model
 from codekin.progress import tell
-from codekin.ranked_model import RankedModel
 from codekin.storage import ModelFolderError, SavedModel, load_saved
 
 
@@ -20,7 +19,7 @@ def loaded_classifier(folder: Path, display: Display) -> SavedModel:
     with display.watching(only_if_slow=True):
         tell(f"loading {folder}")
         saved = load_saved(folder)
-    if isinstance(saved.model, CodedModel | RankedModel):
+    if isinstance(saved.model, Model):
         raise ModelFolderError(f"{folder} holds a code without labels; save the classifier around it instead.")
     return saved
 
@@ -53,16 +52,16 @@ def reading_options(
     )
 
 
-def ranking_facts(model: Any) -> dict[str, Any] | None:
+def ranking_facts(model: Model) -> dict[str, Any] | None:
     """How a model ranks its candidates, for JSON; None if it has no say in that."""
-    if not isinstance(model, RankedModel):
+    if model.ranking is None:
         return None
-    vectors = model.reranking.vectors
+    vectors = model.ranking.vectors
     return {
         "n_members": len(model.members),
-        "n_candidates": model.n_candidates,
-        "weight": model.reranking.weight,
-        "temperature": model.reranking.temperature,
+        "n_candidates": min(model.ranking.n_candidates, model.n_classes),
+        "weight": model.ranking.weight,
+        "temperature": model.ranking.temperature,
         "n_vector_entries": None if vectors is None else vectors.n_entries,
         "vector_bytes": None if vectors is None else vectors.nbytes,
     }
@@ -79,6 +78,6 @@ def ranking_text(facts: dict[str, Any] | None) -> list[str]:
     return lines
 
 
-def has_several_codes(model: Any) -> bool:
+def has_several_codes(model: Model) -> bool:
     """Whether the losses of several codes are added, so that a prediction can be certified or not."""
-    return isinstance(model, RankedModel) and len(model.members) > 1
+    return len(model.members) > 1

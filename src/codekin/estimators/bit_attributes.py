@@ -9,13 +9,13 @@ import numpy as np
 from codekin.coding import FloatArray
 from codekin.learners import LinearBits
 from codekin.learners.independent import ConstantBit
-from codekin.model import CodedModel
+from codekin.model import Model
 
 
 class BitAttributes:
     """Weights and importances of features, where the learners of the bits have them."""
 
-    model_: CodedModel
+    model_: Model
 
     @property
     def coef_(self) -> FloatArray:

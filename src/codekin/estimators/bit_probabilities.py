@@ -13,7 +13,7 @@ from codekin.coding import CodingMatrix, FloatArray
 from codekin.decoding import MinimumLossDecoder
 from codekin.decoding.minimum_loss import check_k
 from codekin.estimators.coded import CodedClassifier
-from codekin.estimators.learner_choice import joint_learner
+from codekin.learners import learner_of
 
 
 class BitProbabilities(CodedClassifier, ABC):
@@ -76,5 +76,6 @@ class BitProbabilities(CodedClassifier, ABC):
     def _probability_losses(self, X: Any) -> FloatArray:
         """The losses whose softmax are the probabilities."""
         margins = self.bit_margins(X)
-        loss = "logistic" if joint_learner(self.estimator) is None else "linear"
+        learner = learner_of(self.estimator)
+        loss = "linear" if learner is not None and learner.learns_probabilities else "logistic"
         return MinimumLossDecoder(self.coding_matrix_, loss, self.weighted_decoding).class_losses(margins)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from codekin.learners import IndependentBits, JointLearner
+from codekin.learners import Learner
 from codekin.learners.independent import BitTask
 
 
-def begin_callbacks(owner: Any, learner: IndependentBits | JointLearner, n_fits: int) -> Any:
+def begin_callbacks(owner: Any, learner: Learner, n_fits: int) -> Any:
     """Announce one task for every fit of a bit.
 
     Parameters
     ----------
     owner : estimator
         In whose name the callbacks are called.
-    learner : IndependentBits or JointLearner
+    learner : Learner
         Its tasks are filled in; bits that are learned together have none.
     n_fits : int
         How many bits are fitted, those of the folds of a calibration included.
@@ -25,12 +25,11 @@ def begin_callbacks(owner: Any, learner: IndependentBits | JointLearner, n_fits:
     sklearn.callback.CallbackContext
         Of the whole fit, which has begun.
     """
-    n_tasks = n_fits if isinstance(learner, IndependentBits) else 0
+    tasks = getattr(learner, "tasks", None)
+    n_tasks = 0 if tasks is None else n_fits
     context = owner._init_callback_context(max_subtasks=n_tasks, sequential_subtasks=False)
     context.call_on_fit_task_begin(estimator=owner)
     has_listeners = getattr(owner, "_skl_callbacks", None) or hasattr(owner, "_parent_callback_ctx")
-    if isinstance(learner, IndependentBits) and learner.tasks is not None and has_listeners:
-        learner.tasks.extend(
-            BitTask(context.subcontext(task_name="bit", task_id=task), owner) for task in range(n_tasks)
-        )
+    if tasks is not None and has_listeners:
+        tasks.extend(BitTask(context.subcontext(task_name="bit", task_id=task), owner) for task in range(n_tasks))
     return context

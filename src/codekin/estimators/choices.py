@@ -17,7 +17,6 @@ from codekin.class_trees import ClassTree
 from codekin.codebooks import CODEBOOKS
 from codekin.codebooks.trellis import check_spare_codewords
 from codekin.coding import Assignment, Codebook, FloatArray, IntArray
-from codekin.decoding import Loss, get_loss
 from codekin.distances import ClassDistances, as_class_distances
 from codekin.estimators.checked_choices import (
     CODEBOOK_ARGUMENTS,
@@ -308,86 +307,3 @@ def learnability_assignment(
     tree = classes.given_tree or classes.learned_tree()
     order = tree.class_order(rng)
     return assign(codebook, classes.learnability, "vector_swaps", rng=rng, class_order=order, **options)
-
-
-LOSS_OF_LEARNER = {
-    "LogisticRegression": "logistic",
-    "LogisticRegressionCV": "logistic",
-    "LinearDiscriminantAnalysis": "logistic",
-    "QuadraticDiscriminantAnalysis": "logistic",
-    "HistGradientBoostingClassifier": "logistic",
-    "LGBMClassifier": "logistic",
-    "RidgeClassifier": "squared",
-    "RidgeClassifierCV": "squared",
-    "AdaBoostClassifier": "exponential",
-}
-"""From the name of a learner to the decoding loss."""
-
-LOSS_OF_PARAMETER = {
-    "log_loss": "logistic",
-    "modified_huber": "squared_hinge",
-    "exponential": "exponential",
-    "squared_error": "squared",
-}
-"""From the ``loss`` parameter of a learner to the decoding loss; anything else has margins like an SVM's."""
-
-
-def choose_loss(choice: Any, learner: Any, codebook: Codebook, *, is_calibrated: bool) -> Loss:
-    """The decoding loss; "auto" is the one that matches what the learner minimises.
-
-    Parameters
-    ----------
-    choice : str or callable
-    learner : classifier or None
-        None where bits are learned together, for the logistic loss of the classes.
-    codebook : Codebook
-    is_calibrated : bool
-        Whether the margins are log-odds, whatever the learner.
-
-    Returns
-    -------
-    Loss
-    """
-    if not (isinstance(choice, str) and choice == "auto"):
-        return get_loss(choice)
-    if learner is None:
-        return get_loss("linear" if codebook.is_ternary else "logistic")
-    return get_loss("logistic" if is_calibrated else natural_loss(learner))
-
-
-def natural_loss(estimator: Any) -> str:
-    """The decoding loss that matches what a learner minimises.
-
-    Log-odds are decoded by the logistic loss: learners with probabilities only, logistic regression, discriminant
-    analysis, gradient boosting, LightGBM, and any learner whose ``loss`` parameter says so. Ridge classifiers are
-    decoded by the squared loss, AdaBoost by the exponential one. All other margins are taken for an SVM's: hinge.
-
-    Parameters
-    ----------
-    estimator : classifier
-        A pipeline is judged by its last step, a search or a bag by its estimator.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> from sklearn.calibration import CalibratedClassifierCV
-    >>> from sklearn.svm import LinearSVC
-    >>> natural_loss(LinearSVC()), natural_loss(CalibratedClassifierCV(LinearSVC()))
-    ('hinge', 'logistic')
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> natural_loss(make_pipeline(StandardScaler(), LogisticRegression()))
-    'logistic'
-    """
-    if not hasattr(estimator, "decision_function"):
-        return "logistic"
-    if hasattr(estimator, "steps"):
-        return natural_loss(estimator.steps[-1][1])
-    if type(estimator).__name__ not in LOSS_OF_LEARNER and getattr(estimator, "estimator", None) is not None:
-        return natural_loss(estimator.estimator)
-    by_parameter = LOSS_OF_PARAMETER.get(str(getattr(estimator, "loss", None)), "hinge")
-    return LOSS_OF_LEARNER.get(type(estimator).__name__, by_parameter)

@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from codekin.coding import Assignment, Codebook
+from codekin.coding import Code
 from codekin.decoding import Decoder, Loss
-from codekin.estimators.learner_choice import decoding_loss, learner_name
-from codekin.estimators.ranked import LabelledSamples
+from codekin.estimators.learner_choice import decoding_loss
 from codekin.estimators.recipe import Recipe
-from codekin.learners import BitLearner, JointLearner, Validation, compacted
-from codekin.model import CodedModel, learn_bits, make_decoder
+from codekin.learners import Learner, Validation, compacted, learner_name
+from codekin.model import Member, make_decoder
 from codekin.progress import tell, within
+from codekin.samples import Samples
 
 
 class LearnedCode(NamedTuple):
@@ -24,22 +24,21 @@ class LearnedCode(NamedTuple):
 
     Parameters
     ----------
-    model : CodedModel
-    learner : BitLearner or JointLearner
+    member : Member
+    learner : Learner
     loss : Loss
     """
 
-    model: CodedModel
-    learner: BitLearner | JointLearner
+    member: Member
+    learner: Learner
     loss: Loss
 
 
 def learned_code(
-    candidates: Sequence[BitLearner | JointLearner],
-    codebook: Codebook,
-    assignment: Assignment,
-    samples: LabelledSamples,
-    held_out: LabelledSamples | None,
+    candidates: Sequence[Learner],
+    code: Code,
+    samples: Samples,
+    held_out: Samples | None,
     *,
     loss: Any,
     recipe: Recipe,
@@ -50,15 +49,13 @@ def learned_code(
 
     Parameters
     ----------
-    candidates : sequence of BitLearner or JointLearner
+    candidates : sequence of Learner
         More than one only with validation samples.
-    codebook : Codebook
-        The paths of a trellis.
-    assignment : Assignment
-        Which class has which path.
-    samples : LabelledSamples
+    code : Code
+        On a trellis.
+    samples : Samples
         To learn from.
-    held_out : LabelledSamples or None
+    held_out : Samples or None
         To choose by: the pass, the learner, the weights that go.
     loss : str or callable
         The decoding loss; "auto" goes by the learner.
@@ -73,25 +70,25 @@ def learned_code(
     -------
     LearnedCode
     """
-    given = dict(watchers) if samples.weights is None else {**watchers, "sample_weight": samples.weights}
+    given = dict(watchers)
     checkpoints = given.get("checkpoints")
     validation: Validation | None = None
     highest, best = -np.inf, None
     for learner, own_rng in zip(candidates, [rng, *rng.spawn(len(candidates) - 1)], strict=True):
-        own_loss = decoding_loss(loss, learner)
-        decoder = make_decoder(codebook, assignment, own_loss)
+        own_loss = decoding_loss(loss, learner, code.codebook)
+        decoder = make_decoder(code, own_loss)
         if held_out is not None:
             validation = given["validation"] = _accuracy_on(held_out, decoder)
         if checkpoints is not None and len(candidates) > 1:
             given["checkpoints"] = checkpoints.part(learner_name(learner))
         with within(learner_name(learner)) if len(candidates) > 1 else nullcontext():
-            bits: Any = learn_bits(learner, samples.X, samples.class_index, codebook, assignment, rng=own_rng, **given)
+            bits: Any = learner.fit(samples, code, rng=own_rng, **given)
         score = 0.0
         if validation is not None and len(candidates) > 1:
             score = validation.score(bits.margins(validation.X))
         if score > highest:
-            model = CodedModel(codebook, assignment, _compressed(bits, recipe, validation), decoder)
-            highest, best = score, LearnedCode(model, learner, own_loss)
+            member = Member(code, _compressed(bits, recipe, validation), decoder)
+            highest, best = score, LearnedCode(member, learner, own_loss)
     assert best is not None
     return best
 
@@ -105,6 +102,6 @@ def _compressed(bits: Any, recipe: Recipe, validation: Validation | None) -> Any
     return bits if recipe.precision == "float32" else compacted(bits, recipe.precision)
 
 
-def _accuracy_on(held_out: LabelledSamples, decoder: Decoder) -> Validation:
+def _accuracy_on(held_out: Samples, decoder: Decoder) -> Validation:
     y = held_out.class_index
     return Validation(held_out.X, lambda margins: float((decoder.decode(margins) == y).mean()))

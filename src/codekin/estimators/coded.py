@@ -14,15 +14,14 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from codekin._magnitudes import check_weights
 from codekin.assignments import AssignmentResult
-from codekin.coding import Assignment, Codebook, EncodedLabels, FloatArray, IntArray, Margins
+from codekin.coding import Assignment, Code, Codebook, EncodedLabels, FloatArray, IntArray, Margins
 from codekin.decoding import Loss, get_loss
 from codekin.distances import ClassDistances
 from codekin.estimators.checked_choices import check_loss_choice
 from codekin.estimators.growth import best_free_codewords
 from codekin.estimators.inputs import label_array
 from codekin.estimators.report import FitReport, code_report, measured
-from codekin.model import CodedModel, make_decoder
-from codekin.ranked_model import RankedModel
+from codekin.model import Member, Model
 
 
 class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
@@ -36,7 +35,7 @@ class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
     assignment_result_: AssignmentResult | None
     class_distances_: ClassDistances | None
     loss_: Loss
-    model_: CodedModel | RankedModel
+    model_: Model
     _report: FitReport | None
 
     @property
@@ -132,7 +131,7 @@ class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
         """
         check_is_fitted(self, "model_")
         model = self.model_
-        if isinstance(model, RankedModel):
+        if not model.is_single:
             raise ValueError("Classes can be added to a single code without re-ranking. Got a model of several parts.")
         labels, new_class = np.unique(np.asarray(label_array(y)), return_inverse=True)
         if (labels.dtype.kind in "US") != (self.classes_.dtype.kind in "USO"):
@@ -145,16 +144,14 @@ class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
         margins = model.margins(self._validated_samples(X))
         if len(margins) != len(new_class):
             raise ValueError(f"There are {len(margins)} samples. Got {len(new_class)} labels.")
-        codewords = best_free_codewords(model.codebook, model.assignment, margins, new_class, self.loss_)
+        codewords = best_free_codewords(model.code, margins, new_class, self.loss_)
         report = self.report()
         self.classes_, places = np.unique(np.concatenate([self.classes_, labels]), return_index=True)
         codeword_of_class = np.concatenate([model.assignment.codeword_of_class, codewords])[places]
         self.assignment_ = replace(model.assignment, codeword_of_class=codeword_of_class)
         self.assignment_result_ = self.class_distances_ = None
-        decoder = make_decoder(
-            model.codebook, self.assignment_, self.loss_, is_weighted=getattr(model.decoder, "is_weighted", False)
-        )
-        self._set_model(CodedModel(model.codebook, self.assignment_, model.bits, decoder))
+        code, is_weighted = Code(model.codebook, self.assignment_), getattr(model.decoder, "is_weighted", False)
+        self._set_model(Model((Member.of(code, model.bits, self.loss_, is_weighted=is_weighted),)))
         # What was measured is true of the classes that were there; distances to the new ones are not known.
         self._report = replace(
             report,
@@ -193,12 +190,12 @@ class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
             self._report = measured(self._report, self.model_, self.loss_, X, class_index)
         return self._report
 
-    def restore_fit(self, model: CodedModel | RankedModel, labels: NDArray[Any], report: FitReport) -> None:
+    def restore_fit(self, model: Model, labels: NDArray[Any], report: FitReport) -> None:
         """Take over a fitted model, as it comes from storage. The class distances are not part of it.
 
         Parameters
         ----------
-        model : CodedModel or RankedModel
+        model : Model
         labels : ndarray of shape (n_classes,)
             The label of each class.
         report : FitReport

@@ -18,7 +18,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from codekin._magnitudes import check_single_precision
-from codekin.coding import FloatArray, IntArray
+from codekin.coding import Code, FloatArray, IntArray
 from codekin.estimators.bit_attributes import BitAttributes
 from codekin.estimators.bit_probabilities import BitProbabilities
 from codekin.estimators.callbacks import begin_callbacks
@@ -27,23 +27,23 @@ from codekin.estimators.checked_choices import (
     check_distances_choice,
     warn_of_constant_bits,
 )
-from codekin.estimators.choices import choose_assignment, choose_codebook, choose_loss
+from codekin.estimators.choices import choose_assignment, choose_codebook
 from codekin.estimators.class_weights import check_weights_of_learner, with_class_weight
 from codekin.estimators.coded import checked_weights
 from codekin.estimators.features import classes_as_learned
 from codekin.estimators.inputs import validated, with_learner_tags
-from codekin.estimators.learner_choice import joint_learner
+from codekin.estimators.learner_choice import decoding_loss
 from codekin.estimators.metadata import learner_params, router
 from codekin.estimators.weight_signature import lists_weights_if
-from codekin.learners import IndependentBits, JointLearner
+from codekin.learners import LEARNERS, FittedBits, IndependentBits, Learner, calibrate_bits, learner_of
 from codekin.learners.calibration import N_FOLDS
-from codekin.model import CodedModel, fit_coded_model, learn_bits_further, make_decoder
+from codekin.model import Member, Model
+from codekin.samples import Samples
 
 
 def _learner_has(method: str) -> Any:
     def check(self: ECOCClassifier) -> bool:
-        joint = joint_learner(self.estimator)
-        getattr(self._learner() if joint is None else joint, method if joint is None else f"{method}_code")
+        getattr(learner_of(self.estimator) or self._bit_classifier(), method)
         return True
 
     return check
@@ -63,7 +63,7 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
 
     Parameters
     ----------
-    estimator : classifier, "softmax" or JointLearner, default=None
+    estimator : classifier, "softmax", "arow" or Learner, default=None
         Learns the bits, each on its own; it has ``fit`` and either ``decision_function`` or ``predict_proba``. None
         stands for ``LogisticRegression(max_iter=1000)``. "softmax" stands for ``codekin.learners.Softmax()``, which
         learns all bits together: the classes compete, and the probabilities are those of a multinomial logistic
@@ -118,7 +118,7 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
         codebook such as one-vs-rest) and in a classifier that comes from storage.
     loss_ : Loss
         The decoding loss.
-    model_ : CodedModel
+    model_ : Model
         All of the above with the fitted bits, as studies and storage share it.
     n_features_in_ : int
         Number of features seen in ``fit``.
@@ -142,14 +142,12 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
     (10, 10)
     """
 
-    model_: CodedModel
-
     _parameter_constraints: dict[str, Any] = {  # noqa: RUF012  (scikit-learn's convention)
         "estimator": [
             HasMethods(["fit", "decision_function"]),
             HasMethods(["fit", "predict_proba"]),
-            StrOptions({"softmax"}),
-            HasMethods(["fit_code"]),
+            StrOptions(set(LEARNERS)),
+            HasMethods(["fit", "decoding_loss"]),
             None,
         ],
         "codebook": "no_validation",
@@ -222,20 +220,13 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
         learner = self._bit_learner(params)
         n_rounds = 1 + N_FOLDS if self.calibrate == "cv" else 1
         context = begin_callbacks(self, learner, n_rounds * self.codebook_.n_bits)
-        self._set_model(
-            fit_coded_model(
-                X,
-                class_index,
-                codebook=self.codebook_,
-                assignment=self.assignment_,
-                learner=learner,
-                loss=self.loss_,
-                calibrate=self.calibrate,  # type: ignore[arg-type]
-                is_weighted=self.weighted_decoding,
-                sample_weight=params.get("sample_weight"),
-                rng=self._rng,
-            )
-        )
+        samples, code = Samples(X, class_index, params.get("sample_weight")), self._code
+        bits: FittedBits
+        if self.calibrate is None:
+            bits = learner.fit(samples, code, rng=self._rng)
+        else:
+            bits = calibrate_bits(learner, samples, code, method=self.calibrate, rng=self._rng)  # type: ignore[arg-type]
+        self._set_bits(bits)
         context.call_on_fit_task_end(estimator=self)
         return self
 
@@ -276,26 +267,17 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
         weights, params = with_class_weight(self, class_index, weights, params, self._bit_classifier())
         if is_first:
             self._choose_parts(X, class_index, weights)
-        bits = learn_bits_further(
-            self._bit_learner(params),
-            X,
-            class_index,
-            self.codebook_,
-            self.assignment_,
-            bits=None if is_first else self.model_.bits,
-            sample_weight=params.get("sample_weight"),
-            rng=self._rng,
-        )
-        decoder = make_decoder(self.codebook_, self.assignment_, self.loss_, is_weighted=self.weighted_decoding)
-        self._set_model(CodedModel(self.codebook_, self.assignment_, bits, decoder))
+        learner: Any = self._bit_learner(params)
+        samples = Samples(X, class_index, params.get("sample_weight"))
+        self._set_bits(learner.partial_fit(None if is_first else self.model_.bits, samples, self._code, rng=self._rng))
         return self
 
     @property
     def estimators_(self) -> list[Any]:
         """The fitted learners, one per bit."""
         check_is_fitted(self)
-        if joint_learner(self.estimator) is not None:
-            raise AttributeError("Bits that are learned together have no learners of their own.")
+        if self._bit_classifier() is None:
+            raise AttributeError("Bits that a learner of codekin learns have no learners of their own.")
         return self._predictors()
 
     def get_metadata_routing(self) -> MetadataRouter:
@@ -311,20 +293,18 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
         """What kind of input the learner takes is what this estimator takes."""
         return with_learner_tags(super().__sklearn_tags__(), self._bit_classifier())
 
-    def _learner(self) -> Any:
-        return LogisticRegression(max_iter=1000) if self.estimator is None else self.estimator
-
     def _bit_classifier(self) -> Any:
-        """The classifier that learns the bits one by one; None where they are learned together."""
-        return self._learner() if joint_learner(self.estimator) is None else None
+        """The classifier that learns the bits one by one; None where a learner of codekin learns them all."""
+        if self.estimator is None:
+            return LogisticRegression(max_iter=1000)
+        return self.estimator if learner_of(self.estimator) is None else None
 
     def _choose_parts(self, X: Any, class_index: IntArray, sample_weight: FloatArray | None) -> None:
         """Set codebook, assignment, loss and the generator for the learners."""
         n_classes = self._check_n_classes()
         check_distances_choice(self.class_distances)
         check_assignment_choice(self.assignment)
-        if joint_learner(self.estimator) is None:
-            check_weights_of_learner(self._learner())
+        check_weights_of_learner(self._bit_classifier())
         rng_codebook, rng_assignment, rng_distances, self._rng = self._generators(4)
         classes = classes_as_learned(
             self._bit_classifier(),
@@ -341,20 +321,29 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
         )
         warn_of_constant_bits(self.codebook_, self.assignment_)
         self.class_distances_ = classes.known_distances
-        if self.weighted_decoding and joint_learner(self.estimator) is not None:
+        learner = self._bit_learner({})
+        if learner.learns_probabilities and self.weighted_decoding:
             raise ValueError("weighted_decoding=True is for bits that are learned one by one; use False.")
-        self.loss_ = choose_loss(self.loss, self._bit_classifier(), self.codebook_, is_calibrated=bool(self.calibrate))
+        loss = "logistic" if self.calibrate and self.loss == "auto" else self.loss
+        self.loss_ = decoding_loss(loss, learner, self.codebook_)
 
-    def _bit_learner(self, params: Mapping[str, Any]) -> IndependentBits | JointLearner:
-        joint = joint_learner(self.estimator)
-        if joint is not None:
-            return joint
+    def _bit_learner(self, params: Mapping[str, Any]) -> Learner:
+        learner = learner_of(self.estimator)
+        if learner is not None:
+            return learner
         others = {key: value for key, value in params.items() if key != "sample_weight"}
-        return IndependentBits(self._learner(), n_jobs=self.n_jobs, fit_params=others, tasks=deque())
+        return IndependentBits(self._bit_classifier(), n_jobs=self.n_jobs, fit_params=others, tasks=deque())
+
+    @property
+    def _code(self) -> Code:
+        return Code(self.codebook_, self.assignment_)
+
+    def _set_bits(self, bits: FittedBits) -> None:
+        self._set_model(Model((Member.of(self._code, bits, self.loss_, is_weighted=self.weighted_decoding),)))
 
     def _validated_samples(self, X: Any) -> Any:
         X = validated(self, X, learner=self._bit_classifier(), reset=False)[0]
-        if joint_learner(self.estimator) is not None:
+        if self._bit_classifier() is None:
             check_single_precision(X, is_to_learn_from=False)
         return X
 

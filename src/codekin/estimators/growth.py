@@ -5,34 +5,30 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from codekin.coding import Assignment, Codebook, FloatArray, IntArray, Margins
+from codekin.coding import Code, FloatArray, IntArray, Margins
 from codekin.decoding import Loss
 
 
-def free_codewords(codebook: Codebook, assignment: Assignment) -> IntArray:
+def free_codewords(code: Code) -> IntArray:
     """The codewords that no class has, in increasing order.
 
     Parameters
     ----------
-    codebook : Codebook
-    assignment : Assignment
+    code : Code
 
     Returns
     -------
     ndarray of int
     """
-    return np.flatnonzero(assignment.class_of_codeword(codebook.n_codewords) < 0)
+    return np.flatnonzero(code.assignment.class_of_codeword(code.codebook.n_codewords) < 0)
 
 
-def best_free_codewords(
-    codebook: Codebook, assignment: Assignment, margins: Margins, new_class: IntArray, loss: Loss
-) -> IntArray:
+def best_free_codewords(code: Code, margins: Margins, new_class: IntArray, loss: Loss) -> IntArray:
     """A free codeword for each new class, so that the samples' mean decoding losses add up to as little as possible.
 
     Parameters
     ----------
-    codebook : Codebook
-    assignment : Assignment
+    code : Code
         Of the classes that have codewords already.
     margins : array of shape (n_samples, n_bits)
         Of samples of the new classes.
@@ -45,7 +41,7 @@ def best_free_codewords(
     -------
     ndarray of shape (n_new_classes,)
     """
-    free, n_new = free_codewords(codebook, assignment), int(new_class.max()) + 1
+    codebook, free, n_new = code.codebook, free_codewords(code), int(new_class.max()) + 1
     if len(free) < n_new:
         needs = (
             "1 new class needs a free codeword" if n_new == 1 else f"{n_new} new classes need as many free codewords"

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from codekin.coding import Codebook
 from codekin.decoding import Loss, get_loss
-from codekin.learners import AROW, BitLearner, JointLearner, Softmax
+from codekin.learners import AROW, LEARNERS, Learner, Softmax, learner_of
 
-LEARNERS: dict[str, Any] = {"arow": AROW, "softmax": Softmax}
-"""Name -> learner with its default settings."""
 NARROW = 2
 """The width up to which AROW is as accurate as softmax, in half the time."""
 
@@ -25,14 +24,14 @@ class AutoLearner:
 
     Parameters
     ----------
-    arow : BitLearner, default=AROW()
-    softmax : JointLearner, default=Softmax()
+    arow : Learner, default=AROW()
+    softmax : Learner, default=Softmax()
     """
 
-    arow: BitLearner = field(default_factory=AROW)
-    softmax: JointLearner = field(default_factory=Softmax)
+    arow: Learner = field(default_factory=AROW)
+    softmax: Learner = field(default_factory=Softmax)
 
-    def candidates(self, width: int, *, has_validation: bool) -> Sequence[BitLearner | JointLearner]:
+    def candidates(self, width: int, *, has_validation: bool) -> Sequence[Learner]:
         """Whom to train; the first of them unless the validation samples prefer another one.
 
         Parameters
@@ -44,22 +43,19 @@ class AutoLearner:
 
         Returns
         -------
-        sequence of BitLearner or JointLearner
+        sequence of Learner
         """
         if width <= NARROW:
             return [self.arow]
         return [self.softmax, self.arow] if has_validation else [self.softmax]
 
 
-_LEARNER_KINDS = (AutoLearner, BitLearner, JointLearner)
-
-
-def candidate_learners(learner: Any, width: int, *, has_validation: bool) -> Sequence[BitLearner | JointLearner]:
+def candidate_learners(learner: Any, width: int, *, has_validation: bool) -> Sequence[Learner]:
     """Whom the ``learner`` parameter of an estimator stands for.
 
     Parameters
     ----------
-    learner : "auto", a name from ``LEARNERS``, AutoLearner, BitLearner or JointLearner
+    learner : "auto", a name from ``LEARNERS``, AutoLearner or Learner
     width : int
         The width of the trellis.
     has_validation : bool
@@ -67,18 +63,19 @@ def candidate_learners(learner: Any, width: int, *, has_validation: bool) -> Seq
 
     Returns
     -------
-    sequence of BitLearner or JointLearner
+    sequence of Learner
         More than one where the validation samples are to choose.
     """
-    is_known = learner in ("auto", *LEARNERS) if isinstance(learner, str) else isinstance(learner, _LEARNER_KINDS)
-    if not is_known:
+    if isinstance(learner, AutoLearner) or (isinstance(learner, str) and learner == "auto"):
+        auto = AutoLearner() if isinstance(learner, str) else learner
+        return auto.candidates(width, has_validation=has_validation)
+    found = learner_of(learner)
+    if found is None:
         raise ValueError(
-            f"The 'learner' parameter must be one of {['auto', *sorted(LEARNERS)]}, a BitLearner or a "
-            f"JointLearner. Got {learner!r} instead."
+            f"The 'learner' parameter must be one of {['auto', *sorted(LEARNERS)]} or a Learner. "
+            f"Got {learner!r} instead."
         )
-    if isinstance(learner, str):
-        learner = AutoLearner() if learner == "auto" else LEARNERS[learner]()
-    return learner.candidates(width, has_validation=has_validation) if isinstance(learner, AutoLearner) else [learner]
+    return [found]
 
 
 def memory_limit(learner: Any) -> int | None:
@@ -86,7 +83,7 @@ def memory_limit(learner: Any) -> int | None:
 
     Parameters
     ----------
-    learner : "auto", a name from ``LEARNERS``, AutoLearner, BitLearner or JointLearner
+    learner : "auto", a name from ``LEARNERS``, AutoLearner or Learner
 
     Returns
     -------
@@ -96,41 +93,18 @@ def memory_limit(learner: Any) -> int | None:
     return limit
 
 
-def joint_learner(estimator: Any) -> JointLearner | None:
-    """The learner of all bits together that the ``estimator`` parameter stands for; None for classifiers of bits.
-
-    Parameters
-    ----------
-    estimator : "softmax", JointLearner, classifier or None
-
-    Returns
-    -------
-    JointLearner or None
-    """
-    if isinstance(estimator, str) and estimator == "softmax":
-        return Softmax()
-    return estimator if isinstance(estimator, JointLearner) else None
-
-
-def learner_name(learner: BitLearner | JointLearner) -> str:
-    """The name of a learner for people: that of the table, or of its type."""
-    names = [name for name, kind in LEARNERS.items() if type(learner) is kind]
-    return names[0] if names else type(learner).__name__
-
-
-def decoding_loss(loss: Any, learner: BitLearner | JointLearner) -> Loss:
+def decoding_loss(loss: Any, learner: Learner, codebook: Codebook) -> Loss:
     """The decoding loss that the ``loss`` parameter stands for.
 
     Parameters
     ----------
     loss : str or callable
-        "auto" is logistic for learners whose classes compete, exponential for the others.
-    learner : BitLearner or JointLearner
+        "auto" is the learner's own.
+    learner : Learner
+    codebook : Codebook
 
     Returns
     -------
     Loss
     """
-    if isinstance(loss, str) and loss == "auto":
-        loss = "logistic" if isinstance(learner, JointLearner) else "exponential"
-    return get_loss(loss)
+    return get_loss(learner.decoding_loss(codebook) if isinstance(loss, str) and loss == "auto" else loss)

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 from codekin.assignments import AssignmentResult
-from codekin.coding import Assignment, Codebook
-from codekin.decoding import get_loss
+from codekin.coding import Assignment, Code, Codebook
 from codekin.estimators.checked_choices import check_assignment_choice
 from codekin.estimators.choices import Classes, choose_assignment
-from codekin.estimators.ranked import LabelledSamples, other_assignment
+from codekin.estimators.ranked import other_assignment
 from codekin.estimators.recipe import MANY_CLASSES
 from codekin.learners import AROW
-from codekin.model import learn_bits, make_decoder
+from codekin.model import make_decoder
 from codekin.progress import within
+from codekin.samples import Samples
 
 TOO_MANY_CLASSES = 50_000
 """Beyond, the factors that fit into memory know too little of the classes, and the depth-first order is better: 17.9
@@ -87,7 +87,7 @@ def choose_orders(
     classes: Classes,
     rng: np.random.Generator,
     *,
-    trial: tuple[LabelledSamples, LabelledSamples] | None = None,
+    trial: tuple[Samples, Samples] | None = None,
     max_memory: int | None = None,
 ) -> Orders:
     """The orders that the parameter ``assignment`` of a trellis stands for.
@@ -100,7 +100,7 @@ def choose_orders(
         The paths of a trellis. Free ones are spread among those of a depth-first order.
     classes : Classes
     rng : numpy.random.Generator
-    trial : tuple of LabelledSamples, optional
+    trial : tuple of Samples, optional
         Training and validation samples, by which an order that is left open is chosen where there is a taxonomy.
     max_memory : int, optional
         The most bytes for the weights and variances of that trial.
@@ -137,8 +137,8 @@ def _spread(assignment: Assignment, n_paths: int) -> Assignment:
 def better_policy(
     codebook: Codebook,
     classes: Classes,
-    samples: LabelledSamples,
-    held_out: LabelledSamples,
+    samples: Samples,
+    held_out: Samples,
     rng: np.random.Generator,
     *,
     max_memory: int | None = None,
@@ -151,7 +151,7 @@ def better_policy(
         The paths of a trellis.
     classes : Classes
         With a taxonomy.
-    samples, held_out : LabelledSamples
+    samples, held_out : Samples
         To learn from, and to judge by.
     rng : numpy.random.Generator
         For the search.
@@ -174,18 +174,9 @@ def better_policy(
     return best, *found[best]
 
 
-def _pilot(
-    learner: AROW, codebook: Codebook, assignment: Assignment, samples: LabelledSamples, held_out: LabelledSamples
-) -> float:
+def _pilot(learner: AROW, codebook: Codebook, assignment: Assignment, samples: Samples, held_out: Samples) -> float:
     """The validation accuracy after one pass."""
-    bits: Any = learn_bits(
-        learner,
-        samples.X,
-        samples.class_index,
-        codebook,
-        assignment,
-        sample_weight=samples.weights,
-        rng=np.random.default_rng(PILOT_SEED),
-    )
-    decoder = make_decoder(codebook, assignment, get_loss("exponential"))
+    code = Code(codebook, assignment)
+    bits = learner.fit(samples, code, rng=np.random.default_rng(PILOT_SEED))
+    decoder = make_decoder(code, "exponential")
     return float((decoder.decode(bits.margins(held_out.X)) == held_out.class_index).mean())

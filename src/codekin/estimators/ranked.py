@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from typing import Any, Literal
 
 import numpy as np
 
-from codekin.coding import Assignment, Codebook, FloatArray, IntArray
+from codekin.coding import Assignment, Codebook, IntArray
 from codekin.estimators.choices import Classes, choose_assignment, is_one_order
 from codekin.estimators.temperature import Temperature, fit_candidate_temperature, fit_temperature
-from codekin.model import CodedModel
+from codekin.model import Candidates, Member, Model
 from codekin.progress import tell, within
-from codekin.ranked_model import Candidates, RankedModel
 from codekin.ranking import (
     CANDIDATE_NUMBERS,
     TOLERANCE,
@@ -25,6 +24,7 @@ from codekin.ranking import (
     centroid_vectors,
     learned_vectors,
 )
+from codekin.samples import Samples
 from codekin.stored_rows import StoredRows
 
 RERANK = ("centroid", "learned")
@@ -37,38 +37,7 @@ SAMPLES_PER_BLOCK = 20_000
 RerankMethod = Literal["centroid", "learned"]
 
 
-@dataclass(frozen=True, eq=False)
-class LabelledSamples:
-    """Samples with their classes.
-
-    Parameters
-    ----------
-    X : {array, sparse matrix, StoredRows} of shape (n_samples, n_features)
-    class_index : array of shape (n_samples,)
-        -1 for a class that is not known.
-    weights : array of shape (n_samples,), optional
-    """
-
-    X: Any
-    class_index: IntArray
-    weights: FloatArray | None = None
-
-    def at(self, rows: IntArray) -> LabelledSamples:
-        """Some of them; on disk if that is where they are."""
-        weights = None if self.weights is None else self.weights[rows]
-        X = self.X.at(rows) if isinstance(self.X, StoredRows) else self.X[rows]
-        return LabelledSamples(X, self.class_index[rows], weights)
-
-    def in_memory(self) -> LabelledSamples:
-        """The same in memory; of samples on disk no more than are allowed there at a time."""
-        if not isinstance(self.X, StoredRows):
-            return self
-        n_rows, n_allowed = len(self.class_index), self.X.rows_at_once
-        some = self if n_rows <= n_allowed else self.at(np.arange(0, n_rows, -(-n_rows // n_allowed)))
-        return replace(some, X=some.X.in_memory())
-
-
-FitMember = Callable[[int, LabelledSamples, LabelledSamples | None], CodedModel]
+FitMember = Callable[[int, Samples, Samples | None], Member]
 """Takes the number of a member, training samples and, if there are any, validation samples."""
 
 
@@ -76,11 +45,11 @@ def fit_ranked(
     fit_member: FitMember,
     n_members: int,
     method: RerankMethod | None,
-    samples: LabelledSamples,
+    samples: Samples,
     *,
-    held_out: LabelledSamples | None,
+    held_out: Samples | None,
     rng: np.random.Generator,
-) -> tuple[RankedModel, Temperature]:
+) -> tuple[Model, Temperature]:
     """Fit the members and choose how their candidates are ranked.
 
     Without validation samples a tenth of the training samples chooses, every class keeping at least one; then all is
@@ -92,15 +61,15 @@ def fit_ranked(
     n_members : int
     method : "centroid", "learned" or None
         Which class vectors rescore the candidates.
-    samples : LabelledSamples
+    samples : Samples
         For training.
-    held_out : LabelledSamples, optional
+    held_out : Samples, optional
         For the choices.
     rng : numpy.random.Generator
 
     Returns
     -------
-    model : RankedModel
+    model : Model
     temperature : Temperature
         Of the probabilities before the re-ranking, with measures if there are validation samples.
     """
@@ -109,7 +78,7 @@ def fit_ranked(
     if held_out is not None:
         members = tuple(fit_member(r, samples, held_out) for r in range(n_members))
         reranking, _ = _chosen(members, method, samples, held_out, seed)
-        model = RankedModel(members, reranking)
+        model = Model(members, reranking)
         return model, fit_temperature(model, held_out.X, held_out.class_index)
     kept, held = holdout(samples.class_index, rng)
     if len(held) == 0:
@@ -119,10 +88,10 @@ def fit_ranked(
     with within("on nine tenths of the samples"):
         trial = tuple(fit_member(r, samples.at(kept), None) for r in range(n_members))
         reranking, n_passes = _chosen(trial, method, samples.at(kept), judges, seed)
-        temperature = fit_temperature(RankedModel(trial, reranking), judges.X, judges.class_index)
+        temperature = fit_temperature(Model(trial, reranking), judges.X, judges.class_index)
     members = tuple(fit_member(r, samples, None) for r in range(n_members))
     vectors = _vectors(members, method, samples, n_passes, seed)
-    return RankedModel(members, replace(reranking, vectors=vectors)), Temperature(temperature.value)
+    return Model(members, replace(reranking, vectors=vectors)), Temperature(temperature.value)
 
 
 def holdout(class_index: IntArray, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
@@ -188,20 +157,20 @@ def other_assignment(
 
 
 def _chosen(
-    members: tuple[CodedModel, ...],
+    members: tuple[Member, ...],
     method: RerankMethod | None,
-    samples: LabelledSamples,
-    judges: LabelledSamples,
+    samples: Samples,
+    judges: Samples,
     seed: int,
 ) -> tuple[Reranking, int]:
     """The re-ranking under which the judges are most often right, and after how many passes of learning."""
-    n_classes = members[0].n_classes
+    n_classes = members[0].code.n_classes
     numbers = list(dict.fromkeys(min(n, n_classes) for n in CANDIDATE_NUMBERS))
     # What the codes list does not depend on the vectors that rescore it.
     lists: list[tuple[int, Candidates]] = []
     for n in numbers:
         tell("listing candidates to choose by", sum(m for m, _ in lists), sum(numbers))
-        lists.append((n, RankedModel(members, Reranking(n)).candidates(judges.X)))
+        lists.append((n, Model(members, Reranking(n)).candidates(judges.X)))
     best, highest, n_passes = None, -1.0, 0
     for i, vectors in enumerate(_vectors_after_passes(members, method, samples, seed)):
         reranking, accuracy = _best_reranking(lists, vectors, judges)
@@ -209,12 +178,12 @@ def _chosen(
             best, highest, n_passes = reranking, accuracy, i + 1
     assert best is not None
     tell("fitting the temperature of the re-ranking")
-    candidates = RankedModel(members, best).candidates(judges.X)
+    candidates = Model(members, best).candidates(judges.X)
     return replace(best, temperature=fit_candidate_temperature(candidates, judges.class_index)), n_passes
 
 
 def _best_reranking(
-    lists: list[tuple[int, Candidates]], vectors: ClassVectors | None, judges: LabelledSamples
+    lists: list[tuple[int, Candidates]], vectors: ClassVectors | None, judges: Samples
 ) -> tuple[Reranking, float]:
     """The weight and the number of candidates that are right most often; few candidates are faster."""
     tried: list[tuple[Reranking, float]] = []
@@ -229,16 +198,16 @@ def _best_reranking(
 
 
 def _vectors(
-    members: tuple[CodedModel, ...], method: RerankMethod | None, samples: LabelledSamples, n_passes: int, seed: int
+    members: tuple[Member, ...], method: RerankMethod | None, samples: Samples, n_passes: int, seed: int
 ) -> ClassVectors | None:
     return list(islice(_vectors_after_passes(members, method, samples, seed), n_passes))[-1]
 
 
 def _vectors_after_passes(
-    members: tuple[CodedModel, ...], method: RerankMethod | None, samples: LabelledSamples, seed: int
+    members: tuple[Member, ...], method: RerankMethod | None, samples: Samples, seed: int
 ) -> Iterator[ClassVectors | None]:
     """The class vectors to try, one after the other."""
-    n_classes = members[0].n_classes
+    n_classes = members[0].code.n_classes
     if method is None:
         return iter([None])
     if method == "centroid":
@@ -262,10 +231,10 @@ def _told(passes: Iterator[ClassVectors]) -> Iterator[ClassVectors]:
         yield next(passes)
 
 
-def _confused(members: tuple[CodedModel, ...], X: Any) -> IntArray:
+def _confused(members: tuple[Member, ...], X: Any) -> IntArray:
     """The best classes of each sample under the codes alone, some samples at a time."""
-    model = RankedModel(members, Reranking(N_CONFUSED))
-    n = model.n_candidates
+    model = Model(members, Reranking(N_CONFUSED))
+    n = min(N_CONFUSED, model.n_classes)
     blocks = []
     for start in range(0, X.shape[0], SAMPLES_PER_BLOCK):
         tell("listing the classes that are confused", start, X.shape[0], unit="samples")

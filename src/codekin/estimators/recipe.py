@@ -14,11 +14,9 @@ from scipy import sparse
 
 from codekin.codebooks import trellis_codebook
 from codekin.coding import IntArray
-from codekin.estimators.probabilities import members_of
 from codekin.learners.compact import Precision
 from codekin.memory import in_units
 from codekin.progress import tell
-from codekin.ranked_model import RankedModel
 from codekin.stored_rows import is_sparse
 from codekin.threads import limited_threads
 
@@ -291,15 +289,17 @@ def bytes_of(classifier: Any) -> int:
     -------
     int
     """
-    members = members_of(classifier.model_)
+    members = classifier.model_.members
     weights = sum(int(getattr(bits, "nbytes", 0)) for bits in (member.bits for member in members))
-    vectors = classifier.model_.reranking.vectors if isinstance(classifier.model_, RankedModel) else None
+    ranking = classifier.model_.ranking
+    vectors = None if ranking is None else ranking.vectors
     labels = sum(len(str(label)) + 4 for label in classifier.classes_.tolist())
-    orders = sum(member.assignment.codeword_of_class.nbytes for member in members)
+    orders = sum(member.code.assignment.codeword_of_class.nbytes for member in members)
     tree = None if classifier.class_distances_ is None else classifier.class_distances_.tree
     of_tree = 0 if tree is None else tree.parent.nbytes + tree.node_of_class.nbytes + tree.edge_length.nbytes
-    losses = 22 * sum(member.n_bits for member in members)
-    return weights + (0 if vectors is None else vectors.nbytes) + labels + orders + of_tree + losses + BYTES_BESIDES
+    losses = 22 * sum(member.code.n_bits for member in members)
+    of_vectors = 0 if vectors is None else vectors.nbytes
+    return int(weights + of_vectors + labels + orders + of_tree + losses + BYTES_BESIDES)
 
 
 def microseconds_of(model: Any, X: Any, n_rounds: int = 3, n_rows: int = 5_000) -> float:
@@ -307,7 +307,7 @@ def microseconds_of(model: Any, X: Any, n_rounds: int = 3, n_rows: int = 5_000) 
 
     Parameters
     ----------
-    model : CodedModel or RankedModel
+    model : Model
     X : {array, sparse matrix}
     n_rounds, n_rows : int
         How often, and how many rows at a time.

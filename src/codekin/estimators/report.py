@@ -17,8 +17,7 @@ from codekin.decoding import Loss
 from codekin.distances import ClassDistances
 from codekin.estimators.recipe import Trial
 from codekin.measures import binary_losses, multiclass_error_bound
-from codekin.model import CodedModel
-from codekin.ranked_model import RankedModel
+from codekin.model import Model
 from codekin.stored_rows import StoredRows
 
 MARGINS_PER_BLOCK = 1 << 19
@@ -186,14 +185,12 @@ class FitReport:
         ]
 
 
-def code_report(
-    model: CodedModel | RankedModel, loss: Loss, class_distances: ClassDistances | None, **others: Any
-) -> FitReport:
+def code_report(model: Model, loss: Loss, class_distances: ClassDistances | None, **others: Any) -> FitReport:
     """What is known of a fitted model without any samples.
 
     Parameters
     ----------
-    model : CodedModel or RankedModel
+    model : Model
     loss : Loss
         The decoding loss.
     class_distances : ClassDistances or None
@@ -218,21 +215,19 @@ def code_report(
         min_distance=model.codebook.min_distance,
         class_codeword_score=score,
         standard_deviations_below_random=z,
-        n_members=len(model.members) if isinstance(model, RankedModel) else 1,
+        n_members=len(model.members),
         **others,
     )
 
 
-def measured(
-    report: FitReport, model: CodedModel | RankedModel, loss: Loss, X: Any, class_index: IntArray
-) -> FitReport:
+def measured(report: FitReport, model: Model, loss: Loss, X: Any, class_index: IntArray) -> FitReport:
     """The report with what the model makes of samples, some of them at a time.
 
     Parameters
     ----------
     report : FitReport
         What is known without them.
-    model : CodedModel or RankedModel
+    model : Model
     loss : Loss
         The decoding loss.
     X : {array-like, sparse matrix, dataframe, StoredRows} of shape (n_samples, n_features)
@@ -253,7 +248,7 @@ def measured(
         block = X[rows] if is_stored else _safe_indexing(X, rows)
         margins = model.margins(block)
         total += binary_losses(margins, class_index[rows], model.coding_matrix, loss) * len(margins)
-        if isinstance(model, RankedModel):
+        if model.ranking is not None:
             best = model.candidates(block, 1)
             n_wrong += int((best.classes[:, 0] != class_index[rows]).sum())
             n_certified += int(best.is_certified.sum())

@@ -13,11 +13,10 @@ from scipy.special import logsumexp
 
 from codekin.coding import IntArray
 from codekin.decoding import ShortestPathDecoder
-from codekin.estimators.probabilities import edge_scores, log_probabilities_of, members_of, top_k_probabilities
 from codekin.measures import confidence_error
-from codekin.model import CodedModel
+from codekin.model import Candidates, Model
+from codekin.model.probabilities import edge_scores, log_probabilities_of, top_k_probabilities
 from codekin.progress import tell
-from codekin.ranked_model import Candidates, RankedModel
 
 MAX_TEMPERATURE = 100.0
 STAGE = "fitting the temperature"
@@ -49,12 +48,12 @@ class Temperature:
         return {name: value for name, value in asdict(self).items() if name != "value"}
 
 
-def fit_temperature(model: CodedModel | RankedModel, X: Any, class_index: IntArray) -> Temperature:
+def fit_temperature(model: Model, X: Any, class_index: IntArray) -> Temperature:
     """The temperature under which the classes of held-out samples are most likely, before any re-ranking.
 
     Parameters
     ----------
-    model : CodedModel or RankedModel
+    model : Model
         On a trellis. The measures are those of its final probabilities.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
     class_index : array of shape (n_samples,)
@@ -69,7 +68,7 @@ def fit_temperature(model: CodedModel | RankedModel, X: Any, class_index: IntArr
     if len(known) == 0:
         return Temperature()
     X, classes = X[known], class_index[known]
-    members = members_of(model)
+    members = model.members
     decoders = [cast("ShortestPathDecoder", member.decoder) for member in members]
     parts = np.split(model.margins(X), len(members), axis=1)
     scores = [edge_scores(decoder, part) for decoder, part in zip(decoders, parts, strict=True)]
@@ -85,9 +84,7 @@ def fit_temperature(model: CodedModel | RankedModel, X: Any, class_index: IntArr
 
     value = _least(nll)
     tell("measuring the probabilities")
-    plain = model
-    if isinstance(model, RankedModel):
-        plain = RankedModel(model.members, replace(model.reranking, temperature=1.0))
+    plain = model if model.ranking is None else replace(model, ranking=replace(model.ranking, temperature=1.0))
     nll_before, ece_before = _measures(plain, X, classes, 1.0)
     nll_after, ece = _measures(model, X, classes, value)
     return Temperature(value, nll_before, nll_after, ece_before, ece)
@@ -119,9 +116,7 @@ def fit_candidate_temperature(candidates: Candidates, class_index: IntArray) -> 
     return _least(nll)
 
 
-def _measures(
-    model: CodedModel | RankedModel, X: Any, class_index: IntArray, temperature: float
-) -> tuple[float, float]:
+def _measures(model: Model, X: Any, class_index: IntArray, temperature: float) -> tuple[float, float]:
     """The mean negative log-likelihood and the expected calibration error."""
     nll = -float(log_probabilities_of(model, X, class_index, temperature).mean())
     best, confidence = top_k_probabilities(model, X, 1, temperature)

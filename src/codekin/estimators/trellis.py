@@ -20,17 +20,16 @@ from sklearn.utils.validation import validate_data
 from codekin._magnitudes import MAX_SINGLE, check_single_precision, largest_magnitude
 from codekin.codebooks import trellis_codebook
 from codekin.codebooks.trellis import check_spare_codewords
-from codekin.coding import Assignment, EncodedLabels, FloatArray, IntArray
+from codekin.coding import Assignment, Code, EncodedLabels, FloatArray, IntArray
 from codekin.decoding.minimum_loss import check_k
 from codekin.estimators.choices import Classes, is_one_order
 from codekin.estimators.code_learning import learned_code
 from codekin.estimators.coded import CodedClassifier, checked_weights
 from codekin.estimators.held_out import as_pair, check_known_labels
 from codekin.estimators.inputs import label_array
-from codekin.estimators.learner_choice import candidate_learners, decoding_loss, learner_name, memory_limit
+from codekin.estimators.learner_choice import candidate_learners, decoding_loss, memory_limit
 from codekin.estimators.order_choice import Orders, choose_orders
-from codekin.estimators.probabilities import all_log_probabilities, log_probabilities_of, top_k_probabilities
-from codekin.estimators.ranked import RERANK, LabelledSamples, fit_ranked, holdout
+from codekin.estimators.ranked import RERANK, fit_ranked, holdout
 from codekin.estimators.recipe import (
     Limits,
     Recipe,
@@ -41,17 +40,13 @@ from codekin.estimators.recipe import (
 )
 from codekin.estimators.taxonomies import as_class_tree
 from codekin.estimators.temperature import Temperature, fit_temperature
-from codekin.learners import (
-    PRECISIONS,
-    BitLearner,
-    Checkpoints,
-    EpochReport,
-    JointLearner,
-)
+from codekin.learners import PRECISIONS, Checkpoints, EpochReport, Learner, learner_name
 from codekin.learners.compact import Precision
 from codekin.memory import require_memory
-from codekin.model import CodedModel, learn_bits_further, make_decoder
+from codekin.model import Member, Model
+from codekin.model.probabilities import all_log_probabilities, log_probabilities_of, top_k_probabilities
 from codekin.progress import Progress, listening, within
+from codekin.samples import Samples
 from codekin.stored_rows import StoredRows
 from codekin.workers import with_workers
 
@@ -100,7 +95,7 @@ class TrellisClassifier(CodedClassifier):
         "preserving" gives the paths in their order to the classes in the tree's depth-first order; "learnability"
         searches from there for the paths whose bits are learned best, and needs no taxonomy; "random", "breaking", the
         name of a search from ``codekin.assignments.ASSIGNMENTS``, or for each class its path.
-    learner : "auto", "arow", "softmax", BitLearner or JointLearner, default="auto"
+    learner : "auto", "arow", "softmax" or Learner, default="auto"
         Who learns the bits: ``AROW()`` each on its own, ``Softmax()`` all of them together, so that the true path wins
         among all paths. "auto" is AROW at width 2 and softmax above, where it is better by one or two points; with
         validation samples it also trains AROW there, for half as much time again, and keeps the better one.
@@ -144,13 +139,13 @@ class TrellisClassifier(CodedClassifier):
         What the search for it found; None if the assignment was given.
     class_distances_ : ClassDistances or None
         Path lengths in the class tree; None if there is no taxonomy and the assignment did not need to learn one.
-    learner_ : BitLearner or JointLearner
+    learner_ : Learner
         Who learned the bits.
     loss_ : Loss
         The decoding loss.
     temperature_ : float
         What the losses are divided by before they become probabilities; chosen by the validation samples, 1 without.
-    model_ : CodedModel or RankedModel
+    model_ : Model
         The fitted code, or the fitted codes and their re-ranking.
     recipe_ : Recipe
         What became of the settings that were left open.
@@ -174,7 +169,7 @@ class TrellisClassifier(CodedClassifier):
     True
     """
 
-    learner_: BitLearner | JointLearner
+    learner_: Learner
     recipe_: Recipe
     trials_: tuple[Trial, ...]
     temperature_: float
@@ -280,7 +275,7 @@ class TrellisClassifier(CodedClassifier):
         weights = checked_weights(sample_weight, X)
         watchers = {"on_epoch": on_epoch, "checkpoints": checkpoints}
         held_out = None if validation is None else self._held_out(*as_pair(validation))
-        samples = LabelledSamples(X, class_index, weights)
+        samples = Samples(X, class_index, weights)
         with with_workers(self.n_jobs), listening(progress):
             if self.max_model_bytes is not None or self.max_microseconds is not None:
                 if isinstance(X, StoredRows):
@@ -290,9 +285,7 @@ class TrellisClassifier(CodedClassifier):
             self._fit_recipe(samples, held_out, watchers, self._classes(samples), {})
         return self
 
-    def _fit_within_budget(
-        self, samples: LabelledSamples, held_out: LabelledSamples | None, watchers: dict[str, Any]
-    ) -> Self:
+    def _fit_within_budget(self, samples: Samples, held_out: Samples | None, watchers: dict[str, Any]) -> Self:
         """Try recipes, and become the best of them."""
         if held_out is None:
             kept, held = holdout(samples.class_index, self._generators(1)[0])
@@ -345,8 +338,8 @@ class TrellisClassifier(CodedClassifier):
 
     def _fit_recipe(
         self,
-        samples: LabelledSamples,
-        held_out: LabelledSamples | None,
+        samples: Samples,
+        held_out: Samples | None,
         watchers: dict[str, Any],
         classes: Classes,
         known_orders: dict[int, Orders],
@@ -358,7 +351,7 @@ class TrellisClassifier(CodedClassifier):
         is_ranked = recipe.rerank is not None or recipe.n_members > 1
         n_fits = count()
 
-        def fit_member(number: int, samples: LabelledSamples, held_out: LabelledSamples | None) -> CodedModel:
+        def fit_member(number: int, samples: Samples, held_out: Samples | None) -> Member:
             own = checkpoints.part(f"fit-{next(n_fits)}") if checkpoints is not None and is_ranked else checkpoints
             options = {**watchers, "checkpoints": own}
             # Only what is there: a learner of one's own need not know them all.
@@ -371,7 +364,7 @@ class TrellisClassifier(CodedClassifier):
                 fit_member, recipe.n_members, recipe.rerank, samples, held_out=held_out, rng=self._rng
             )
         else:
-            self.model_ = fit_member(0, samples, held_out)
+            self.model_ = Model((fit_member(0, samples, held_out),))
             temperature = Temperature()
             if held_out is not None:
                 temperature = fit_temperature(self.model_, held_out.X, held_out.class_index)
@@ -402,27 +395,22 @@ class TrellisClassifier(CodedClassifier):
         is_first = self._is_first_batch(classes)
         y = label_array(y)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float32, np.float64], reset=is_first)
-        if not is_first and not isinstance(self.model_, CodedModel):
+        if not is_first and not self.model_.is_single:
             raise ValueError("A model that re-ranks, or has several codes, cannot be learned further; use fit instead.")
         check_classification_targets(y)
         class_index = self._batch_class_index(y, classes)
         weights = checked_weights(sample_weight, X)
         if is_first:
             self.recipe_ = replace(default_recipe(self._open_settings(), X, self._check_n_classes()), rerank=None)
-            self._choose_parts(self._classes(LabelledSamples(X, class_index, weights)), {})
+            self._choose_parts(self._classes(Samples(X, class_index, weights)), {})
             self._set_learner_by_width()
-        bits = learn_bits_further(
-            self.learner_,
-            X,
-            class_index,
-            self.codebook_,
-            self.assignment_,
-            bits=None if is_first else cast("CodedModel", self.model_).bits,
-            sample_weight=weights,
-            rng=self._rng,
-        )
-        decoder = make_decoder(self.codebook_, self.assignment_, self.loss_)
-        self.model_ = CodedModel(self.codebook_, self.assignment_, bits, decoder)
+        learner: Any = self.learner_
+        if not hasattr(learner, "partial_fit"):
+            raise ValueError(f"The learner {type(learner).__name__} cannot learn batch by batch.")
+        code = Code(self.codebook_, self.assignment_)
+        begun = None if is_first else self.model_.bits
+        bits = learner.partial_fit(begun, Samples(X, class_index, weights), code, rng=self._rng)
+        self.model_ = Model((Member.of(code, bits, self.loss_),))
         self._set_temperature(Temperature())
         return self
 
@@ -539,15 +527,15 @@ class TrellisClassifier(CodedClassifier):
             self.classes_, class_index = np.unique(y, return_inverse=True)
         return X, class_index
 
-    def _held_out(self, X: Any, labels: NDArray[Any]) -> LabelledSamples:
+    def _held_out(self, X: Any, labels: NDArray[Any]) -> Samples:
         X = self._validated_samples(X)
         class_index = self._class_index(labels)
         if X.shape[0] != len(class_index):
             raise ValueError(f"The validation samples are {X.shape[0]}, their labels {len(class_index)}.")
         check_known_labels(class_index, labels)
-        return LabelledSamples(X, class_index)
+        return Samples(X, class_index)
 
-    def _classes(self, samples: LabelledSamples) -> Classes:
+    def _classes(self, samples: Samples) -> Classes:
         """What is known of the classes: their samples and the taxonomy, or how a class tree is to be learned."""
         n_classes = self._check_n_classes()
         learned = "clustering" if n_classes <= MAX_CLUSTERED_CLASSES else "splitting"
@@ -561,7 +549,7 @@ class TrellisClassifier(CodedClassifier):
         self,
         classes: Classes,
         known: dict[int, Orders],
-        trial: tuple[LabelledSamples, LabelledSamples] | None = None,
+        trial: tuple[Samples, Samples] | None = None,
     ) -> list[Assignment]:
         """Set codebook, assignment and the generator for the learner; return the assignments of all members.
 
@@ -592,27 +580,27 @@ class TrellisClassifier(CodedClassifier):
     def _set_learner_by_width(self) -> None:
         width = cast("Any", self.codebook_.trellis).width
         self.learner_ = candidate_learners(self.learner, width, has_validation=False)[0]
-        self.loss_ = decoding_loss(self.loss, self.learner_)
+        self.loss_ = decoding_loss(self.loss, self.learner_, self.codebook_)
 
     def _learned(
         self,
         number: int,
         assignment: Assignment,
-        samples: LabelledSamples,
-        held_out: LabelledSamples | None,
+        samples: Samples,
+        held_out: Samples | None,
         **given: Any,
-    ) -> CodedModel:
+    ) -> Member:
         """A code with its bits; the first one sets who learns the others."""
         width = cast("Any", self.codebook_.trellis).width
-        candidates: Sequence[BitLearner | JointLearner] = (
+        candidates: Sequence[Learner] = (
             [self.learner_]
             if number > 0
             else candidate_learners(self.learner, width, has_validation=held_out is not None)
         )
         settings = {"loss": self.loss, "recipe": self.recipe_, "rng": self._rng}
-        code = learned_code(candidates, self.codebook_, assignment, samples, held_out, **settings, **given)
+        code = learned_code(candidates, Code(self.codebook_, assignment), samples, held_out, **settings, **given)
         self.learner_, self.loss_ = code.learner, code.loss
-        return code.model
+        return code.member
 
     def _set_temperature(self, temperature: Temperature) -> None:
         """Set the temperature and what the report will say of it."""

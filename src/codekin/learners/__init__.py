@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from codekin.coding import Assignment, Codebook, CodingMatrix, FloatArray, IntArray, Margins
+from codekin.coding import Code, Codebook, Margins
 from codekin.learners.arow import AROW
 from codekin.learners.arow_state import AROWBits
 from codekin.learners.calibration import CalibratedBits, calibrate_bits
@@ -17,12 +18,13 @@ from codekin.learners.linear import LinearBits, SparseLinearBits, Validation
 from codekin.learners.softmax import Softmax
 from codekin.learners.softmax_state import SoftmaxBits
 from codekin.learners.training import EpochReport
+from codekin.samples import Samples
 
 __all__ = [
     "AROW",
+    "LEARNERS",
     "PRECISIONS",
     "AROWBits",
-    "BitLearner",
     "CalibratedBits",
     "CheckpointError",
     "Checkpoints",
@@ -32,7 +34,7 @@ __all__ = [
     "EstimatorBits",
     "FittedBits",
     "IndependentBits",
-    "JointLearner",
+    "Learner",
     "LinearBits",
     "Softmax",
     "SoftmaxBits",
@@ -40,7 +42,13 @@ __all__ = [
     "Validation",
     "calibrate_bits",
     "compacted",
+    "learner_name",
+    "learner_of",
 ]
+
+
+LEARNERS: Mapping[str, type[AROW | Softmax]] = {"arow": AROW, "softmax": Softmax}
+"""The learners of codekin by name, with their default settings."""
 
 
 class FittedBits(Protocol):
@@ -55,33 +63,52 @@ class FittedBits(Protocol):
 
 
 @runtime_checkable
-class BitLearner(Protocol):
-    """Holds hyper-parameters only; fitting returns a new object."""
+class Learner(Protocol):
+    """Learns the bits of a code. Holds hyper-parameters only; fitting returns a new object.
 
-    def fit_bits(
-        self,
-        X: Any,
-        class_index: IntArray,
-        coding_matrix: CodingMatrix,
-        *,
-        sample_weight: FloatArray | None = None,
-        rng: np.random.Generator,
-    ) -> FittedBits:
-        """Learn every column of the coding matrix; samples whose bit is zero are left out of that bit."""
+    A learner that goes bit by bit asks the code for its coding matrix; one that learns all bits together looks at the
+    codebook as well. One that has ``partial_fit(bits, samples, code, *, rng)`` can also learn batch by batch.
+    """
+
+    @property
+    def learns_probabilities(self) -> bool:
+        """Whether it learns probabilities of the classes, so that there is nothing to calibrate bit by bit."""
+
+    def decoding_loss(self, codebook: Codebook) -> str:
+        """The name of the loss under which its margins are decoded unless another one is asked for."""
+
+    def fit(self, samples: Samples, code: Code, *, rng: np.random.Generator) -> FittedBits:
+        """Learn all bits of the code; samples whose bit is zero are left out of that bit."""
 
 
-@runtime_checkable
-class JointLearner(Protocol):
-    """Learns all bits together and so needs to know the code itself; else like a :class:`BitLearner`."""
+def learner_of(choice: Any) -> Learner | None:
+    """The learner that a parameter stands for.
 
-    def fit_code(
-        self,
-        X: Any,
-        class_index: IntArray,
-        codebook: Codebook,
-        assignment: Assignment,
-        *,
-        sample_weight: FloatArray | None = None,
-        rng: np.random.Generator,
-    ) -> FittedBits:
-        """Learn all bits of the codebook under the assignment."""
+    Parameters
+    ----------
+    choice : str, Learner or anything else
+        A name from ``LEARNERS``, or a learner.
+
+    Returns
+    -------
+    Learner or None
+        None for anything else, such as a classifier of scikit-learn, which learns single bits.
+    """
+    if isinstance(choice, str):
+        return LEARNERS[choice]() if choice in LEARNERS else None
+    return choice if isinstance(choice, Learner) and not isinstance(choice, type) else None
+
+
+def learner_name(learner: Learner) -> str:
+    """The name of a learner for people: that of the table, or of its type.
+
+    Parameters
+    ----------
+    learner : Learner
+
+    Returns
+    -------
+    str
+    """
+    names = [name for name, kind in LEARNERS.items() if type(learner) is kind]
+    return names[0] if names else type(learner).__name__

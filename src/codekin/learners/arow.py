@@ -9,19 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codekin.coding import CodingMatrix, FloatArray, IntArray
+from codekin.coding import Code, Codebook, CodingMatrix
 from codekin.learners.arow_state import BITS_PER_CACHE_LINE, AROWBits
 from codekin.learners.checkpoints import Checkpoints
 from codekin.learners.compact import decompressed
 from codekin.learners.distribution import SharedPasses
 from codekin.learners.linear import CONSTANT_MARGIN, LinearBits, SparseLinearBits, Validation
-from codekin.learners.samples import Samples, checksum, pass_order
-from codekin.learners.streaming import StreamedSamples, training_samples
+from codekin.learners.streamed_rows import StreamedRows, training_rows
 from codekin.learners.training import (
     Block,
     EpochReport,
@@ -30,7 +29,9 @@ from codekin.learners.training import (
     check_common_settings,
     check_setting,
 )
+from codekin.learners.training_rows import TrainingRows, checksum, pass_order
 from codekin.memory import available_memory, in_units
+from codekin.samples import Samples
 from codekin.workers import n_workers, with_workers
 
 BYTES = np.dtype(np.float32).itemsize
@@ -86,8 +87,8 @@ class AROW:
     --------
     >>> from scipy import sparse
     >>> X = sparse.csr_array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.5], [0.0, 0.0, 1.0]])
-    >>> coding_matrix = np.array([[1, 1], [1, -1], [-1, 1]], dtype=np.int8)
-    >>> bits = AROW().fit_bits(X, np.array([0, 1, 2]), coding_matrix, rng=np.random.default_rng(0))
+    >>> code = Code.of([[1, 1], [1, -1], [-1, 1]])
+    >>> bits = AROW().fit(Samples(X, np.array([0, 1, 2])), code, rng=0)
     >>> np.sign(bits.margins(X))
     array([[ 1.,  1.],
            [ 1., -1.],
@@ -106,37 +107,47 @@ class AROW:
     n_threads: int | None = None
     n_jobs: int | None = None
 
+    learns_probabilities: ClassVar[bool] = False
+
     def __post_init__(self) -> None:
         """Check the hyper-parameters."""
         check_common_settings(self)
         check_setting(self, "r", self.r > 0, "greater than 0")
         check_setting(self, "oversample", self.oversample >= 1, "at least 1")
 
-    def fit_bits(
+    def decoding_loss(self, codebook: Codebook) -> str:  # noqa: ARG002 -- the same for all codebooks
+        """The loss under which its margins are decoded: exponential.
+
+        Parameters
+        ----------
+        codebook : Codebook
+
+        Returns
+        -------
+        str
+        """
+        return "exponential"
+
+    def fit(
         self,
-        X: Any,
-        class_index: IntArray,
-        coding_matrix: CodingMatrix,
+        samples: Samples,
+        code: Code,
         *,
-        sample_weight: FloatArray | None = None,
         rng: np.random.Generator | int | None = None,
         validation: Validation | None = None,
         on_epoch: Callable[[EpochReport], None] | None = None,
         checkpoints: Checkpoints | None = None,
     ) -> LinearBits:
-        """Learn every column of the coding matrix.
+        """Learn every bit of a code.
 
         A zero bit does not learn from the samples of its class. A bit that has one sign in all samples is not
         learned at all: its margin is that sign.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, StoredRows} of shape (n_samples, n_features)
+        samples : Samples
             Sparse rows are used as they are, a dense matrix is compressed, rows on disk are read in shuffled blocks.
-        class_index : array of shape (n_samples,)
-            The class of each sample, as a row of the coding matrix.
-        coding_matrix : array of shape (n_classes, n_bits)
-        sample_weight : array of shape (n_samples,), optional
+        code : Code
         rng : numpy.random.Generator or int, optional
             Where the orders of the samples come from.
         validation : Validation, optional
@@ -151,21 +162,21 @@ class AROW:
         -------
         LinearBits
         """
-        samples = self._samples(X, class_index, coding_matrix, sample_weight)
-        signs = _constant_signs(coding_matrix[samples.present_classes])
+        rows, coding_matrix = self._rows(samples, code), code.coding_matrix
+        signs = _constant_signs(coding_matrix[rows.present_classes])
         codewords = np.where(signs == 0, coding_matrix, 0).astype(np.int8) if signs.any() else coding_matrix
 
-        def learning(bits: AROWBits, block: Block, some: Samples, order: NDArray[np.int64]) -> Iterator[AROWBits]:
+        def learning(bits: AROWBits, block: Block, some: TrainingRows, order: NDArray[np.int64]) -> Iterator[AROWBits]:
             return bits.learning(some, codewords[:, slice(*block)], order, r=self.r)
 
         with with_workers(self.n_jobs):
             n_parts = n_workers()
-            blocks = self._column_blocks(samples.n_features, codewords.shape[1], validation, n_parts=n_parts)
+            blocks = self._column_blocks(rows.n_features, codewords.shape[1], validation, n_parts=n_parts)
             passes = (SharedPasses if n_parts > 1 else Passes)(
-                samples,
+                rows,
                 codewords.shape[1],
                 [int(seed) for seed in np.random.default_rng(rng).integers(2**63, size=self.n_epochs)],
-                lambda n_bits: self._begun(samples.n_features, n_bits),
+                lambda n_bits: self._begun(rows.n_features, n_bits),
                 learning,
                 self._order,
                 self.patience,
@@ -177,15 +188,8 @@ class AROW:
         bits.bias[signs != 0] = CONSTANT_MARGIN * signs[signs != 0]
         return bits
 
-    def partial_fit_bits(
-        self,
-        bits: Any,
-        X: Any,
-        class_index: IntArray,
-        coding_matrix: CodingMatrix,
-        *,
-        sample_weight: FloatArray | None = None,
-        rng: np.random.Generator | int | None = None,
+    def partial_fit(
+        self, bits: Any, samples: Samples, code: Code, *, rng: np.random.Generator | int | None = None
     ) -> AROWBits:
         """Make one pass over further samples; the given bits are left as they are.
 
@@ -194,8 +198,8 @@ class AROW:
         bits : AROWBits, finished linear predictors or None
             What an earlier call returned; None to begin. Finished predictors, whose variances are gone, go on from
             their weights with variances of 1.
-        X, class_index, coding_matrix, sample_weight, rng
-            As in :meth:`fit_bits`.
+        samples, code, rng
+            As in :meth:`fit`.
 
         Returns
         -------
@@ -203,8 +207,8 @@ class AROW:
             Predictors that can be used, and learn on, at twice the memory of finished ones.
         """
         bits = decompressed(bits)
-        samples = self._samples(X, class_index, coding_matrix, sample_weight)
-        n_features, n_bits = samples.n_features, coding_matrix.shape[1]
+        rows = self._rows(samples, code)
+        n_features, n_bits = rows.n_features, code.n_bits
         self._column_blocks(n_features, n_bits, None, may_split=False)
         if isinstance(bits, LinearBits | SparseLinearBits):
             begun = self._begun(bits.n_features + self.fit_intercept, bits.n_bits).going_on_from(bits)
@@ -216,8 +220,8 @@ class AROW:
                 f"fit_intercept={begun.has_bias} and average={begun.is_averaged}; they cannot go on with other ones."
             )
         seed = int(np.random.default_rng(rng).integers(2**63))
-        for some, order in samples.in_turns(self._order, seed):
-            begun = begun.learned(some, coding_matrix, order, r=self.r)
+        for some, order in rows.in_turns(self._order, seed):
+            begun = begun.learned(some, code.coding_matrix, order, r=self.r)
         return begun
 
     @property
@@ -234,14 +238,10 @@ class AROW:
     def _order(self, n_samples: int, seed: int) -> NDArray[np.int64]:
         return pass_order(n_samples, seed, oversample=self.oversample, is_shuffled=self.shuffle)
 
-    def _samples(
-        self, X: Any, class_index: IntArray, coding_matrix: CodingMatrix, sample_weight: FloatArray | None
-    ) -> Samples | StreamedSamples:
-        return training_samples(
-            X,
-            class_index,
-            len(coding_matrix),
-            sample_weight=sample_weight,
+    def _rows(self, samples: Samples, code: Code) -> TrainingRows | StreamedRows:
+        return training_rows(
+            samples,
+            code.n_classes,
             class_weight=self.class_weight,
             has_bias=self.fit_intercept,
             is_shuffled=self.shuffle,

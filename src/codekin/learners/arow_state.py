@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from codekin.coding import CodingMatrix
 from codekin.learners.learning import LearningBits
 from codekin.learners.linear import Float32Array, SparseRows, product_with_dense
-from codekin.learners.samples import Samples
+from codekin.learners.training_rows import TrainingRows
 from codekin.threads import available_threads, run_blocks
 
 BITS_PER_THREAD = 160
@@ -72,12 +72,14 @@ class AROWBits(LearningBits):
         """Whether the margins are those of the average weights."""
         return bool(self.state.shape[1] == 3)
 
-    def learned(self, samples: Samples, codewords: CodingMatrix, order: NDArray[np.int64], *, r: float) -> AROWBits:
+    def learned(
+        self, samples: TrainingRows, codewords: CodingMatrix, order: NDArray[np.int64], *, r: float
+    ) -> AROWBits:
         """The bits after one pass. Their state is changed in place: the bits before it are no more.
 
         Parameters
         ----------
-        samples : Samples
+        samples : TrainingRows
             What to learn from.
         codewords : array of shape (n_classes, n_bits)
             The codeword of each class.
@@ -96,7 +98,7 @@ class AROWBits(LearningBits):
         return bits
 
     def learning(
-        self, samples: Samples, codewords: CodingMatrix, order: NDArray[np.int64], *, r: float
+        self, samples: TrainingRows, codewords: CodingMatrix, order: NDArray[np.int64], *, r: float
     ) -> Iterator[AROWBits]:
         """The bits during one pass, every fraction of a second: then Python can report, or be interrupted.
 

@@ -8,14 +8,15 @@ slope and an intercept per bit, and decoding under the logistic loss stays what 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import expit, logsumexp
 
-from codekin.coding import CodingMatrix, FloatArray, IntArray, Margins
+from codekin.coding import Code, CodingMatrix, FloatArray, IntArray, Margins
+from codekin.samples import Samples, rows_at
 
 Calibration = Literal["cv", "holdout"]
 N_FOLDS = 5
@@ -58,58 +59,51 @@ class CalibratedBits:
 
 
 def calibrate_bits(
-    learner: Any,
-    X: Any,
-    class_index: IntArray,
-    coding_matrix: CodingMatrix,
-    *,
-    method: Calibration,
-    sample_weight: FloatArray | None = None,
-    rng: np.random.Generator,
+    learner: Any, samples: Samples, code: Code, *, method: Calibration, rng: np.random.Generator
 ) -> CalibratedBits:
     """Learn the bits and their calibration on samples that they have not seen.
 
     Parameters
     ----------
-    learner : BitLearner
+    learner : Learner
         Learns the bits.
-    X : {array-like, sparse matrix} of shape (n_samples, n_features)
-    class_index : array of shape (n_samples,)
-    coding_matrix : array of shape (n_classes, n_bits)
+    samples : Samples
+    code : Code
     method : {"cv", "holdout"}
         "cv" learns five further sets of bits, each without a fifth of the samples, and the final ones on all
         samples; "holdout" learns once, on four fifths, and keeps one fifth for the calibration.
-    sample_weight : array of shape (n_samples,), optional
     rng : numpy.random.Generator
 
     Returns
     -------
     CalibratedBits
     """
-    from sklearn.utils import _safe_indexing
-
+    if learner.learns_probabilities:
+        raise ValueError(
+            f"{type(learner).__name__} learns probabilities of the classes; calibrate={method!r} is for bits that "
+            "are learned one by one. Use calibrate=None."
+        )
+    class_index, coding_matrix = samples.class_index, code.coding_matrix
     fold_of_sample = _stratified_folds(class_index, N_FOLDS, rng)
-    weights = np.ones(len(class_index)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    n_classes = len(coding_matrix)
-    # The samples that are held back make up a further class, which all bits ignore.
-    with_held = np.vstack([coding_matrix, np.zeros_like(coding_matrix[:1])])
+    weights = np.ones(len(samples)) if samples.weights is None else np.asarray(samples.weights, dtype=np.float64)
 
     def learn_without(fold: int) -> tuple[Any, IntArray]:
         is_held = fold_of_sample == fold
-        kept_class = np.where(is_held, n_classes, class_index)
-        return learner.fit_bits(X, kept_class, with_held, sample_weight=sample_weight, rng=rng), np.flatnonzero(is_held)
+        # Samples of no known class are left out.
+        kept = replace(samples, class_index=np.where(is_held, -1, class_index))
+        return learner.fit(kept, code, rng=rng), np.flatnonzero(is_held)
 
     if method == "holdout":
         bits, seen = learn_without(0)
-        margins = bits.margins(_safe_indexing(X, seen))
+        margins = bits.margins(rows_at(samples.X, seen))
     else:
-        seen = np.arange(len(class_index))
-        margins = np.zeros((len(class_index), coding_matrix.shape[1]))
+        seen = np.arange(len(samples))
+        margins = np.zeros((len(samples), code.n_bits))
         for fold in range(N_FOLDS):
             part, held = learn_without(fold)
             if len(held):
-                margins[held] = part.margins(_safe_indexing(X, held))
-        bits = learner.fit_bits(X, class_index, coding_matrix, sample_weight=sample_weight, rng=rng)
+                margins[held] = part.margins(rows_at(samples.X, held))
+        bits = learner.fit(samples, code, rng=rng)
     slopes, intercepts = platt_scaling(margins, coding_matrix[class_index[seen]], weights[seen])
     temperature = fit_temperature(margins * slopes + intercepts, class_index[seen], coding_matrix, weights[seen])
     return CalibratedBits(bits, slopes / temperature, intercepts / temperature)

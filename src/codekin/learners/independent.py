@@ -12,7 +12,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import repeat
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +23,10 @@ from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import _num_samples
 
 from codekin._magnitudes import bounded_margins
-from codekin.coding import CodingMatrix, FloatArray, IntArray, Margins
+from codekin.coding import Code, Codebook, CodingMatrix, FloatArray, IntArray, Margins
 from codekin.learners.linear import CONSTANT_MARGIN
+from codekin.learners.natural_loss import natural_loss
+from codekin.samples import Samples
 from codekin.workers import n_workers, share_work, with_workers
 
 LOG_ODDS_LIMIT = 20.0
@@ -155,24 +157,29 @@ class IndependentBits:
     fit_params: Mapping[str, Any] | None = None
     tasks: deque[BitTask] | None = None
 
-    def fit_bits(
-        self,
-        X: Any,
-        class_index: IntArray,
-        coding_matrix: CodingMatrix,
-        *,
-        sample_weight: FloatArray | None = None,
-        rng: np.random.Generator,
-    ) -> EstimatorBits:
-        """Learn every column of the coding matrix.
+    learns_probabilities: ClassVar[bool] = False
+
+    def decoding_loss(self, codebook: Codebook) -> str:  # noqa: ARG002 -- the same for all codebooks
+        """The loss under which the estimator's margins are decoded: see :func:`natural_loss`.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        class_index : array of shape (n_samples,)
-            The class of each sample, as a row of the coding matrix.
-        coding_matrix : array of shape (n_classes, n_bits)
-        sample_weight : array of shape (n_samples,), optional
+        codebook : Codebook
+
+        Returns
+        -------
+        str
+        """
+        return natural_loss(self.estimator)
+
+    def fit(self, samples: Samples, code: Code, *, rng: np.random.Generator) -> EstimatorBits:
+        """Learn every bit of a code.
+
+        Parameters
+        ----------
+        samples : Samples
+            Those of class -1 are left out.
+        code : Code
         rng : numpy.random.Generator
 
         Returns
@@ -180,26 +187,20 @@ class IndependentBits:
         EstimatorBits
         """
         params = dict(self.fit_params or {})
-        if sample_weight is not None:
-            params["sample_weight"] = sample_weight
-        seeds = _draw_seeds(coding_matrix.shape[1], rng)
+        if samples.weights is not None:
+            params["sample_weight"] = samples.weights
+        seeds = _draw_seeds(code.n_bits, rng)
         begun = [seeded(self.estimator, int(seed)) for seed in seeds]
         tasks = [self.tasks.popleft() if self.tasks else None for _ in seeds]
-        samples = _Samples(X, class_index, coding_matrix, params, _is_pairwise(self.estimator))
-        bits = self._shared(_fit_bit, samples, list(zip(begun, range(len(begun)), tasks, strict=True)))
-        if not samples.is_pairwise or coding_matrix[class_index].all():
+        lesson = _Lesson(samples.X, samples.class_index, code.coding_matrix, params, _is_pairwise(self.estimator))
+        bits = self._shared(_fit_bit, lesson, list(zip(begun, range(len(begun)), tasks, strict=True)))
+        if not lesson.is_pairwise:
             return bits
-        return EstimatorBits(bits.predictors, coding_matrix.T[:, class_index] != 0)
+        is_used = np.array([lesson.signs(bit) != 0 for bit in range(code.n_bits)])
+        return bits if is_used.all() else EstimatorBits(bits.predictors, is_used)
 
-    def partial_fit_bits(
-        self,
-        bits: EstimatorBits | None,
-        X: Any,
-        class_index: IntArray,
-        coding_matrix: CodingMatrix,
-        *,
-        sample_weight: FloatArray | None = None,
-        rng: np.random.Generator,
+    def partial_fit(
+        self, bits: EstimatorBits | None, samples: Samples, code: Code, *, rng: np.random.Generator
     ) -> EstimatorBits:
         """Continue to learn from further samples; the given bits are left as they are.
 
@@ -207,8 +208,8 @@ class IndependentBits:
         ----------
         bits : EstimatorBits or None
             What an earlier call returned; None to begin.
-        X, class_index, coding_matrix, sample_weight, rng
-            As in ``fit_bits``.
+        samples, code, rng
+            As in :meth:`fit`.
 
         Returns
         -------
@@ -216,21 +217,21 @@ class IndependentBits:
         """
         from copy import deepcopy
 
-        seeds = _draw_seeds(coding_matrix.shape[1], rng)
+        seeds = _draw_seeds(code.n_bits, rng)
         begun = [seeded(self.estimator, int(seed)) for seed in seeds] if bits is None else deepcopy(bits.predictors)
-        params = {} if sample_weight is None else {"sample_weight": sample_weight}
-        samples = _Samples(X, class_index, coding_matrix, params)
-        return self._shared(_partial_fit_bit, samples, list(zip(begun, range(len(begun)), strict=True)))
+        params = {} if samples.weights is None else {"sample_weight": samples.weights}
+        lesson = _Lesson(samples.X, samples.class_index, code.coding_matrix, params)
+        return self._shared(_partial_fit_bit, lesson, list(zip(begun, range(len(begun)), strict=True)))
 
-    def _shared(self, fit: Callable[[_Samples, Any], Any], samples: _Samples, parts: Sequence[Any]) -> EstimatorBits:
+    def _shared(self, fit: Callable[[_Lesson, Any], Any], lesson: _Lesson, parts: Sequence[Any]) -> EstimatorBits:
         """Fit every bit, here or by joblib's workers."""
         with with_workers(self.n_jobs):
             if n_workers() > 1:
-                return EstimatorBits(list(share_work(fit, samples, parts)))
-        return EstimatorBits([fit(samples, part) for part in parts])
+                return EstimatorBits(list(share_work(fit, lesson, parts)))
+        return EstimatorBits([fit(lesson, part) for part in parts])
 
 
-class _Samples(NamedTuple):
+class _Lesson(NamedTuple):
     """What all bits learn from."""
 
     X: Any
@@ -240,7 +241,9 @@ class _Samples(NamedTuple):
     is_pairwise: bool = False
 
     def signs(self, bit: int) -> CodingMatrix:
-        return np.asarray(self.coding_matrix[self.class_index, bit], dtype=np.int8)
+        """The bit of each sample; 0 for those that it ignores, and for samples of class -1."""
+        of_class = np.append(self.coding_matrix[:, bit], 0)
+        return np.asarray(of_class[self.class_index], dtype=np.int8)
 
 
 def _draw_seeds(n_bits: int, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -259,12 +262,12 @@ def seeded(estimator: Any, seed: int) -> Any:
     return copy.set_params(**to_set) if to_set else copy
 
 
-def _fit_bit(samples: _Samples, part: tuple[Any, int, BitTask | None]) -> Any:
+def _fit_bit(lesson: _Lesson, part: tuple[Any, int, BitTask | None]) -> Any:
     estimator, bit, task = part
-    X, signs, params = samples.X, samples.signs(bit), samples.params
+    X, signs, params = lesson.X, lesson.signs(bit), lesson.params
     used = np.flatnonzero(signs)
     if len(used) < len(signs):
-        X = _columns(_rows(X, used), used) if samples.is_pairwise else _rows(X, used)
+        X = _columns(_rows(X, used), used) if lesson.is_pairwise else _rows(X, used)
         params = {
             key: _rows(value, used) if _is_per_sample(value, len(signs)) else value for key, value in params.items()
         }
@@ -277,14 +280,14 @@ def _fit_bit(samples: _Samples, part: tuple[Any, int, BitTask | None]) -> Any:
         return ConstantBit(int(present[0]) if len(present) else 1)
 
 
-def _partial_fit_bit(samples: _Samples, part: tuple[Any, int]) -> Any:
+def _partial_fit_bit(lesson: _Lesson, part: tuple[Any, int]) -> Any:
     predictor, bit = part
-    signs = samples.signs(bit)
+    signs = lesson.signs(bit)
     used = np.flatnonzero(signs)
     if len(used) == 0:
         return predictor
-    params = {name: value[used] for name, value in samples.params.items()}
-    X = _rows(samples.X, used)
+    params = {name: value[used] for name, value in lesson.params.items()}
+    X = _rows(lesson.X, used)
     # Models saved by early versions have the classes -1 and +1.
     sides = np.asarray(getattr(predictor, "classes_", [0, 1]))
     return predictor.partial_fit(X, sides[(signs[used] > 0).astype(np.intp)], classes=sides, **params)

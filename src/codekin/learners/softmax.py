@@ -9,18 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codekin.coding import Assignment, Codebook, FloatArray, IntArray
+from codekin.coding import Code, Codebook
 from codekin.learners.checkpoints import Checkpoints
 from codekin.learners.compact import decompressed
 from codekin.learners.linear import LinearBits, SparseLinearBits, Validation
-from codekin.learners.samples import Samples, checksum, pass_order
-from codekin.learners.softmax_state import Code, SoftmaxBits, code_of
-from codekin.learners.streaming import StreamedSamples, training_samples
+from codekin.learners.softmax_state import ClassPaths, SoftmaxBits, class_paths
+from codekin.learners.streamed_rows import StreamedRows, training_rows
 from codekin.learners.training import (
     Block,
     EpochReport,
@@ -29,7 +28,9 @@ from codekin.learners.training import (
     check_common_settings,
     check_setting,
 )
+from codekin.learners.training_rows import TrainingRows, checksum, pass_order
 from codekin.memory import available_memory, in_units
+from codekin.samples import Samples
 
 BYTES = np.dtype(np.float32).itemsize
 
@@ -76,10 +77,11 @@ class Softmax:
     --------
     >>> from scipy import sparse
     >>> from codekin.codebooks import trellis_codebook
+    >>> from codekin.coding import Assignment
     >>> X = sparse.eye_array(5, format="csr")
-    >>> codebook, assignment = trellis_codebook(5, 2), Assignment.identity(5)
-    >>> bits = Softmax().fit_code(X, np.arange(5), codebook, assignment, rng=0)
-    >>> (bits.margins(X) @ codebook.coding_matrix(assignment).T).argmax(axis=1)
+    >>> code = Code(trellis_codebook(5, 2), Assignment.identity(5))
+    >>> bits = Softmax().fit(Samples(X, np.arange(5)), code, rng=0)
+    >>> (bits.margins(X) @ code.coding_matrix.T).argmax(axis=1)
     array([0, 1, 2, 3, 4])
     """
 
@@ -93,39 +95,46 @@ class Softmax:
     max_memory: int | None = None
     n_threads: int | None = None
 
+    learns_probabilities: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         """Check the hyper-parameters."""
         check_common_settings(self)
         check_setting(self, "step", self.step > 0, "greater than 0")
         check_setting(self, "damping", self.damping > 0, "greater than 0")
 
-    def fit_code(
+    def decoding_loss(self, codebook: Codebook) -> str:
+        """The loss under which its margins are decoded: logistic, or linear for codes with zeros.
+
+        Parameters
+        ----------
+        codebook : Codebook
+
+        Returns
+        -------
+        str
+        """
+        return "linear" if codebook.is_ternary else "logistic"
+
+    def fit(
         self,
-        X: Any,
-        class_index: IntArray,
-        codebook: Codebook,
-        assignment: Assignment,
+        samples: Samples,
+        code: Code,
         *,
-        sample_weight: FloatArray | None = None,
         rng: np.random.Generator | int | None = None,
         validation: Validation | None = None,
         on_epoch: Callable[[EpochReport], None] | None = None,
         checkpoints: Checkpoints | None = None,
     ) -> LinearBits:
-        """Learn all bits of the codebook under an assignment.
+        """Learn all bits of a code together.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Sparse rows are used as they are, a dense matrix is compressed.
-        class_index : array of shape (n_samples,)
-            The class of each sample, from 0.
-        codebook : Codebook
-            With a trellis all of whose paths are classes, a step takes time O(n_bits); otherwise O(n_classes n_bits).
-        assignment : Assignment
-            Which class has which codeword.
-        sample_weight : array of shape (n_samples,), optional
-            Multiplies the loss of a sample.
+        samples : Samples
+            Sparse rows are used as they are, a dense matrix is compressed, rows on disk are read in shuffled blocks. A
+            weight multiplies the loss of its sample.
+        code : Code
+            On a trellis all of whose paths are classes, a step takes time O(n_bits); otherwise O(n_classes n_bits).
         rng : numpy.random.Generator or int, optional
             Where the orders of the samples come from.
         validation : Validation, optional
@@ -140,37 +149,30 @@ class Softmax:
         -------
         LinearBits
         """
-        samples, code = self._samples(X, class_index, assignment, sample_weight), code_of(codebook, assignment)
-        n_bits = codebook.n_bits
-        self._check_memory(samples.n_features, n_bits, has_validation=validation is not None)
+        rows, paths, n_bits = self._rows(samples, code), class_paths(code), code.n_bits
+        self._check_memory(rows.n_features, n_bits, has_validation=validation is not None)
 
-        def learning(bits: SoftmaxBits, _: Block, some: Samples, order: NDArray[np.int64]) -> Iterator[SoftmaxBits]:
-            return bits.learning(some, code, order, step=self.step)
+        def learning(
+            bits: SoftmaxBits, _: Block, some: TrainingRows, order: NDArray[np.int64]
+        ) -> Iterator[SoftmaxBits]:
+            return bits.learning(some, paths, order, step=self.step)
 
         passes = Passes(
-            samples,
+            rows,
             n_bits,
             [int(seed) for seed in np.random.default_rng(rng).integers(2**63, size=self.n_epochs)],
-            lambda n_bits: self._begun(samples, code, n_bits),
+            lambda n_bits: self._begun(rows, paths, n_bits),
             learning,
             self._order,
             self.patience,
             validation,
             Watchers(on_epoch, checkpoints),
-            {**self._settings, "codewords_checksum": checksum(*code.arrays)},
+            {**self._settings, "codewords_checksum": checksum(*paths.arrays)},
         )
         return passes.fit([(0, n_bits)])
 
-    def partial_fit_code(
-        self,
-        bits: Any,
-        X: Any,
-        class_index: IntArray,
-        codebook: Codebook,
-        assignment: Assignment,
-        *,
-        sample_weight: FloatArray | None = None,
-        rng: np.random.Generator | int | None = None,
+    def partial_fit(
+        self, bits: Any, samples: Samples, code: Code, *, rng: np.random.Generator | int | None = None
     ) -> SoftmaxBits:
         """Make one pass over further samples; the given bits are left as they are.
 
@@ -179,8 +181,8 @@ class Softmax:
         bits : SoftmaxBits, finished linear predictors or None
             What an earlier call returned; None to begin. Finished predictors, whose curvatures are gone, go on from
             their weights with the first curvatures.
-        X, class_index, codebook, assignment, sample_weight, rng
-            As in :meth:`fit_code`.
+        samples, code, rng
+            As in :meth:`fit`.
 
         Returns
         -------
@@ -188,11 +190,11 @@ class Softmax:
             Predictors that can be used, and learn on, at twice the memory of finished ones.
         """
         bits = decompressed(bits)
-        samples, code = self._samples(X, class_index, assignment, sample_weight), code_of(codebook, assignment)
-        self._check_memory(samples.n_features, codebook.n_bits)
-        begun = bits.copy() if isinstance(bits, SoftmaxBits) else self._begun(samples, code, codebook.n_bits)
+        rows, paths = self._rows(samples, code), class_paths(code)
+        self._check_memory(rows.n_features, code.n_bits)
+        begun = bits.copy() if isinstance(bits, SoftmaxBits) else self._begun(rows, paths, code.n_bits)
         if bits is not None and (
-            (bits.n_features + self.fit_intercept, bits.n_bits) != (samples.n_features, codebook.n_bits)
+            (bits.n_features + self.fit_intercept, bits.n_bits) != (rows.n_features, code.n_bits)
             or begun.has_bias != self.fit_intercept
         ):
             raise ValueError(
@@ -202,8 +204,8 @@ class Softmax:
         if isinstance(bits, LinearBits | SparseLinearBits):
             begun = begun.going_on_from(bits)
         seed = int(np.random.default_rng(rng).integers(2**63))
-        for some, order in samples.in_turns(self._order, seed):
-            for learned in begun.learning(some, code, order, step=self.step):
+        for some, order in rows.in_turns(self._order, seed):
+            for learned in begun.learning(some, paths, order, step=self.step):
                 begun = learned
         return begun
 
@@ -213,11 +215,11 @@ class Softmax:
         names = ("step", "damping", "shuffle", "fit_intercept", "patience")
         return {"learner": "softmax", **{name: getattr(self, name) for name in names}}
 
-    def _begun(self, samples: Samples | StreamedSamples, code: Code, n_bits: int) -> SoftmaxBits:
+    def _begun(self, rows: TrainingRows | StreamedRows, paths: ClassPaths, n_bits: int) -> SoftmaxBits:
         return SoftmaxBits.begun(
-            samples.n_features,
+            rows.n_features,
             n_bits,
-            curvature=self.damping * code.damping * samples.mean_squared_norm,
+            curvature=self.damping * paths.damping * rows.mean_squared_norm,
             has_bias=self.fit_intercept,
             n_threads=self.n_threads,
         )
@@ -225,14 +227,10 @@ class Softmax:
     def _order(self, n_samples: int, seed: int) -> NDArray[np.int64]:
         return pass_order(n_samples, seed, is_shuffled=self.shuffle)
 
-    def _samples(
-        self, X: Any, class_index: IntArray, assignment: Assignment, sample_weight: FloatArray | None
-    ) -> Samples | StreamedSamples:
-        return training_samples(
-            X,
-            class_index,
-            assignment.n_classes,
-            sample_weight=sample_weight,
+    def _rows(self, samples: Samples, code: Code) -> TrainingRows | StreamedRows:
+        return training_rows(
+            samples,
+            code.n_classes,
             class_weight=self.class_weight,
             has_bias=self.fit_intercept,
             is_shuffled=self.shuffle,

@@ -9,10 +9,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from codekin.coding import Assignment, Codebook, IntArray
+from codekin.coding import Code, IntArray
 from codekin.learners.learning import LearningBits
 from codekin.learners.linear import Float32Array
-from codekin.learners.samples import Samples
+from codekin.learners.training_rows import TrainingRows
 
 MAX_MARGIN = 30.0
 """Margins beyond this are clipped while learning: such a bit is decided."""
@@ -24,7 +24,7 @@ BITS_PER_DAMPING = 12
 """The bits of a dense codeword that one unit of damping is for: their steps add up in the score of a class."""
 
 
-class Code(Protocol):
+class ClassPaths(Protocol):
     """The codewords of all classes, in the form in which a kernel goes through them."""
 
     @property
@@ -39,28 +39,26 @@ class Code(Protocol):
     def arrays(self) -> tuple[NDArray[Any], ...]:
         """What tells it from others."""
 
-    def learn(self, samples: Samples, order: NDArray[np.int64], step: float, state: Float32Array) -> None:
+    def learn(self, samples: TrainingRows, order: NDArray[np.int64], step: float, state: Float32Array) -> None:
         """Make one step for each sample of the order; the state is changed in place."""
 
 
-def code_of(codebook: Codebook, assignment: Assignment) -> Code:
+def class_paths(code: Code) -> ClassPaths:
     """The paths of a trellis where all of them are classes, the bits where each class has its own, else the codewords.
 
     Parameters
     ----------
-    codebook : Codebook
-    assignment : Assignment
-        Which class has which codeword.
+    code : Code
 
     Returns
     -------
-    Code
+    ClassPaths
     """
-    trellis = codebook.trellis
-    if trellis is not None and assignment.n_classes == codebook.n_codewords:
-        edges = trellis.unrank(assignment.codeword_of_class).astype(np.int32)
+    trellis = code.codebook.trellis
+    if trellis is not None and code.is_full:
+        edges = trellis.unrank(code.assignment.codeword_of_class).astype(np.int32)
         return Paths(trellis.width, np.array(trellis.digits, dtype=np.int64), edges)
-    matrix = codebook.coding_matrix(assignment)
+    matrix = code.coding_matrix
     if _has_a_bit_for_each_class(matrix):
         return SingleBits(matrix.argmax(axis=1))
     return Codewords(matrix.astype(np.float32))
@@ -93,7 +91,7 @@ class Paths:
     def arrays(self) -> tuple[NDArray[Any], ...]:
         return (self.edges_of_class,)
 
-    def learn(self, samples: Samples, order: NDArray[np.int64], step: float, state: Float32Array) -> None:
+    def learn(self, samples: TrainingRows, order: NDArray[np.int64], step: float, state: Float32Array) -> None:
         from codekin.kernels.softmax import trellis_softmax_pass
 
         rows, n_edges_at_most = samples.rows, len(self.digits) + 1
@@ -131,7 +129,7 @@ class SingleBits:
     def arrays(self) -> tuple[NDArray[Any], ...]:
         return (self.bit_of_class,)
 
-    def learn(self, samples: Samples, order: NDArray[np.int64], step: float, state: Float32Array) -> None:
+    def learn(self, samples: TrainingRows, order: NDArray[np.int64], step: float, state: Float32Array) -> None:
         from codekin.kernels.softmax import flat_softmax_pass
 
         rows = samples.rows
@@ -171,7 +169,7 @@ class Codewords:
     def arrays(self) -> tuple[NDArray[Any], ...]:
         return (self.matrix,)
 
-    def learn(self, samples: Samples, order: NDArray[np.int64], step: float, state: Float32Array) -> None:
+    def learn(self, samples: TrainingRows, order: NDArray[np.int64], step: float, state: Float32Array) -> None:
         from codekin.kernels.softmax import dense_softmax_pass
 
         rows = samples.rows
@@ -231,16 +229,18 @@ class SoftmaxBits(LearningBits):
         state[:, 1] = curvature
         return cls(state, 0, has_bias, n_threads)
 
-    def learning(self, samples: Samples, code: Code, order: NDArray[np.int64], *, step: float) -> Iterator[SoftmaxBits]:
+    def learning(
+        self, samples: TrainingRows, paths: ClassPaths, order: NDArray[np.int64], *, step: float
+    ) -> Iterator[SoftmaxBits]:
         """The bits during one pass, every fraction of a second: then Python can report, or be interrupted.
 
         Their state is changed in place: the bits before the pass are no more.
 
         Parameters
         ----------
-        samples : Samples
+        samples : TrainingRows
             What to learn from.
-        code : Code
+        paths : ClassPaths
             The codewords of the classes.
         order : array of shape (n_steps,)
             The samples in the order in which they are seen.
@@ -252,9 +252,9 @@ class SoftmaxBits(LearningBits):
         SoftmaxBits
         """
         rows = samples.rows
-        updates_per_step = max(len(rows.values) // max(rows.n_rows, 1), 1) * max(self.n_bits, 1) + code.work
+        updates_per_step = max(len(rows.values) // max(rows.n_rows, 1), 1) * max(self.n_bits, 1) + paths.work
         n_steps_at_once = max(UPDATES_AT_ONCE // updates_per_step, 1)
         for start in range(0, len(order), n_steps_at_once):
             some = order[start : start + n_steps_at_once]
-            code.learn(samples, some, step, self.state)
+            paths.learn(samples, some, step, self.state)
             yield replace(self, n_steps=self.n_steps + start + len(some))

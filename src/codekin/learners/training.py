@@ -16,8 +16,8 @@ from codekin._magnitudes import check_learned
 from codekin.learners.checkpoints import Checkpoint, CheckpointError, Checkpoints
 from codekin.learners.learning import LearningBits, as_linear_bits
 from codekin.learners.linear import Float32Array, LinearBits, Validation
-from codekin.learners.samples import Samples
-from codekin.learners.streaming import StreamedSamples
+from codekin.learners.streamed_rows import StreamedRows
+from codekin.learners.training_rows import TrainingRows
 from codekin.progress import tell
 
 Bits = TypeVar("Bits", bound=LearningBits)
@@ -90,7 +90,7 @@ class Passes(Generic[Bits]):
 
     Parameters
     ----------
-    samples : Samples or StreamedSamples
+    samples : TrainingRows or StreamedRows
         What to learn from, in memory or on disk.
     n_bits : int
         How many bits are learned.
@@ -113,11 +113,11 @@ class Passes(Generic[Bits]):
         What tells this training from others beside its samples and seeds, for checkpoints.
     """
 
-    samples: Samples | StreamedSamples
+    samples: TrainingRows | StreamedRows
     n_bits: int
     seeds: Sequence[int]
     begun: Callable[[int], Bits]
-    learning: Callable[[Bits, Block, Samples, NDArray[np.int64]], Iterator[Bits]]
+    learning: Callable[[Bits, Block, TrainingRows, NDArray[np.int64]], Iterator[Bits]]
     order: Callable[[int, int], NDArray[np.int64]]
     patience: int
     validation: Validation | None

@@ -21,10 +21,9 @@ from sklearn.utils.validation import check_is_fitted
 from codekin.arrays import Arrays
 from codekin.estimators import ECOCClassifier, TrellisClassifier
 from codekin.folders import check_folder, visible
-from codekin.model import CodedModel
-from codekin.ranked_model import RankedModel
+from codekin.model import Model
 from codekin.storage.assignments import SavedAssignment, codeword_text, load_assignment, save_assignment
-from codekin.storage.consistency import check_classifier, check_code, check_input, check_ranking, check_shape
+from codekin.storage.consistency import check_classifier, check_input, check_member, check_ranking, check_shape
 from codekin.storage.files import (
     ARRAYS,
     DESCRIPTION,
@@ -37,7 +36,7 @@ from codekin.storage.files import (
 )
 from codekin.storage.learner_files import read_learners
 from codekin.storage.model_input import ModelInput, describe_input, restore_input
-from codekin.storage.parts import describe_classifier, describe_code, restore_classifier, restore_code
+from codekin.storage.parts import describe_classifier, describe_member, restore_classifier, restore_member
 from codekin.storage.ranked_parts import describe_ranking, restore_ranking
 
 __all__ = [
@@ -58,7 +57,7 @@ __all__ = [
 
 
 def save_model(
-    model: ECOCClassifier | TrellisClassifier | CodedModel | RankedModel,
+    model: ECOCClassifier | TrellisClassifier | Model,
     folder: str | os.PathLike[str],
     *,
     model_input: ModelInput | None = None,
@@ -67,7 +66,7 @@ def save_model(
 
     Parameters
     ----------
-    model : ECOCClassifier, TrellisClassifier, CodedModel or RankedModel
+    model : ECOCClassifier, TrellisClassifier or Model
         What to save.
     folder : path
         Where to; a model that is there already is replaced, anything else is left alone.
@@ -93,16 +92,15 @@ def save_model(
     target = check_target(folder)
     arrays: Arrays = {}
     learners: list[Any] = []
-    coded = model if isinstance(model, CodedModel | RankedModel) else _fitted_part(model)
-    first = coded.members[0] if isinstance(coded, RankedModel) else coded
+    coded = model if isinstance(model, Model) else _fitted_part(model)
     description: Json = {
         "n_classes": coded.n_classes,
         "n_bits": coded.n_bits,
-        **describe_code(first, arrays, learners),
+        **describe_member(coded.first, arrays, learners),
     }
-    if isinstance(coded, RankedModel):
+    if coded.ranking is not None:
         description["ranking"] = describe_ranking(coded, arrays, learners)
-    if not isinstance(model, CodedModel | RankedModel):
+    if not isinstance(model, Model):
         description["classifier"] = describe_classifier(model, arrays, learners)
     if model_input is not None:
         description["input"] = describe_input(model_input, arrays)
@@ -110,11 +108,11 @@ def save_model(
     return target
 
 
-def _fitted_part(classifier: Any) -> CodedModel | RankedModel:
+def _fitted_part(classifier: Any) -> Model:
     """The model in an estimator; an error where it has none yet, or where this is no such estimator."""
     if not isinstance(classifier, ECOCClassifier | TrellisClassifier):
         raise TypeError(
-            "save_model saves an ECOCClassifier, a TrellisClassifier, a CodedModel or a RankedModel. "
+            "save_model saves an ECOCClassifier, a TrellisClassifier or a Model. "
             f"Got an object of type {type(classifier).__name__}."
         )
     check_is_fitted(classifier, "model_")
@@ -160,7 +158,7 @@ def load_model(folder: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -
 
     Returns
     -------
-    ECOCClassifier, TrellisClassifier, CodedModel or RankedModel
+    ECOCClassifier, TrellisClassifier or Model
         Whichever was saved, ready to predict. Arrays stay on disk until they are used.
     """
     return load_saved(folder, trusted=trusted).model
@@ -188,7 +186,7 @@ class SavedModel:
 
     Parameters
     ----------
-    model : ECOCClassifier, TrellisClassifier, CodedModel or RankedModel
+    model : ECOCClassifier, TrellisClassifier or Model
         What was saved, ready to predict.
     model_input : ModelInput
         How its samples came from a file.
@@ -244,19 +242,20 @@ def _loaded(source: Path, trusted: Sequence[str]) -> SavedModel:
     checksums = {name: facts["sha256"] for name, facts in description["files"].items()}
     learners = read_learners(source / LEARNERS, checksums[LEARNERS], trusted) if LEARNERS in checksums else []
     with _explained(source):
-        model: Any = restore_code(description, arrays, learners)
-        check_code(model)
+        first = restore_member(description, arrays, learners)
+        check_member(first)
+        model: Any = Model((first,))
         if "ranking" in description:
-            model = restore_ranking(model, description["ranking"], arrays, learners)
+            model = restore_ranking(first, description["ranking"], arrays, learners)
             for member in model.members:
-                check_code(member)
+                check_member(member)
             check_ranking(model)
         if "classifier" in description:
             model = restore_classifier(model, description["classifier"], arrays, learners)
             check_classifier(model)
         model_input = restore_input(description.get("input", {"encoding": {}}), arrays)
         check_input(model_input, model)
-        coded = model if isinstance(model, CodedModel | RankedModel) else model.model_
+        coded = model if isinstance(model, Model) else model.model_
         check_shape(coded, description)
     return SavedModel(model, model_input, model_bytes(source))
 

@@ -16,23 +16,23 @@ from codekin.learners import (
     CompactSparseLinearBits,
     EstimatorBits,
 )
-from codekin.model import CodedModel
-from codekin.ranked_model import RankedModel
+from codekin.model import Member, Model
 from codekin.storage.files import Json
 from codekin.storage.model_input import ModelInput
 
 
-def check_code(model: CodedModel) -> None:
+def check_member(member: Member) -> None:
     """Raise unless every class has a codeword that there is, and every bit a predictor."""
-    largest = int(model.assignment.codeword_of_class.max(initial=0))
+    code = member.code
+    largest = int(code.assignment.codeword_of_class.max(initial=0))
     _check(
-        largest < model.codebook.n_codewords,
-        f"codeword {largest} is not among the {model.codebook.n_codewords} of the codebook",
+        largest < code.codebook.n_codewords,
+        f"codeword {largest} is not among the {code.codebook.n_codewords} of the codebook",
     )
-    _check_bits(model.bits, model.n_bits)
+    _check_bits(member.bits, code.n_bits)
 
 
-def check_shape(model: CodedModel | RankedModel, description: Json) -> None:
+def check_shape(model: Model, description: Json) -> None:
     """Raise unless a description gives the shape that the coding matrix has."""
     shape = (description["n_classes"], description["n_bits"])
     _check(
@@ -41,7 +41,7 @@ def check_shape(model: CodedModel | RankedModel, description: Json) -> None:
     )
 
 
-def check_ranking(model: RankedModel) -> None:
+def check_ranking(model: Model) -> None:
     """Raise unless all members and the class vectors are for the same features."""
     widths = _widths(model)
     _check(len(widths) <= 1, f"there are weights for {', '.join(map(str, sorted(widths)))} features")
@@ -71,12 +71,12 @@ def check_input(model_input: ModelInput, classifier: Any) -> None:
     )
 
 
-def _widths(model: CodedModel | RankedModel) -> set[int]:
+def _widths(model: Model) -> set[int]:
     """For how many features there are weights."""
-    members = model.members if isinstance(model, RankedModel) else [model]
-    widths = {int(member.bits.n_features) for member in members if hasattr(member.bits, "n_features")}
-    if isinstance(model, RankedModel) and model.reranking.vectors is not None:
-        widths.add(model.reranking.vectors.n_features)
+    of_bits = [getattr(member.bits, "n_features", None) for member in model.members]
+    widths = {int(n_features) for n_features in of_bits if n_features is not None}
+    if model.ranking is not None and model.ranking.vectors is not None:
+        widths.add(model.ranking.vectors.n_features)
     return widths
 
 

@@ -12,38 +12,36 @@ from numpy.typing import NDArray
 from codekin.arrays import Arrays
 from codekin.class_trees import ClassTree
 from codekin.codebooks.trellis import check_spare_codewords, trellis_codebook
-from codekin.coding import Assignment, Codebook, Margins
+from codekin.coding import Assignment, Code, Codebook, Margins
 from codekin.decoding import LOSSES
 from codekin.distances import TreeDistances
 from codekin.estimators import ECOCClassifier, FitReport, TrellisClassifier
-from codekin.estimators.learner_choice import LEARNERS, learner_name
 from codekin.index_arrays import check_indices
-from codekin.learners import CalibratedBits, EstimatorBits
+from codekin.learners import LEARNERS, CalibratedBits, EstimatorBits, learner_name
 from codekin.learners.independent import ConstantBit
 from codekin.learners.learning import LearningBits
-from codekin.model import CodedModel, make_decoder
-from codekin.ranked_model import RankedModel
+from codekin.model import Member, Model
 from codekin.storage.files import Json, ModelFolderError
 from codekin.storage.values import positive_number, shortened, texts, typed, whole_number
 from codekin.storage.weights import LINEAR_KINDS, as_narrow, describe_linear_bits, restore_linear_bits
 
 
-def describe_code(model: CodedModel, arrays: Arrays, learners: list[Any]) -> Json:
+def describe_member(member: Member, arrays: Arrays, learners: list[Any]) -> Json:
     return {
-        "codebook": describe_codebook(model.codebook, arrays),
-        "assignment": describe_assignment(model.assignment, arrays),
-        "decoder": describe_decoder(model.decoder),
-        "bits": describe_bits(model.bits, arrays, learners),
+        "codebook": describe_codebook(member.code.codebook, arrays),
+        "assignment": describe_assignment(member.code.assignment, arrays),
+        "decoder": describe_decoder(member.decoder),
+        "bits": describe_bits(member.bits, arrays, learners),
     }
 
 
-def restore_code(description: Json, arrays: Arrays, learners: list[Any]) -> CodedModel:
+def restore_member(description: Json, arrays: Arrays, learners: list[Any]) -> Member:
     codebook = restore_codebook(description["codebook"], arrays)
     named = description["assignment"]
     assignment = Assignment(arrays["codeword_of_class"], str(named["method"]), str(named.get("policy", "")))
     check_spare_codewords(codebook, assignment.n_classes)
     bits = restore_bits(description["bits"], arrays, learners)
-    return CodedModel(codebook, assignment, bits, make_decoder(codebook, assignment, **description["decoder"]))
+    return Member.of(Code(codebook, assignment), bits, **description["decoder"])
 
 
 def describe_codebook(codebook: Codebook, arrays: Arrays) -> Json:
@@ -173,7 +171,7 @@ def describe_classifier(classifier: ECOCClassifier | TrellisClassifier, arrays: 
 
 
 def restore_classifier(
-    model: CodedModel | RankedModel, description: Json, arrays: Arrays, learners: list[Any]
+    model: Model, description: Json, arrays: Arrays, learners: list[Any]
 ) -> ECOCClassifier | TrellisClassifier:
     """The estimator around a coded model, ready to predict."""
     report = _restore_report(description["report"], model)
@@ -212,7 +210,7 @@ def restore_classifier(
     return classifier
 
 
-def _restore_report(values: Json, model: CodedModel | RankedModel) -> FitReport:
+def _restore_report(values: Json, model: Model) -> FitReport:
     """The report of a fit; one that cannot be shown, or is of another model, is refused."""
     report = FitReport.from_dict(values)
     shape = (model.n_classes, model.n_bits)

@@ -8,22 +8,22 @@ import numpy as np
 
 from codekin.arrays import Arrays
 from codekin.index_arrays import check_counts, check_indices
-from codekin.model import CodedModel
-from codekin.ranked_model import RankedModel
+from codekin.model import Member, Model
 from codekin.ranking import ClassVectors, Reranking
 from codekin.storage.files import Json
-from codekin.storage.parts import describe_code, restore_code
+from codekin.storage.parts import describe_member, restore_member
 from codekin.storage.values import positive_number, typed, whole_number
 
 
-def describe_ranking(model: RankedModel, arrays: Arrays, learners: list[Any]) -> Json:
+def describe_ranking(model: Model, arrays: Arrays, learners: list[Any]) -> Json:
     """What a ranked model has beside its first code; the arrays of the others have their number before their names."""
+    assert model.ranking is not None
     members: list[Json] = []
     for number, member in enumerate(model.members[1:], start=1):
         own: Arrays = {}
-        members.append(describe_code(member, own, learners))
+        members.append(describe_member(member, own, learners))
         arrays.update({f"member_{number}_{name}": array for name, array in own.items()})
-    reranking = model.reranking
+    reranking = model.ranking
     description: Json = {
         "members": members,
         "n_candidates": reranking.n_candidates,
@@ -40,12 +40,12 @@ def describe_ranking(model: RankedModel, arrays: Arrays, learners: list[Any]) ->
     return description
 
 
-def restore_ranking(first: CodedModel, description: Json, arrays: Arrays, learners: list[Any]) -> RankedModel:
+def restore_ranking(first: Member, description: Json, arrays: Arrays, learners: list[Any]) -> Model:
     members = [first]
     for number, member in enumerate(description["members"], start=1):
         prefix = f"member_{number}_"
         own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
-        members.append(restore_code(member, own, learners))
+        members.append(restore_member(member, own, learners))
     vectors = _restore_vectors(description["vectors"], arrays) if "vectors" in description else None
     reranking = Reranking(
         whole_number(description["n_candidates"], "n_candidates", smallest=1),
@@ -53,7 +53,7 @@ def restore_ranking(first: CodedModel, description: Json, arrays: Arrays, learne
         float(description["weight"]),
         positive_number(description["temperature"], "temperature"),
     )
-    return RankedModel(tuple(members), reranking)
+    return Model(tuple(members), reranking)
 
 
 def _restore_vectors(description: Json, arrays: Arrays) -> ClassVectors:

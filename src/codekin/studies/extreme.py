@@ -17,10 +17,11 @@ from codekin.assignments import AssignmentProblem
 from codekin.class_trees import ClassTree
 from codekin.codebooks import one_vs_rest, trellis_codebook
 from codekin.codebooks.trellis import TrellisGraph
-from codekin.coding import Assignment
+from codekin.coding import Assignment, Code
 from codekin.datasets import DATASETS, load_dataset
 from codekin.estimators import TrellisClassifier
 from codekin.learners import AROW, Validation
+from codekin.samples import Samples
 from codekin.studies.configuration import Study
 from codekin.studies.extreme_orders import ORDERS, load_many_classes, orders_of, trees_of
 from codekin.studies.fields import COUNT, HEAD, NUMBERED, DataName
@@ -251,7 +252,7 @@ def run_one_vs_rest(task: Task, workspace: Workspace) -> Outcome:
 
 def _one_vs_rest(given: Mapping[str, Any], workspace: Workspace, oversample: float, *, run: int, part: str) -> float:
     known = load_many_classes(given["data"], workspace.data_home)
-    data, codewords = known.data, one_vs_rest(known.n_classes).matrix
+    data, code = known.data, Code.of(one_vs_rest(known.n_classes).matrix)
     learner = AROW(n_epochs=given["n_epochs"], oversample=oversample)
     judge, wanted = data.validation, getattr(data, part)
     if judge is None:
@@ -262,7 +263,7 @@ def _one_vs_rest(given: Mapping[str, Any], workspace: Workspace, oversample: flo
         return float((known.labels[margins.argmax(axis=1)] == labels).mean())
 
     validation = Validation(judge.X, lambda margins: accuracy(margins, judge.y))
-    bits = learner.fit_bits(data.X, known.class_index, codewords, rng=run, validation=validation)
+    bits = learner.fit(Samples(data.X, known.class_index), code, rng=run, validation=validation)
     return 100 * accuracy(bits.margins(wanted.X), wanted.y)
 
 

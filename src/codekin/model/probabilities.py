@@ -14,18 +14,15 @@ from scipy.special import log_softmax, logsumexp
 
 from codekin.coding import FloatArray, IntArray, Margins
 from codekin.decoding import ShortestPathDecoder, get_loss
-from codekin.model import CodedModel
-from codekin.ranked_model import Candidates, RankedModel
+from codekin.model import Candidates, Model
 
 
-def top_k_probabilities(
-    model: CodedModel | RankedModel, X: Any, k: int, temperature: float
-) -> tuple[IntArray, FloatArray]:
+def top_k_probabilities(model: Model, X: Any, k: int, temperature: float) -> tuple[IntArray, FloatArray]:
     """The k best classes of each sample and their probabilities.
 
     Parameters
     ----------
-    model : CodedModel or RankedModel
+    model : Model
         On a trellis.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
     k : int
@@ -38,11 +35,10 @@ def top_k_probabilities(
     probabilities : ndarray of shape (n_samples, k)
     """
     margins = model.margins(X)
-    if isinstance(model, CodedModel):
-        classes, _ = model.decoder.top_k(margins, k)
-        return classes, np.exp(code_log_probabilities(model, margins, classes, temperature))
-    classes, _ = model.top_k(X, k)
+    classes, _ = model.decoder.top_k(margins, k) if model.ranking is None else model.top_k(X, k)
     logs = code_log_probabilities(model, margins, classes, temperature)
+    if model.ranking is None:
+        return classes, np.exp(logs)
     candidates = model.candidates(X)
     shared = _shared_out(model, margins, candidates, temperature)
     # The candidates come first in both lists, in the same order.
@@ -52,12 +48,12 @@ def top_k_probabilities(
     return classes, np.exp(logs)
 
 
-def all_log_probabilities(model: CodedModel | RankedModel, X: Any, temperature: float) -> FloatArray:
+def all_log_probabilities(model: Model, X: Any, temperature: float) -> FloatArray:
     """The logarithms of the probabilities of all classes: for few classes.
 
     Parameters
     ----------
-    model : CodedModel or RankedModel
+    model : Model
         On a trellis.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
     temperature : float
@@ -69,7 +65,7 @@ def all_log_probabilities(model: CodedModel | RankedModel, X: Any, temperature: 
     margins = model.margins(X)
     every = np.broadcast_to(np.arange(model.n_classes), (len(margins), model.n_classes))
     logs = code_log_probabilities(model, margins, every, temperature)
-    if isinstance(model, RankedModel):
+    if model.ranking is not None:
         candidates = model.candidates(X)
         rows, places = np.nonzero(candidates.classes >= 0)
         shared = _shared_out(model, margins, candidates, temperature)
@@ -77,14 +73,12 @@ def all_log_probabilities(model: CodedModel | RankedModel, X: Any, temperature: 
     return logs
 
 
-def code_log_probabilities(
-    model: CodedModel | RankedModel, margins: Margins, classes: IntArray, temperature: float
-) -> FloatArray:
+def code_log_probabilities(model: Model, margins: Margins, classes: IntArray, temperature: float) -> FloatArray:
     """The logarithms of the probabilities of some classes before any re-ranking; minus infinity for class -1.
 
     Parameters
     ----------
-    model : CodedModel or RankedModel
+    model : Model
         On a trellis.
     margins : array of shape (n_samples, n_bits)
     classes : array of shape (n_samples, n)
@@ -94,7 +88,7 @@ def code_log_probabilities(
     -------
     ndarray of shape (n_samples, n)
     """
-    members = members_of(model)
+    members = model.members
     of_members = []
     for member, part in zip(members, np.split(margins, len(members), axis=1), strict=True):
         decoder = cast("ShortestPathDecoder", member.decoder)
@@ -105,14 +99,12 @@ def code_log_probabilities(
     return np.where(classes >= 0, mean, -np.inf)
 
 
-def log_probabilities_of(
-    model: CodedModel | RankedModel, X: Any, class_index: IntArray, temperature: float
-) -> FloatArray:
+def log_probabilities_of(model: Model, X: Any, class_index: IntArray, temperature: float) -> FloatArray:
     """The logarithm of the probability of one class for each sample; minus infinity for class -1.
 
     Parameters
     ----------
-    model : CodedModel or RankedModel
+    model : Model
         On a trellis.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
     class_index : array of shape (n_samples,)
@@ -124,22 +116,18 @@ def log_probabilities_of(
     """
     margins = model.margins(X)
     logs = code_log_probabilities(model, margins, class_index[:, None], temperature)[:, 0]
-    if isinstance(model, RankedModel):
+    if model.ranking is not None:
         candidates = model.candidates(X)
         rows, places = np.nonzero((candidates.classes == class_index[:, None]) & (class_index >= 0)[:, None])
         logs[rows] = _shared_out(model, margins, candidates, temperature)[rows, places]
     return logs
 
 
-def members_of(model: CodedModel | RankedModel) -> tuple[CodedModel, ...]:
-    """The codes of a model."""
-    return model.members if isinstance(model, RankedModel) else (model,)
-
-
-def _shared_out(model: RankedModel, margins: Margins, candidates: Candidates, temperature: float) -> FloatArray:
+def _shared_out(model: Model, margins: Margins, candidates: Candidates, temperature: float) -> FloatArray:
     """The logarithms of the candidates' probabilities."""
+    assert model.ranking is not None
     whole = logsumexp(code_log_probabilities(model, margins, candidates.classes, temperature), axis=1, keepdims=True)
-    return np.asarray(whole + log_softmax(-candidates.losses / model.reranking.temperature, axis=1))
+    return np.asarray(whole + log_softmax(-candidates.losses / model.ranking.temperature, axis=1))
 
 
 def edge_scores(decoder: ShortestPathDecoder, margins: Margins) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Ranked models: what they promise about the codes that they are made of."""
+"""Models: what they promise about the codes that they are made of."""
 
 import numpy as np
 import pytest
@@ -6,12 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from codekin import ranked_model
 from codekin.codebooks import dense_random, trellis_codebook
-from codekin.coding import Assignment
+from codekin.coding import Assignment, Code
 from codekin.learners import LinearBits
-from codekin.model import CodedModel, make_decoder
-from codekin.ranked_model import RankedModel
+from codekin.model import Member, Model, candidates
 from codekin.ranking import ClassVectors, Reranking
 
 seeds = st.integers(0, 2**32 - 1)
@@ -25,21 +23,21 @@ def members_and_samples(rng, n_classes, width, n_members, loss="exponential", n_
         assignment = Assignment(rng.permutation(n_classes))
         weights = rng.normal(size=(n_features, codebook.n_bits)).astype(np.float32)
         bits = LinearBits(weights, np.zeros(codebook.n_bits))
-        members.append(CodedModel(codebook, assignment, bits, make_decoder(codebook, assignment, loss)))
+        members.append(Member.of(Code(codebook, assignment), bits, loss))
     X = (rng.normal(size=(n_samples, n_features)) * (rng.random((n_samples, n_features)) < 0.6)).astype(np.float32)
     vectors = ClassVectors.of(rng.normal(size=(n_classes, n_features)) * (rng.random((n_classes, n_features)) < 0.5))
     return tuple(members), X, vectors
 
 
 def exhaustive(members, X):
-    return sum(member.class_losses(X) for member in members)
+    return sum(Model((member,)).class_losses(X) for member in members)
 
 
 @given(seeds, sizes, st.integers(1, 3), st.sampled_from(["exponential", "hinge", "hamming"]))
 @settings(max_examples=40, deadline=None)
 def test_with_all_classes_as_candidates_an_ensemble_is_the_exhaustive_sum(seed, size, n_members, loss):
     members, X, _ = members_and_samples(np.random.default_rng(seed), *size, n_members, loss)
-    model = RankedModel(members, Reranking(size[0]))
+    model = Model(members, Reranking(size[0]))
     expected = exhaustive(members, X)
     np.testing.assert_allclose(model.class_losses(X), expected, rtol=1e-9)
     np.testing.assert_allclose(model.top_k(X, size[0])[1], np.sort(expected, axis=1), rtol=1e-9)
@@ -52,7 +50,7 @@ def test_with_all_classes_as_candidates_an_ensemble_is_the_exhaustive_sum(seed, 
 @settings(max_examples=60, deadline=None)
 def test_a_certified_prediction_is_the_best_of_all_classes(seed, size, n_members, n_candidates):
     members, X, _ = members_and_samples(np.random.default_rng(seed), *size, n_members)
-    best = RankedModel(members, Reranking(n_candidates)).candidates(X, 1)
+    best = Model(members, Reranking(n_candidates)).candidates(X, 1)
     expected = exhaustive(members, X)
     of_predicted = np.take_along_axis(expected, best.classes, axis=1)[:, 0]
     certified = best.is_certified
@@ -64,7 +62,7 @@ def test_a_certified_prediction_is_the_best_of_all_classes(seed, size, n_members
 @settings(max_examples=40, deadline=None)
 def test_without_weight_a_reranking_changes_nothing(seed, size, n_candidates):
     members, X, vectors = members_and_samples(np.random.default_rng(seed), *size, 1)
-    model, code = RankedModel(members, Reranking(n_candidates, vectors, 0.0)), members[0]
+    model, code = Model(members, Reranking(n_candidates, vectors, 0.0)), Model(members)
     k = min(8, size[0])
     np.testing.assert_array_equal(model.predict(X), code.predict(X))
     np.testing.assert_array_equal(model.top_k(X, k)[0], code.top_k(X, k)[0])
@@ -76,7 +74,7 @@ def test_without_weight_a_reranking_changes_nothing(seed, size, n_candidates):
 @settings(max_examples=40, deadline=None)
 def test_all_ways_to_ask_agree(seed, size, n_members, n_candidates):
     members, X, vectors = members_and_samples(np.random.default_rng(seed), *size, n_members)
-    model = RankedModel(members, Reranking(n_candidates, vectors, 1.5))
+    model = Model(members, Reranking(n_candidates, vectors, 1.5))
     everything = model.class_losses(X)
     classes, losses = model.top_k(X, min(n_candidates, size[0]))
     np.testing.assert_array_equal(model.predict(X), classes[:, 0])
@@ -89,16 +87,16 @@ def test_all_ways_to_ask_agree(seed, size, n_members, n_candidates):
 
 def test_results_do_not_depend_on_threads_or_blocks(monkeypatch):
     members, X, vectors = members_and_samples(np.random.default_rng(0), 500, 3, 2, n_features=40, n_samples=301)
-    one = RankedModel(members, Reranking(10, vectors, 2.0), n_threads=1).top_k(X, 30)
-    monkeypatch.setattr(ranked_model, "SAMPLES_PER_BLOCK", 7)
-    four = RankedModel(members, Reranking(10, vectors, 2.0), n_threads=4).top_k(X, 30)
+    one = Model(members, Reranking(10, vectors, 2.0), n_threads=1).top_k(X, 30)
+    monkeypatch.setattr(candidates, "SAMPLES_PER_BLOCK", 7)
+    four = Model(members, Reranking(10, vectors, 2.0), n_threads=4).top_k(X, 30)
     np.testing.assert_array_equal(one[0], four[0])
     np.testing.assert_array_equal(one[1], four[1])
 
 
 def test_an_empty_batch_and_empty_rows_are_no_trouble():
     members, X, vectors = members_and_samples(np.random.default_rng(0), 20, 2, 2)
-    model = RankedModel(members, Reranking(5, vectors, 1.0))
+    model = Model(members, Reranking(5, vectors, 1.0))
     assert model.predict(X[:0]).shape == (0,)
     assert model.top_k(X[:0], 3)[0].shape == (0, 3)
     assert model.predict(sparse.csr_array((3, X.shape[1]), dtype=np.float32)).shape == (3,)
@@ -107,15 +105,15 @@ def test_an_empty_batch_and_empty_rows_are_no_trouble():
 @pytest.mark.parametrize("n_members", [1, 2])
 def test_ties_go_to_the_same_class_in_predictions_and_losses(n_members):
     members, X, vectors = members_and_samples(np.random.default_rng(0), 20, 2, n_members)
-    model = RankedModel(members, Reranking(5, vectors, 1.0))
+    model = Model(members, Reranking(5, vectors, 1.0))
     X[:5] = 0
     np.testing.assert_array_equal(model.class_losses(X).argmin(axis=1), model.predict(X))
 
 
 def test_more_candidates_than_classes_are_all_classes():
     members, X, _ = members_and_samples(np.random.default_rng(0), 6, 2, 2)
-    model = RankedModel(members, Reranking(100))
-    assert model.n_candidates == 6
+    model = Model(members, Reranking(100))
+    assert model.candidates(X).classes.shape[1] == 6
     assert sorted(model.top_k(X, 6)[0][0].tolist()) == list(range(6))
 
 
@@ -124,15 +122,19 @@ def test_what_does_not_fit_together_is_refused():
     members, _, vectors = members_and_samples(rng, 20, 2, 1)
     wider, _, _ = members_and_samples(rng, 20, 3, 1)
     with pytest.raises(ValueError, match="at least one member"):
-        RankedModel((), Reranking(5))
+        Model((), Reranking(5))
+    with pytest.raises(ValueError, match="without a ranking has a single member. Got 2"):
+        Model(members * 2)
+    with pytest.raises(ValueError, match="lists no candidates"):
+        Model(members).candidates(np.zeros((1, 9)))
     with pytest.raises(ValueError, match="must have the same trellis"):
-        RankedModel(members + wider, Reranking(5))
+        Model(members + wider, Reranking(5))
     with pytest.raises(ValueError, match="30 classes need as many class vectors. Got 20"):
-        RankedModel(members_and_samples(rng, 30, 2, 1)[0], Reranking(5, vectors))
+        Model(members_and_samples(rng, 30, 2, 1)[0], Reranking(5, vectors))
     codebook, assignment = dense_random(4, n_bits=5, rng=0), Assignment(np.arange(4))
     bits = LinearBits(np.zeros((3, 5)), np.zeros(5))
-    dense = CodedModel(codebook, assignment, bits, make_decoder(codebook, assignment, "hinge"))
+    dense = Member.of(Code(codebook, assignment), bits, "hinge")
     with pytest.raises(ValueError, match="must be codes on a trellis"):
-        RankedModel((dense,), Reranking(5))
+        Model((dense,), Reranking(5))
     with pytest.raises(ValueError, match="k"):
-        RankedModel(members, Reranking(5)).top_k(np.zeros((1, 9)), 21)
+        Model(members, Reranking(5)).top_k(np.zeros((1, 9)), 21)

@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 
 from codekin._magnitudes import check_single_precision
 from codekin.coding import FloatArray, IntArray
-from codekin.learners.samples import Order, Samples, checked_labels, checksum
+from codekin.learners.training_rows import Order, TrainingRows, checked_labels, checksum
+from codekin.samples import Samples
 from codekin.stored_rows import StoredRows
 
 
 @dataclass(frozen=True, eq=False)
-class StreamedSamples:
+class StreamedRows:
     """Training samples on disk.
 
     Each pass draws the pieces of the file in a new order, loads as many of them together as the memory allows, and
@@ -65,34 +66,31 @@ class StreamedSamples:
         limit = np.array([self.X.max_memory])
         return f"{self.X.checksum[:16]}-{checksum(rows, limit, self.class_of_sample, self.weight_of_sample)}"
 
-    def in_turns(self, order: Order, seed: int) -> Iterator[tuple[Samples, NDArray[np.int64]]]:
+    def in_turns(self, order: Order, seed: int) -> Iterator[tuple[TrainingRows, NDArray[np.int64]]]:
         """The blocks of one pass, and the order of each."""
         rng = np.random.default_rng(seed)
         blocks: Iterable[tuple[Any, Any]] = self.X.shuffled_blocks(rng) if self.is_shuffled else self.X.blocks()
         for rows, block in blocks:
-            samples = Samples.of(block, self.class_of_sample[rows], self.n_classes, has_bias=self.has_bias)
+            samples = TrainingRows.of(block, self.class_of_sample[rows], self.n_classes, has_bias=self.has_bias)
             samples = replace(samples, weight_of_sample=self.weight_of_sample[rows])
             yield samples, order(samples.n_rows, int(rng.integers(2**63)))
 
 
-def training_samples(
-    X: Any,
-    class_index: IntArray,
+def training_rows(
+    samples: Samples,
     n_classes: int,
     *,
-    sample_weight: FloatArray | None = None,
     class_weight: Any = None,
     has_bias: bool = False,
     is_shuffled: bool = True,
-) -> Samples | StreamedSamples:
+) -> TrainingRows | StreamedRows:
     """Checked samples, left on disk if that is where they are.
 
     Parameters
     ----------
-    X : array, sparse matrix or StoredRows of shape (n_samples, n_features)
-    class_index : array of shape (n_samples,)
+    samples : Samples
+        Those of class -1 are left out.
     n_classes : int
-    sample_weight : array of shape (n_samples,), optional
     class_weight : "balanced" or array of shape (n_classes,), optional
         Multiplies the weights of a class's samples.
     has_bias : bool, default=False
@@ -102,12 +100,15 @@ def training_samples(
 
     Returns
     -------
-    Samples or StreamedSamples
+    TrainingRows or StreamedRows
     """
+    if (samples.class_index < 0).any():
+        samples = samples.at(np.flatnonzero(samples.class_index >= 0))
+    X, class_index = samples.X, samples.class_index
     if isinstance(X, StoredRows):
-        classes, weights = checked_labels(X.shape[0], class_index, n_classes, sample_weight, class_weight)
-        return StreamedSamples(X, classes, weights, n_classes, has_bias, is_shuffled)
+        classes, weights = checked_labels(X.shape[0], class_index, n_classes, samples.weights, class_weight)
+        return StreamedRows(X, classes, weights, n_classes, has_bias, is_shuffled)
     check_single_precision(X, is_to_learn_from=True)
-    return Samples.of(
-        X, class_index, n_classes, sample_weight=sample_weight, class_weight=class_weight, has_bias=has_bias
+    return TrainingRows.of(
+        X, class_index, n_classes, sample_weight=samples.weights, class_weight=class_weight, has_bias=has_bias
     )

@@ -20,7 +20,7 @@ Order = Callable[[int, int], NDArray[np.int64]]
 
 
 @dataclass(frozen=True, eq=False)
-class Samples:
+class TrainingRows:
     """Training samples in the types of the kernels; with a bias, each has a further feature that is 1."""
 
     rows: SparseRows
@@ -38,7 +38,7 @@ class Samples:
         sample_weight: FloatArray | None = None,
         class_weight: Any = None,
         has_bias: bool = False,
-    ) -> Samples:
+    ) -> TrainingRows:
         """Check and compress the samples, and multiply their weights by those of their classes."""
         classes, weights = checked_labels(X.shape[0], class_index, n_classes, sample_weight, class_weight)
         rows, n_features = _compressed(X, has_bias)
@@ -55,7 +55,7 @@ class Samples:
         rows = self.rows
         return checksum(rows.indptr, rows.indices, rows.values, self.class_of_sample, self.weight_of_sample)
 
-    def in_turns(self, order: Order, seed: int) -> Iterator[tuple[Samples, NDArray[np.int64]]]:
+    def in_turns(self, order: Order, seed: int) -> Iterator[tuple[TrainingRows, NDArray[np.int64]]]:
         """The samples of one pass and their order: all at once."""
         yield self, order(self.n_rows, seed)
 

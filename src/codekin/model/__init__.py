@@ -1,0 +1,257 @@
+"""The one fitted object, and the one place where the steps of the method meet.
+
+A model is one code or several with their bits and decoders, and perhaps a ranking that rescores their best classes.
+Estimators, studies, the command line and storage all share it. Classes are indices here; labels belong to the outside.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from codekin.coding import Assignment, Code, Codebook, CodingMatrix, FloatArray, IntArray, Margins
+from codekin.decoding import Decoder, MinimumLossDecoder, ShortestPathDecoder
+from codekin.decoding.losses import LossLike
+from codekin.decoding.minimum_loss import check_k
+from codekin.learners import FittedBits
+from codekin.model.candidates import Candidates, RankedCodes
+from codekin.ranking import Reranking
+
+__all__ = ["Candidates", "Member", "Model", "make_decoder"]
+
+
+@dataclass(frozen=True, eq=False)
+class Member:
+    """A code with the predictors of its bits and a decoder.
+
+    Parameters
+    ----------
+    code : Code
+        The codeword of every class.
+    bits : FittedBits
+        The predictors of the bits.
+    decoder : Decoder
+        From margins to classes.
+    """
+
+    code: Code
+    bits: FittedBits = field(repr=False)
+    decoder: Decoder
+
+    @classmethod
+    def of(cls, code: Code, bits: FittedBits, loss: LossLike, *, is_weighted: bool = False) -> Member:
+        """A code and its bits behind the fastest decoder that it allows.
+
+        Parameters
+        ----------
+        code : Code
+        bits : FittedBits
+        loss : str or callable
+            The decoding loss.
+        is_weighted : bool, default=False
+            Divide the loss of a class by the number of its non-zero bits.
+
+        Returns
+        -------
+        Member
+        """
+        return cls(code, bits, make_decoder(code, loss, is_weighted=is_weighted))
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A fitted model: from samples to margins to classes.
+
+    Parameters
+    ----------
+    members : tuple of Member
+        At least one. More than one need a ranking.
+    ranking : Reranking, optional
+        How many candidates each member contributes, and what rescores them. The members are then codes on one trellis,
+        every path of which is a class.
+    n_threads : int, optional
+        How many threads rank candidates; by default, as many as there are processors. The result does not depend on it.
+    """
+
+    members: tuple[Member, ...]
+    ranking: Reranking | None = field(default=None, repr=False)
+    n_threads: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check that the parts fit together."""
+        if not self.members:
+            raise ValueError("A model needs at least one member.")
+        if self.ranking is not None:
+            self._ranked.check(self.ranking)
+        elif len(self.members) > 1:
+            raise ValueError(f"A model without a ranking has a single member. Got {len(self.members)}.")
+
+    @property
+    def first(self) -> Member:
+        """The first member; the only one of most models."""
+        return self.members[0]
+
+    @property
+    def code(self) -> Code:
+        """The code of the first member."""
+        return self.first.code
+
+    @property
+    def codebook(self) -> Codebook:
+        """The codewords of each member."""
+        return self.code.codebook
+
+    @property
+    def assignment(self) -> Assignment:
+        """Which class has which codeword in the first member."""
+        return self.code.assignment
+
+    @property
+    def bits(self) -> FittedBits:
+        """The predictors of the first member."""
+        return self.first.bits
+
+    @property
+    def decoder(self) -> Decoder:
+        """The decoder of the first member."""
+        return self.first.decoder
+
+    @property
+    def is_single(self) -> bool:
+        """Whether this is one code without a ranking: what can learn further, and grow."""
+        return self.ranking is None
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes there are."""
+        return self.code.n_classes
+
+    @property
+    def n_bits(self) -> int:
+        """How many bits all members have together."""
+        return sum(member.code.n_bits for member in self.members)
+
+    @cached_property
+    def coding_matrix(self) -> CodingMatrix:
+        """Row ``k`` holds the codewords of class ``k`` in all members, one after the other."""
+        parts = [member.code.coding_matrix for member in self.members]
+        return parts[0] if len(parts) == 1 else np.hstack(parts)
+
+    def margins(self, X: Any) -> Margins:
+        """One column per bit, the members' one after the other.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_bits)
+        """
+        parts = [member.bits.margins(X) for member in self.members]
+        return parts[0] if len(parts) == 1 else np.hstack(parts)
+
+    def predict(self, X: Any) -> IntArray:
+        """The class index with the smallest loss.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        if self.ranking is None:
+            return self.decoder.decode(self.margins(X))
+        return self.candidates(X, n=1).classes[:, 0]
+
+    def top_k(self, X: Any, k: int) -> tuple[IntArray, FloatArray]:
+        """The k class indices with the smallest losses, and those losses, smallest first.
+
+        Of a ranked model, classes beyond the candidates follow behind them in the order of their decoding losses, which
+        are raised as far as that takes.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        k : int
+            At least 1 and at most the number of classes.
+
+        Returns
+        -------
+        classes : ndarray of shape (n_samples, k)
+        losses : ndarray of shape (n_samples, k)
+        """
+        margins = self.margins(X)
+        if self.ranking is None:
+            return self.decoder.top_k(margins, k)
+        check_k(k, self.n_classes)
+        return self._ranked.top_k(X, margins, k, self.ranking)
+
+    def class_losses(self, X: Any) -> FloatArray:
+        """The loss of every class; of very many classes it takes long.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        margins = self.margins(X)
+        if self.ranking is None:
+            return self.decoder.class_losses(margins)
+        return self._ranked.class_losses(X, margins, self.ranking)
+
+    def candidates(self, X: Any, n: int | None = None, *, ranking: Reranking | None = None) -> Candidates:
+        """The candidates of each sample, ranked.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        n : int, optional
+            How many of them; by default, all.
+        ranking : Reranking, optional
+            Another one than the model's own.
+
+        Returns
+        -------
+        Candidates
+        """
+        chosen = self.ranking if ranking is None else ranking
+        if chosen is None:
+            raise ValueError("A model without a ranking lists no candidates; use top_k.")
+        return self._ranked.candidates(X, self.margins(X), n, chosen)
+
+    @cached_property
+    def _ranked(self) -> RankedCodes:
+        return RankedCodes(
+            tuple(member.code for member in self.members),
+            tuple(member.decoder for member in self.members),
+            self.n_threads,
+        )
+
+
+def make_decoder(code: Code, loss: LossLike, *, is_weighted: bool = False) -> MinimumLossDecoder | ShortestPathDecoder:
+    """The fastest decoder that a code allows: shortest paths on a trellis.
+
+    Parameters
+    ----------
+    code : Code
+    loss : str or callable
+        The decoding loss.
+    is_weighted : bool, default=False
+        Divide the loss of a class by the number of its non-zero bits; a trellis has no others.
+
+    Returns
+    -------
+    MinimumLossDecoder or ShortestPathDecoder
+    """
+    if code.codebook.trellis is not None:
+        return ShortestPathDecoder(code.codebook.trellis, loss, code.assignment)
+    return MinimumLossDecoder(code.coding_matrix, loss, is_weighted)

@@ -1,0 +1,195 @@
+"""The best classes of one code or several, ranked once more.
+
+Members are codes on the same trellis with different orders of the classes, their losses added. The candidates are the
+union of the members' best classes; each is given its exact sum over the members, and the dot product with its class
+vector if there are any.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from codekin.coding import Code, FloatArray, IntArray, Margins
+from codekin.decoding import Decoder, ShortestPathDecoder, get_loss
+from codekin.decoding.minimum_loss import set_apart
+from codekin.learners.linear import SparseRows
+from codekin.ranking import ClassVectors, Reranking
+from codekin.threads import run_blocks
+
+SAMPLES_PER_BLOCK = 512
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """The ranked candidates of some samples.
+
+    Parameters
+    ----------
+    classes : array of shape (n_samples, n)
+        Best first; -1 where there are no more.
+    losses : array of shape (n_samples, n)
+        Their final losses, without what is the same for all classes of a sample; infinite where there are no more.
+    scores : array of shape (n_samples, n)
+        Their dot products with the sample.
+    is_certified : array of shape (n_samples,), bool
+        Whether no class outside the candidates can have a smaller sum of decoding losses than the best of them.
+    """
+
+    classes: IntArray
+    losses: FloatArray
+    scores: FloatArray
+    is_certified: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class RankedCodes:
+    """Codes on one trellis whose best classes are ranked together.
+
+    Parameters
+    ----------
+    codes : tuple of Code
+        At least one; on the same trellis, every path of which is a class.
+    decoders : tuple of Decoder
+        Those of the codes.
+    n_threads : int, optional
+        How many threads to use; by default, as many as there are processors. The result does not depend on it.
+    """
+
+    codes: tuple[Code, ...]
+    decoders: tuple[Decoder, ...]
+    n_threads: int | None = None
+
+    def check(self, ranking: Reranking) -> None:
+        """Raise unless all codes have the same full trellis and the vectors are for their classes."""
+        for code, decoder in zip(self.codes, self.decoders, strict=True):
+            if not isinstance(decoder, ShortestPathDecoder) or not code.is_full:
+                raise ValueError(
+                    "The members of a ranked model must be codes on a trellis with a class for every path. "
+                    f"Got a {code.codebook.name} codebook of {code.codebook.n_codewords} codewords."
+                )
+            if code.codebook.trellis != self.codes[0].codebook.trellis:
+                raise ValueError(
+                    f"The members of a ranked model must have the same trellis. Got {code.codebook.trellis} beside "
+                    f"{self.codes[0].codebook.trellis}."
+                )
+        vectors = ranking.vectors
+        if vectors is not None and vectors.n_classes != self.n_classes:
+            raise ValueError(f"{self.n_classes} classes need as many class vectors. Got {vectors.n_classes}.")
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes there are."""
+        return self.codes[0].n_classes
+
+    def top_k(self, X: Any, margins: Margins, k: int, ranking: Reranking) -> tuple[IntArray, FloatArray]:
+        """The k class indices with the smallest final losses, and those losses, smallest first."""
+        best = self._ranked(X, margins, k, max(k, self._n_listed(ranking)), ranking)
+        return best.classes, best.losses + self._constant_losses(margins)
+
+    def class_losses(self, X: Any, margins: Margins, ranking: Reranking) -> FloatArray:
+        """The final loss of every class: for few classes."""
+        parts = np.split(margins, len(self.codes), axis=1)
+        losses = sum(decoder.class_losses(part) for decoder, part in zip(self.decoders, parts, strict=True))
+        best = self.candidates(X, margins, None, ranking)
+        rows, places = np.nonzero(best.classes >= 0)
+        found = rows, best.classes[rows, places]
+        of_others: FloatArray = np.array(losses)
+        of_others[found] = np.inf
+        final = best.losses + self._constant_losses(margins)
+        worst = np.where(best.classes >= 0, final, -np.inf).max(axis=1)
+        following = of_others.min(axis=1)
+        raised = np.where(np.isfinite(following), np.maximum(worst - following, 0), 0)
+        of_others = np.maximum(of_others + raised[:, None], worst[:, None])
+        of_others[found] = final[rows, places]
+        set_apart(of_others, best.classes[:, 0])
+        return of_others
+
+    def candidates(self, X: Any, margins: Margins, n: int | None, ranking: Reranking) -> Candidates:
+        """The candidates of each sample, ranked: so many, or all."""
+        n_listed = self._n_listed(ranking)
+        n_out = min(n_listed * len(self.codes), self.n_classes) if n is None else n
+        return self._ranked(X, margins, n_out, n_listed, ranking)
+
+    def _n_listed(self, ranking: Reranking) -> int:
+        """How many of its best classes each member contributes."""
+        return min(ranking.n_candidates, self.n_classes)
+
+    @cached_property
+    def _of_paths(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+        """From paths to classes and back for each member, and the edges of each path where they are needed."""
+        class_of_path = np.array(
+            [code.assignment.class_of_codeword(self.n_classes) for code in self.codes], dtype=np.int32
+        )
+        if len(self.codes) == 1:
+            nothing = np.zeros((0, 0), dtype=np.int32)
+            return class_of_path, nothing, nothing
+        path_of_class = np.array([code.assignment.codeword_of_class for code in self.codes], dtype=np.int32)
+        trellis: Any = self.codes[0].codebook.trellis
+        edges = trellis.unrank(np.arange(self.n_classes))
+        return class_of_path, path_of_class, np.where(edges < 0, trellis.n_edges, edges).astype(np.int32)
+
+    def _constant_losses(self, margins: Margins) -> FloatArray:
+        """What all classes of a sample have in common."""
+        f = margins.astype(np.float64, copy=False)
+        return np.asarray(get_loss(self.decoders[0].loss)(-f).sum(axis=1, keepdims=True), dtype=np.float64)
+
+    def _ranked(self, X: Any, margins: Margins, n_out: int, n_listed: int, ranking: Reranking) -> Candidates:
+        from codekin.kernels.reranking import rank_candidates
+
+        trellis: Any = self.codes[0].codebook.trellis
+        n_samples, n_edges = len(margins), trellis.n_edges
+        loss = get_loss(self.decoders[0].loss)
+        vectors, by_feature, reach, n_features = _kernel_vectors(ranking.vectors)
+        # Rows that no vector meets need not be made sparse.
+        rows = SparseRows.of(X, n_features) if ranking.vectors is not None else _no_rows(n_samples)
+        classes = np.empty((n_samples, n_out), dtype=np.intp)
+        losses, scores, bounds = np.empty((n_samples, n_out)), np.empty((n_samples, n_out)), np.empty((n_samples, 2))
+        graph = trellis.width, trellis.digits, trellis.edge_offsets
+
+        def fill(start: int, stop: int) -> None:
+            n_members = len(self.codes)
+            f = margins[start:stop].astype(np.float64).reshape(stop - start, n_members, n_edges)
+            costs = np.zeros((stop - start, n_members, n_edges + 1))
+            np.multiply(loss.agreement(f), -2, out=costs[:, :, :-1])
+            rank_candidates(
+                costs,
+                graph,
+                self._of_paths,
+                (rows.indptr[start : stop + 1], rows.indices, rows.values),
+                vectors,
+                by_feature,
+                reach,
+                n_features,
+                float(ranking.weight),
+                min(ranking.n_candidates, n_listed),
+                n_listed,
+                classes[start:stop],
+                losses[start:stop],
+                scores[start:stop],
+                bounds[start:stop],
+            )
+
+        run_blocks(fill, n_samples, block=SAMPLES_PER_BLOCK, n_threads=self.n_threads)
+        is_certified = (bounds[:, 0] <= bounds[:, 1]) | (n_listed == self.n_classes)
+        return Candidates(classes, losses, scores, is_certified)
+
+
+def _kernel_vectors(vectors: ClassVectors | None) -> tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...], int]:
+    """The vectors as the kernel takes them, class by class and by feature, what none exceeds, and their length."""
+    if vectors is None:
+        empty, nothing = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32)
+        steps = empty.astype(np.int8)
+        by_feature = empty, empty.astype(np.int32), steps, steps
+        return (empty, empty.astype(np.uint16), steps, nothing), by_feature, (nothing, nothing, 0.0), 0
+    own = vectors.indptr, vectors.features, vectors.steps, vectors.scales
+    return own, vectors.by_feature, vectors.reach, vectors.n_features
+
+
+def _no_rows(n_samples: int) -> SparseRows:
+    return SparseRows.of(sparse.csr_array((n_samples, 1), dtype=np.float32))

@@ -1,0 +1,85 @@
+"""Samples: what is known of them, their classes and their weights, as one value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from codekin.coding import FloatArray, IntArray
+from codekin.stored_rows import StoredRows
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Samples with their classes, in memory or on disk.
+
+    Parameters
+    ----------
+    X : {array, sparse matrix, data frame, StoredRows} of shape (n_samples, n_features)
+        Whatever the learner takes.
+    class_index : array of shape (n_samples,)
+        The class of each, from 0; -1 for a class that is not known.
+    weights : array of shape (n_samples,), optional
+
+    Examples
+    --------
+    >>> samples = Samples(np.eye(3), np.array([0, 1, 1]))
+    >>> samples.at(np.array([0, 2])).class_index
+    array([0, 1])
+    """
+
+    X: Any
+    class_index: IntArray
+    weights: FloatArray | None = None
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self.class_index)
+
+    def at(self, rows: IntArray) -> Samples:
+        """Some of them; on disk if that is where they are.
+
+        Parameters
+        ----------
+        rows : array of int
+
+        Returns
+        -------
+        Samples
+        """
+        weights = None if self.weights is None else np.asarray(self.weights)[rows]
+        return Samples(rows_at(self.X, rows), self.class_index[rows], weights)
+
+    def in_memory(self) -> Samples:
+        """The same in memory; of samples on disk no more than are allowed there at a time.
+
+        Returns
+        -------
+        Samples
+        """
+        if not isinstance(self.X, StoredRows):
+            return self
+        n_rows, n_allowed = len(self), self.X.rows_at_once
+        some = self if n_rows <= n_allowed else self.at(np.arange(0, n_rows, -(-n_rows // n_allowed)))
+        return replace(some, X=some.X.in_memory())
+
+
+def rows_at(X: Any, rows: IntArray) -> Any:
+    """Some rows of whatever samples may be.
+
+    Parameters
+    ----------
+    X : {array, sparse matrix, data frame, list, StoredRows}
+    rows : array of int
+
+    Returns
+    -------
+    The same kind of thing.
+    """
+    if isinstance(X, StoredRows):
+        return X.at(rows)
+    from sklearn.utils import _safe_indexing
+
+    return _safe_indexing(X, rows)
