@@ -19,6 +19,7 @@ from codekin.datasets import TextVectorizer
 from codekin.estimators import ECOCClassifier, TrellisClassifier
 from codekin.files import json_checksum
 from codekin.learners import AROW, Softmax
+from codekin.model import Model
 from codekin.storage import ModelFolderError, ModelInput, load_input, load_model, save_model
 
 
@@ -153,7 +154,7 @@ def test_a_vectorizer_and_a_class_tree_travel_with_the_model(tmp_path):
 def test_a_pruned_model_is_smaller_and_comes_back_exactly(digits, tmp_path):
     X, y = digits
     model = TrellisClassifier(3, random_state=0).fit(X, y).model_
-    pruned = replace(model, bits=model.bits.sparse(0.05))
+    pruned = Model((replace(model.first, bits=model.bits.sparse(0.05)),))
     again = load_model(save_model(pruned, tmp_path / "model"))
     np.testing.assert_array_equal(again.margins(X), pruned.margins(X))
 
