@@ -104,7 +104,14 @@ def test_what_does_not_go_together_is_named(digits):
     with pytest.raises(TypeError, match="take sample weights only. Got \\['clf__x'\\]"):
         ECOCClassifier("softmax").fit(X, y, clf__x=1)
     with pytest.raises(ValueError, match="'estimator' parameter of ECOCClassifier must be"):
-        ECOCClassifier("arow").fit(X, y)
+        ECOCClassifier("perceptron").fit(X, y)
     fitted = ECOCClassifier("softmax", random_state=0).fit(X, y)
     with pytest.raises(AttributeError, match="have no learners of their own"):
         fitted.estimators_  # noqa: B018
+
+
+def test_arow_learns_the_bits_of_any_code(digits):
+    X, y = digits
+    classifier = ECOCClassifier("arow", n_bits=15, random_state=0).fit(X[:900], y[:900])
+    assert classifier.loss_.name == "exponential"
+    assert classifier.score(X[900:], y[900:]) > 0.8

@@ -103,13 +103,13 @@ def test_the_first_code_is_the_one_that_would_be_learned_alone(topics):
     alone = TrellisClassifier(assignment="random", random_state=0).fit(topics.X, topics.y, validation=held_out)
     ranked = TrellisClassifier(rerank="learned", n_members=2, assignment="random", random_state=0)
     ranked.fit(topics.X, topics.y, validation=held_out)
-    np.testing.assert_array_equal(ranked.model_.members[0].margins(topics.test.X), alone.bit_margins(topics.test.X))
+    np.testing.assert_array_equal(ranked.model_.first.bits.margins(topics.test.X), alone.bit_margins(topics.test.X))
 
 
 def test_members_have_different_orders_of_the_same_tree(topics):
     settings = {"assignment": "preserving", "rerank": None, "n_members": 3}
     classifier = TrellisClassifier(taxonomy=topics.class_tree, random_state=0, **settings).fit(topics.X, topics.y)
-    orders = [member.assignment.codeword_of_class for member in classifier.model_.members]
+    orders = [member.code.assignment.codeword_of_class for member in classifier.model_.members]
     assert len({order.tobytes() for order in orders}) == 3
     tree: ClassTree = topics.class_tree
     parents = tree.parent[tree.node_of_class]

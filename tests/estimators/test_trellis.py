@@ -214,7 +214,7 @@ def test_validation_samples_that_can_choose_nothing_are_refused(digits, validati
     [
         ({"time_limit": 5}, "time_limit=5 needs a budget"),
         ({"width": 3, "n_bits": 40}, "n_bits=40 chooses an automatic width. Got width=3 beside it"),
-        ({"learner": 3}, r"'learner' parameter must be one of \['auto', 'arow', 'softmax'\], .* Got 3 instead"),
+        ({"learner": 3}, r"'learner' parameter must be one of \['auto', 'arow', 'softmax'\] or .* Got 3 instead"),
         ({"taxonomy": {"root": "a"}}, "The taxonomy of 1 class has no leaf for 10 of the 10 labels, '0' among them"),
         ({"taxonomy": 3}, "The 'taxonomy' parameter must be a ClassTree, .* Got 3 instead"),
         ({"taxonomy": "tree.txt"}, "The 'taxonomy' parameter must be a ClassTree, .* Got 'tree.txt' instead"),
