@@ -112,6 +112,6 @@ def test_what_does_not_go_together_is_named(digits):
 
 def test_arow_learns_the_bits_of_any_code(digits):
     X, y = digits
-    classifier = ECOCClassifier("arow", n_bits=15, random_state=0).fit(X[:900], y[:900])
+    classifier = ECOCClassifier("arow", n_bits=15, random_state=0).fit(X[:600], y[:600])
     assert classifier.loss_.name == "exponential"
-    assert classifier.score(X[900:], y[900:]) > 0.8
+    assert classifier.score(X[600:], y[600:]) > 0.8
