@@ -128,7 +128,9 @@ def tell(
     """
     listener = _LISTENER.get()
     if listener is not None:
-        listener(Progress(stage, done, total, detail, count, unit))
+        # Numbers of NumPy become Python's, which behave the same in everything that a listener may do with them.
+        n_units = None if count is None else float(count)
+        listener(Progress(stage, float(done), None if total is None else float(total), detail, n_units, unit))
 
 
 def telling(stage: str) -> Callable[[float, float | None], None]:

@@ -3,11 +3,12 @@ import re
 import threading
 from itertools import pairwise
 
+import numpy as np
 import pytest
 
 from codekin.cli import display
 from codekin.cli.display import Bar, Display, Log, in_time
-from codekin.progress import Progress, tell
+from codekin.progress import Progress, listening, tell
 
 
 class Clock:
@@ -78,6 +79,16 @@ def test_a_rate_is_shown_once_enough_time_has_passed(log, lines, clock):
     assert log.text == "learning, 50%, 250 samples/s, 2 s, about 2 s left"
     clock.now = 3.0
     assert log.text == "learning, 50%, 250 samples/s, 3 s, about 1 s left"
+
+
+@pytest.mark.parametrize("number", [int, float, np.int64, np.float32])
+def test_numbers_of_any_type_are_shown_alike(number, log, lines, clock):
+    with listening(log.hear):
+        for done in (0, 10, 20):
+            clock.now = done
+            tell("learning", number(done), number(40), count=number(done), unit="samples")
+            log.look()
+    assert lines[-1] == "learning, 50%, 1 samples/s, 20 s, about 20 s left"
 
 
 def test_what_was_done_before_an_interruption_is_no_part_of_the_rate(log, clock):

@@ -38,8 +38,8 @@ class Display:
 
     def __init__(self, quiet: bool = False) -> None:
         self.quiet = quiet
-        # A terminal that cannot go back to the beginning of a line is as good as a log.
         self.board: Board | None = None
+        # A terminal that cannot go back to the beginning of a line is as good as a log.
         self.is_live = not quiet and sys.stderr.isatty() and os.environ.get("TERM") not in ("dumb", "unknown")
 
     def note(self, text: str) -> None:
@@ -116,7 +116,8 @@ class Stage:
         seconds = self.latest_at - self.first_at
         if seconds >= ENOUGH_SECONDS and self.latest.unit:
             n_units = _count(self.latest) - _count(self.first)
-            facts += [f"{n_units / seconds:,.0f} {self.latest.unit}/s"] * (n_units > 0)
+            if n_units > 0:
+                facts.append(f"{n_units / seconds:,.0f} {self.latest.unit}/s")
         facts.append(in_time(now - self.began_at))
         if seconds >= ENOUGH_SECONDS and self.latest.total and done > 0:
             left = seconds * (self.latest.total - self.latest.done) / done - (now - self.latest_at)
@@ -257,17 +258,18 @@ class Log(Board):
         """Write a line if the last one was long ago."""
         with self.lock:
             if self.stage is not None and self.clock() - self.written_at >= SECONDS_BETWEEN_LINES:
-                self.say(self.text)
+                text = self.text
+                # If nobody reads any more, the work goes on, and what it writes itself will find out.
+                with suppress(OSError, ValueError):
+                    self.say(text)
 
     @contextmanager
     def shown(self) -> Iterator[None]:
         is_over = Event()
 
         def look_again_and_again() -> None:
-            # Nobody reads any more: the work goes on, and what it writes itself will find out.
-            with suppress(OSError, ValueError):
-                while not is_over.wait(SECONDS_BETWEEN_LOOKS):
-                    self.look()
+            while not is_over.wait(SECONDS_BETWEEN_LOOKS):
+                self.look()
 
         thread = Thread(target=look_again_and_again, daemon=True)
         thread.start()
