@@ -12,6 +12,10 @@ def frequencies(lines):
     return np.array(list(counts.values())) / len(lines)
 
 
+def matrices(sampler, n_draws):
+    return sampler(np.random.default_rng(0), n_draws).matrices(np.arange(n_draws))
+
+
 @pytest.mark.parametrize("n_codewords", range(2, 8))
 @pytest.mark.parametrize(("n_symbols", "count"), [(2, n_binary_columns), (3, n_ternary_columns)])
 def test_useful_columns_are_all_there_once_without_their_complements(n_codewords, n_symbols, count):
@@ -23,7 +27,7 @@ def test_useful_columns_are_all_there_once_without_their_complements(n_codewords
 
 @pytest.mark.parametrize("shape", [(4, 5), (5, 13), (8, 90)])
 def test_scarce_columns_are_drawn_without_replacement_and_evenly(shape):
-    draws = codebook_sampler(*shape, DENSE)(np.random.default_rng(0), 2000)
+    draws = matrices(codebook_sampler(*shape, DENSE), 2000)
     columns = draws.transpose(0, 2, 1)
     assert all(len(np.unique(book, axis=0)) == shape[1] for book in columns)
     share = frequencies(columns.reshape(-1, shape[0]))
@@ -33,7 +37,7 @@ def test_scarce_columns_are_drawn_without_replacement_and_evenly(shape):
 
 @pytest.mark.parametrize("shape", [(7, 3), (20, 5), (16, 4)])
 def test_scarce_codewords_are_drawn_without_replacement_and_evenly(shape):
-    draws = codebook_sampler(*shape, DENSE)(np.random.default_rng(0), 2000)
+    draws = matrices(codebook_sampler(*shape, DENSE), 2000)
     assert all(len(np.unique(book, axis=0)) == shape[0] for book in draws)
     # In every place, not only on the whole: which class gets which codeword is left to chance as well.
     for row in range(shape[0]):
@@ -43,7 +47,7 @@ def test_scarce_codewords_are_drawn_without_replacement_and_evenly(shape):
 
 
 def test_scarce_sparse_columns_come_as_often_as_independent_entries_make_them():
-    first = codebook_sampler(4, 8, SPARSE)(np.random.default_rng(0), 4000)[:, :, 0]
+    first = matrices(codebook_sampler(4, 8, SPARSE), 4000)[:, :, 0]
     n_zeros = (first == 0).sum(axis=1)
     # Of the 50 columns with both signs 14 have no zero, 24 have one and 12 have two; each zero doubles their chance.
     # Without replacement rare columns catch up, but the order stays.
@@ -53,7 +57,20 @@ def test_scarce_sparse_columns_come_as_often_as_independent_entries_make_them():
 
 @pytest.mark.parametrize("entries", [DENSE, SPARSE])
 def test_independent_entries_are_as_likely_as_they_should_be_in_columns_with_both_signs(entries):
-    draws = codebook_sampler(14, 10, entries)(np.random.default_rng(0), 500)
+    draws = matrices(codebook_sampler(14, 10, entries), 500)
     assert ((draws > 0).any(axis=1) & (draws < 0).any(axis=1)).all()
     for entry in set(entries):
         assert (draws == entry).mean() == pytest.approx(entries.count(entry) / len(entries), abs=0.02)
+
+
+@pytest.mark.parametrize("entries", [DENSE, SPARSE])
+@pytest.mark.parametrize("shape", [(5, 9), (20, 30), (300, 12), (80, 64), (90, 70)])
+def test_words_and_matrices_are_those_of_the_same_codebooks(shape, entries):
+    draws = codebook_sampler(*shape, entries)(np.random.default_rng(0), 7)
+    drawn = draws.matrices(np.arange(7))
+    np.testing.assert_array_equal(draws.matrices(np.array([5, 2])), drawn[[5, 2]])
+    # Bits may be in any order, but must be in the same one in all words.
+    for words, flags in ((draws.signs, drawn > 0), (draws.used, drawn != 0)):
+        np.testing.assert_array_equal(np.bitwise_count(words).sum(axis=1), flags.sum(axis=2))
+        unlike = np.bitwise_count(words ^ words[:, :, :1]).sum(axis=1)
+        np.testing.assert_array_equal(unlike, (flags != flags[:, :1]).sum(axis=2))

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
-from tests.reference.codebook_search import min_distance
+from tests.reference.codebook_search import min_distance, packed_rows
 
-from codekin.codebooks.random import packed_bits
-from codekin.kernels.codebook_search import min_distances
+from codekin.codebooks.drawing import packed_bits
+from codekin.kernels.codebook_search import min_distances, pack_rows
 
 SHAPES = [(2, 1), (3, 5), (7, 63), (6, 64), (5, 65), (4, 130)]
 
@@ -38,3 +38,12 @@ def test_what_is_below_the_floor_is_left_out_and_nothing_else():
     floor = int(np.median(everything))
     expected = np.where(everything < floor, -1, everything)
     assert doubled_min_distances(codebooks, is_ternary=False, floor=floor).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("shape", [*SHAPES, (4, 128), (3, 200)])
+def test_rows_of_a_stream_of_bits_agree_with_cutting_a_string(shape):
+    n_codewords, n_bits = shape
+    stream = np.random.default_rng(0).integers(256, size=3 * n_codewords * n_bits // 8 + 10, dtype=np.uint8)
+    packed = np.empty((3, -(-n_bits // 64), n_codewords), dtype=np.uint64)
+    pack_rows(stream, n_bits, packed)
+    assert packed.tolist() == packed_rows(stream, 3, n_codewords, n_bits)

@@ -117,6 +117,19 @@ def test_annealing_of_neighbours_accepts_what_its_twin_accepts(kind, n, seed):
     np.testing.assert_array_equal(b_permuted, problem.permuted_b(kept))
 
 
+@given(st.integers(2, 7), seeds)
+@settings(max_examples=15, deadline=None)
+def test_annealing_of_neighbours_in_single_precision_decides_alike(n, seed):
+    problem, *_, order = problem_of("symmetric", n, seed)
+    orders = []
+    for precision in (np.float32, np.float64):
+        kept, state = np.array(order, dtype=np.int64), np.array([seed], np.uint64)
+        a, b = problem.a.astype(precision), problem.permuted_b(order).astype(precision)
+        qap_swaps.anneal_near_moves(a, b, problem.n_active, kept, np.argsort(kept), 200.0, 1.0, 30, state)
+        orders.append(kept)
+    np.testing.assert_array_equal(*orders)
+
+
 def test_the_scale_of_temperatures_is_the_mean_over_all_swaps():
     problem, a, b, order = problem_of("symmetric", 6, 0)
     state = np.array([3], np.uint64)

@@ -35,3 +35,12 @@ def best_codebook(codebooks):
     """The valid one with the largest minimum distance; of several, the one with the least correlated columns."""
     valid = [matrix for matrix in codebooks if is_valid(matrix)]
     return max(valid, key=lambda matrix: (min_distance(matrix), -mean_column_correlation(matrix)))
+
+
+def packed_rows(stream, n_codebooks, n_codewords, n_bits):
+    """The words of each codebook, one list for each place in a codeword, from a string of zeros and ones."""
+    text = "".join(f"{byte:08b}" for byte in stream.tolist())
+    rows = [text[first : first + n_bits] for first in range(0, n_codebooks * n_codewords * n_bits, n_bits)]
+    words = [[int(row[at : at + 64].ljust(64, "0"), 2) for at in range(0, n_bits, 64)] for row in rows]
+    books = [words[first : first + n_codewords] for first in range(0, len(words), n_codewords)]
+    return [[list(place) for place in zip(*book, strict=True)] for book in books]

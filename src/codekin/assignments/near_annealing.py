@@ -31,7 +31,9 @@ def near_anneal_restarts(
         shuffled = np.random.default_rng(seed).permutation(problem.n)
         scale = mean_absolute_delta(ordered.a, ordered.permuted_b(shuffled), problem.n_active, _SAMPLES, state)
         order, place = best_start.astype(np.int64), np.argsort(best_start).astype(np.int64)
-        b, objective, done = ordered.permuted_b(order), ordered.objective(order), 1
+        # Single precision is enough to tell which swaps to make, and the kernel waits for memory.
+        a, b = ordered.a.astype(np.float32), ordered.permuted_b(order).astype(np.float32)
+        objective, done = ordered.objective(order), 1
         history = [(done, objective)]
         for temperature, factor, n_at_once in cooling_steps(
             _START_TEMPERATURE * max(scale, problem.tolerance),
@@ -40,9 +42,7 @@ def near_anneal_restarts(
             n_proposals=n_proposals,
             deadline=deadline,
         ):
-            objective += anneal_near_moves(
-                ordered.a, b, problem.n_active, order, place, temperature, factor, n_at_once, state
-            )
+            objective += anneal_near_moves(a, b, problem.n_active, order, place, temperature, factor, n_at_once, state)
             done += n_at_once
             history.append((done, min(objective, history[-1][1])))
             budget.report(n_at_once, objective)

@@ -9,10 +9,12 @@ construction and not by drawing again and again.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
-from math import comb, prod
+from math import comb
 
 import numpy as np
+from numpy.typing import NDArray
 
 from codekin.coding import CodingMatrix, FloatArray, IntArray
 
@@ -25,8 +27,40 @@ SPARSE = (-1, 0, 0, 1)
 LIKELY_CLASHES = 0.5
 """From this expected number of equal pairs on, lines are drawn without replacement."""
 
-Sampler = Callable[[np.random.Generator, int], CodingMatrix]
-"""From a generator and a number of draws to (n_draws, n_codewords, n_bits)."""
+NEVER = 1e-12
+"""What is less likely than this need not be looked for."""
+
+Words = NDArray[np.uint64]
+
+
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """Some random codebooks: words of bits to compare them by, and matrices of those that are asked for.
+
+    Parameters
+    ----------
+    signs, used : uint64 array of shape (n_draws, n_words, n_codewords)
+        A bit for each entry: whether it is +1, and whether it is not 0. Bits beyond the codewords are 0.
+    matrices : callable
+        From numbers of draws to their matrices, (n, n_codewords, n_bits).
+    """
+
+    signs: Words
+    used: Words
+    matrices: Callable[[IntArray], CodingMatrix]
+
+    def __len__(self) -> int:
+        """How many codebooks there are."""
+        return len(self.signs)
+
+    @classmethod
+    def of(cls, drawn: CodingMatrix) -> Draws:
+        """The draws with these matrices, (n_draws, n_codewords, n_bits)."""
+        return cls(packed_bits(drawn > 0), packed_bits(drawn != 0), lambda numbers: drawn[numbers])
+
+
+Sampler = Callable[[np.random.Generator, int], Draws]
+"""From a generator and a number of draws to that many codebooks."""
 
 
 def codebook_sampler(n_codewords: int, n_bits: int, entries: tuple[int, ...]) -> Sampler:
@@ -41,9 +75,10 @@ def codebook_sampler(n_codewords: int, n_bits: int, entries: tuple[int, ...]) ->
         return partial(_independent, n_codewords=n_codewords, n_bits=n_bits, entries=entries)
     n_symbols = len(set(entries))
     if equal_rows > equal_columns:
-        return partial(
+        rows = partial(
             _chosen, patterns=np.arange(n_symbols**n_bits), length=n_bits, n_chosen=n_codewords, entries=entries
         )
+        return lambda rng, n_draws: Draws.of(rows(rng, n_draws))
     columns = partial(
         _chosen,
         patterns=useful_columns(n_codewords, n_symbols),
@@ -51,7 +86,7 @@ def codebook_sampler(n_codewords: int, n_bits: int, entries: tuple[int, ...]) ->
         n_chosen=n_bits,
         entries=entries,
     )
-    return lambda rng, n_draws: columns(rng, n_draws).transpose(0, 2, 1)
+    return lambda rng, n_draws: Draws.of(columns(rng, n_draws).transpose(0, 2, 1))
 
 
 def useful_columns(n_codewords: int, n_symbols: int) -> IntArray:
@@ -74,25 +109,93 @@ def digits(patterns: IntArray, length: int, n_symbols: int) -> CodingMatrix:
 
 def _independent(
     rng: np.random.Generator, n_draws: int, *, n_codewords: int, n_bits: int, entries: tuple[int, ...]
-) -> CodingMatrix:
+) -> Draws:
     """Entries drawn one by one; a column that lacks a sign is drawn again."""
-    drawn = _independent_entries((n_draws, n_codewords, n_bits), entries, rng)
+    stream = _Stream.drawn(rng, n_draws, n_codewords, n_bits, entries)
+    lacks_a_sign = 2 * (1 - entries.count(1) / len(entries)) ** n_codewords
+    if n_draws * n_bits * lacks_a_sign < NEVER:
+        return Draws(*stream.words(), stream.matrices)
+    drawn = stream.matrices(np.arange(n_draws))
     while True:
-        one_sided = ~((drawn > 0).any(axis=1) & (drawn < 0).any(axis=1))
+        one_sided = (drawn.max(axis=1) < 1) | (drawn.min(axis=1) > -1)
         book, bit = np.nonzero(one_sided)
         if not len(book):
-            return drawn
-        drawn[book, :, bit] = _independent_entries((len(book), n_codewords), entries, rng)
+            return Draws.of(drawn)
+        again = _Stream.drawn(rng, 1, len(book), n_codewords, entries)
+        drawn[book, :, bit] = again.matrices(np.zeros(1, dtype=np.intp))[0]
 
 
-def _independent_entries(shape: tuple[int, ...], entries: tuple[int, ...], rng: np.random.Generator) -> CodingMatrix:
-    values = np.array(entries, dtype=np.int8)
-    size = prod(shape)
-    # Random bytes are by far the fastest; two of their bits choose one of four entries.
-    bits_per_entry = len(entries) // 2
-    bits = np.unpackbits(np.frombuffer(rng.bytes(-(-size * bits_per_entry // 8)), dtype=np.uint8))
-    choices = bits[:size] if bits_per_entry == 1 else bits[:size] + 2 * bits[size : 2 * size]
-    return values[choices].reshape(shape)
+@dataclass(frozen=True, eq=False)
+class _Stream:
+    """Entries as random bits, which are by far the fastest to draw: one for a dense entry, two for a sparse one."""
+
+    parts: tuple[NDArray[np.uint8], ...]
+    n_draws: int
+    n_codewords: int
+    n_bits: int
+
+    @classmethod
+    def drawn(
+        cls, rng: np.random.Generator, n_draws: int, n_codewords: int, n_bits: int, entries: tuple[int, ...]
+    ) -> _Stream:
+        """As many entries as there are in so many codebooks."""
+        size = n_draws * n_codewords * n_bits
+        n_parts = 1 if entries == DENSE else 2
+        stream = np.frombuffer(rng.bytes(-(-size * n_parts // 8)), dtype=np.uint8)
+        if n_parts == 1:
+            return cls((stream,), n_draws, n_codewords, n_bits)
+        bits = np.unpackbits(stream)
+        return cls((np.packbits(bits[:size]), np.packbits(bits[size : 2 * size])), n_draws, n_codewords, n_bits)
+
+    def words(self) -> tuple[Words, Words]:
+        """Whether entries are +1, and whether they are not 0."""
+        first, *others = (self._packed(part) for part in self.parts)
+        if not others:
+            return first, np.broadcast_to(self._every_bit, first.shape)
+        second = others[0]
+        return first & second, ~(first ^ second) & self._every_bit
+
+    def matrices(self, numbers: IntArray) -> CodingMatrix:
+        """The codebooks of these numbers, (n, n_codewords, n_bits)."""
+        if len(numbers) == self.n_draws:
+            bits = [np.unpackbits(part)[: self.n_draws * self._size] for part in self.parts]
+        else:
+            bits = [np.concatenate([self._bits(part, number) for number in numbers.tolist()]) for part in self.parts]
+        # Twice a bit, less one, is a dense entry; two bits, less one, are a sparse one.
+        entries = bits[0].view(np.int8) + bits[-1].view(np.int8)
+        entries -= 1
+        return entries.reshape(len(numbers), self.n_codewords, self.n_bits)
+
+    @property
+    def _size(self) -> int:
+        return self.n_codewords * self.n_bits
+
+    @property
+    def _every_bit(self) -> Words:
+        """Words in which the bits of a codeword are 1, (n_words, 1)."""
+        ones = np.full(-(-self.n_bits // 64), ~np.uint64(0))
+        ones[-1] <<= np.uint64(-self.n_bits % 64)
+        return ones[:, None]
+
+    def _bits(self, part: NDArray[np.uint8], number: int) -> NDArray[np.uint8]:
+        start, stop = number * self._size, (number + 1) * self._size
+        return np.unpackbits(part[start // 8 : -(-stop // 8)])[start % 8 : start % 8 + self._size]
+
+    def _packed(self, part: NDArray[np.uint8]) -> Words:
+        from codekin.kernels.codebook_search import pack_rows
+
+        packed = np.empty((self.n_draws, -(-self.n_bits // 64), self.n_codewords), dtype=np.uint64)
+        pack_rows(np.concatenate([part, np.zeros(9, dtype=np.uint8)]), self.n_bits, packed)
+        return packed
+
+
+def packed_bits(flags: NDArray[np.bool_]) -> Words:
+    """Bits as words: (n_codebooks, n_codewords, n_bits) to (n_codebooks, n_words, n_codewords); missing bits are 0."""
+    as_bytes = np.packbits(flags, axis=2)
+    n_words = -(-flags.shape[2] // 64)
+    padded = np.zeros((*flags.shape[:2], 8 * n_words), dtype=np.uint8)
+    padded[:, :, : as_bytes.shape[2]] = as_bytes
+    return np.ascontiguousarray(padded.view(np.uint64).transpose(0, 2, 1))
 
 
 def _chosen(

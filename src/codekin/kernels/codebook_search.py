@@ -35,6 +35,32 @@ def min_distances(signs, used, is_ternary, zero_pair, floor, n_bits, doubled):
 
 
 @njit(cache=True, nogil=True)
+def pack_rows(stream, n_bits, packed):
+    """Cut a stream of bits into rows of ``n_bits`` and write them into ``packed``, words of bits.
+
+    ``stream`` holds bytes, the highest bit first, and nine bytes more than the rows need. ``packed``, (n_codebooks,
+    n_words, n_codewords) uint64, has the first bit of a row highest in its first word; bits beyond the row are 0.
+    """
+    n_codebooks, n_words, n_codewords = packed.shape
+    first = 0
+    for book in range(n_codebooks):
+        for row in range(n_codewords):
+            for word in range(n_words):
+                at = (first + 64 * word) >> 3
+                skipped = np.uint64((first + 64 * word) & 7)
+                bits = np.uint64(0)
+                for byte in range(8):
+                    bits = (bits << np.uint64(8)) | np.uint64(stream[at + byte])
+                # A shift by 8 - 0 of a byte leaves nothing of it, as it should.
+                bits = (bits << skipped) | (np.uint64(stream[at + 8]) >> (np.uint64(8) - skipped))
+                n_missing = 64 * (word + 1) - n_bits
+                if n_missing > 0:
+                    bits = (bits >> np.uint64(n_missing)) << np.uint64(n_missing)
+                packed[book, word, row] = bits
+            first += n_bits
+
+
+@njit(cache=True, nogil=True)
 def _add_binary(signs, to_later):
     """Add what one word tells of the distances between the first row and the later ones."""
     first = signs[0]

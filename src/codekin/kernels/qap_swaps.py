@@ -24,7 +24,7 @@ from codekin.kernels.splitmix import next_below, next_pair, next_uniform
 # delta at most; searches recompute what they return, and sums of integers come out the same in any order.
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def _difference_product(a_r, a_s, b_s, b_r):
-    total = 0.0
+    total = a_r.dtype.type(0)  # sums of single precision stay in it, which is twice as fast
     for k in range(a_r.shape[0]):
         total += (a_r[k] - a_s[k]) * (b_s[k] - b_r[k])
     return total
