@@ -64,6 +64,30 @@ def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
     arrays : mapping of str to ndarray
         Contiguous ones are not copied.
     """
+    header, names = _header(arrays)
+    with whole_file(path) as stream:
+        stream.write(header)
+        for name in names:
+            array = np.ascontiguousarray(arrays[name], dtype=arrays[name].dtype.newbyteorder("<"))
+            stream.write(array.reshape(-1).view(np.uint8).data)
+
+
+def n_bytes_of(arrays: Mapping[str, NDArray[Any]]) -> int:
+    """How large the file is that :func:`write_arrays` writes.
+
+    Parameters
+    ----------
+    arrays : mapping of str to ndarray
+
+    Returns
+    -------
+    int
+    """
+    return len(_header(arrays)[0]) + sum(array.nbytes for array in arrays.values())
+
+
+def _header(arrays: Mapping[str, NDArray[Any]]) -> tuple[bytes, list[str]]:
+    """What stands before the arrays, and the order in which they follow."""
     kinds = {name: _NAMES[array.dtype.newbyteorder("<")] for name, array in arrays.items()}
     names = sorted(arrays, key=lambda name: (list(_DTYPES).index(kinds[name]), name))
     header: dict[str, Any] = {}
@@ -73,11 +97,7 @@ def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
         header[name] = {"dtype": kinds[name], "shape": arrays[name].shape, "data_offsets": [start, end]}
     text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
     text += b" " * (-len(text) % 8)
-    with whole_file(path) as stream:
-        stream.write(struct.pack("<Q", len(text)) + text)
-        for name in names:
-            array = np.ascontiguousarray(arrays[name], dtype=_DTYPES[kinds[name]])
-            stream.write(array.reshape(-1).view(np.uint8).data)
+    return struct.pack("<Q", len(text)) + text, names
 
 
 def read_arrays(path: Path) -> Arrays:
@@ -121,6 +141,26 @@ def read_arrays(path: Path) -> Arrays:
         return {name: arrays[name] for name in header}
     except (struct.error, KeyError, ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise ValueError(f"{path} is not a readable safetensors file: {error}.") from error
+
+
+def as_narrow(integers: NDArray[Any]) -> NDArray[Any]:
+    """The same integers in the smallest type that holds them all.
+
+    Parameters
+    ----------
+    integers : array of int
+
+    Returns
+    -------
+    ndarray
+
+    Examples
+    --------
+    >>> as_narrow(np.array([3, 300]))
+    array([  3, 300], dtype=uint16)
+    """
+    smallest, largest = int(integers.min(initial=0)), int(integers.max(initial=0))
+    return integers.astype(np.result_type(np.min_scalar_type(smallest), np.min_scalar_type(largest)))
 
 
 def read_npy(path: Path, *, is_mapped: bool = False) -> NDArray[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -37,6 +38,15 @@ class Samples:
     def __len__(self) -> int:
         """How many there are."""
         return len(self.class_index)
+
+    @property
+    def checksum(self) -> str:
+        """A few letters that change when anything in samples in memory, sparse or dense, does."""
+        parts = [self.X.indptr, self.X.indices, self.X.data] if hasattr(self.X, "nnz") else [np.asarray(self.X)]
+        digest = hashlib.blake2b(digest_size=16)
+        for array in [*parts, self.class_index, *([] if self.weights is None else [np.asarray(self.weights)])]:
+            digest.update(np.ascontiguousarray(array).view(np.uint8).data)
+        return digest.hexdigest()
 
     def at(self, rows: IntArray) -> Samples:
         """Some of them; on disk if that is where they are.

@@ -45,7 +45,7 @@ def test_training_by_default(folder, run, tmp_path):
 
 
 def test_training_within_a_budget(folder, run, tmp_path):
-    options = ("--max-model-bytes", "50kB", "--time-limit", "0.000001", "--validation", folder / "test.svm")
+    options = ("--max-model-bytes", "20kB", "--time-limit", "0.000001", "--validation", folder / "test.svm")
     found = stages(run("train", folder / "train.svm", tmp_path / "model", *options))
     assert found[0] == f"reading {folder / 'train.svm'}"
     assert found[-1] == f"saving {tmp_path / 'model'}"

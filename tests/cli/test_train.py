@@ -156,7 +156,7 @@ def test_data_come_from_a_pipe_too(topics, topics_model, succeed, tmp_path):
         (("--width", 1), "'--width': must be 'auto' or a whole number of at least 2. Got '1' instead"),
         (("--loss", "hinges"), "'--loss': must be one of auto, hinge, squared_hinge"),
         (("--budget", "5XB"), "'--budget'"),
-        (("--budget", "1"), "There is no model within 1 B: the smallest model that was tried takes"),
+        (("--budget", "1"), "There is no model within 1 B: labels and all else that is saved beside the weights take"),
         (("--max-microseconds", "-1"), "'--max-microseconds': must be a number above 0. Got '-1' instead"),
         (("--members", "0"), "'--members': must be 'auto' or a whole number of at least 1. Got '0' instead"),
         (("--prune", "2"), "'--prune': must be 'auto', 'none' or a number from 0 to 1. Got '2' instead"),

@@ -87,15 +87,17 @@ def test_texts_without_any_word_are_refused():
 @pytest.mark.parametrize(
     "change",
     [
-        lambda settings, arrays: arrays.pop("idf"),
+        lambda settings, arrays: arrays.pop("idf_values"),
+        lambda settings, arrays: arrays.pop("letters"),
         lambda settings, arrays: settings.update(method="hashing"),
         lambda settings, arrays: settings.update(unknown=1),
         lambda settings, arrays: settings.pop("ngram_range"),
-        lambda settings, arrays: arrays.update(idf=arrays["idf"][1:]),
-        lambda settings, arrays: arrays.update(idf=arrays["idf"] * np.nan),
-        lambda settings, arrays: arrays.update(word_end=arrays["word_end"][:-1]),
-        lambda settings, arrays: arrays.update(word_end=arrays["word_end"] * 0),
-        lambda settings, arrays: arrays.update(vocabulary=arrays["vocabulary"] | 0x80),
+        lambda settings, arrays: arrays.update(idf_numbers=arrays["idf_numbers"][1:]),
+        lambda settings, arrays: arrays.update(idf_values=arrays["idf_values"] * np.nan),
+        lambda settings, arrays: arrays.update(n_letters=arrays["n_letters"][:-1]),
+        lambda settings, arrays: arrays.update(n_letters=arrays["n_letters"] * 0),
+        lambda settings, arrays: arrays.update(letters=arrays["letters"] | 0x80),
+        lambda settings, arrays: arrays.clear(),
     ],
 )
 def test_a_state_that_does_not_fit_together_is_refused(change):
@@ -103,6 +105,22 @@ def test_a_state_that_does_not_fit_together_is_refused(change):
     change(state, arrays)
     with pytest.raises(ValueError, match="state of (a|this) text vectorizer"):
         FittedVectorizer.from_state(state, arrays)
+
+
+def test_a_vocabulary_within_some_bytes_keeps_the_most_frequent_words():
+    texts = [f"word{k % 7} other{k % 40} rare{k}" for k in range(300)]
+    fitted = TextVectorizer(ngram_range=(1, 1)).fit(texts)
+    for n_bytes in (0, 10, 150, 600):
+        smaller = fitted.within(n_bytes)
+        size = sum(array.nbytes for array in smaller.to_state()[1].values())
+        assert size <= n_bytes or smaller.n_features == 1
+        assert smaller.idf.max() <= np.sort(fitted.idf)[smaller.n_features - 1]
+        weight = dict(zip(fitted.vocabulary, fitted.idf, strict=True))
+        assert [weight[word] for word in smaller.vocabulary] == smaller.idf.tolist()
+    assert {f"word{k}" for k in range(7)} <= set(fitted.within(200).vocabulary)
+    assert fitted.within(10**6) is fitted
+    hashed = TextVectorizer("hashing").fit(())
+    assert hashed.within(0) is hashed
 
 
 def test_a_data_set_of_texts_becomes_one_of_features():

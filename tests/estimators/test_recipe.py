@@ -5,8 +5,11 @@ import pytest
 
 from codekin.datasets import make_sparse_topics
 from codekin.estimators import FitReport, TrellisClassifier, order_choice
-from codekin.estimators.recipe import Limits, Recipe, bytes_of, default_recipe, recipes_within
-from codekin.storage import load_model, save_model
+from codekin.estimators.budget import Task, recipes_within
+from codekin.estimators.recipe import Limits, Recipe, Trial, default_recipe
+from codekin.estimators.size import reckoned_bytes
+from codekin.learners import Checkpoints, Softmax
+from codekin.storage import load_model, model_bytes, save_model, stored_bytes
 
 OPEN = {"width": "auto", "n_members": "auto", "rerank": "auto", "precision": "auto", "prune": "auto"}
 
@@ -14,6 +17,11 @@ OPEN = {"width": "auto", "n_members": "auto", "rerank": "auto", "precision": "au
 @pytest.fixture(scope="module")
 def topics():
     return make_sparse_topics(120, 1_500, n_features=800, rng=0)
+
+
+@pytest.fixture(scope="module")
+def few_topics():
+    return make_sparse_topics(30, 300, n_features=150, rng=0)
 
 
 def fitted(topics, *, assignment="preserving", **settings):
@@ -38,13 +46,14 @@ def test_few_classes_and_dense_samples_are_not_re_ranked(topics):
     assert default_recipe({**OPEN, "rerank": "centroid"}, topics.train.X, 5).rerank == "centroid"
 
 
-@pytest.mark.parametrize("n_bytes", [40_000, 120_000])
+@pytest.mark.parametrize("n_bytes", [40_000, 120_000, 10**6])
 def test_a_model_is_within_its_budget_on_disk(topics, tmp_path, n_bytes):
     classifier = fitted(topics, max_model_bytes=n_bytes)
     save_model(classifier, tmp_path / "model")
-    on_disk = sum(path.stat().st_size for path in (tmp_path / "model").iterdir())
-    assert on_disk <= n_bytes
-    assert on_disk == pytest.approx(bytes_of(classifier), rel=0.35)
+    on_disk = model_bytes(tmp_path / "model")
+    assert on_disk == stored_bytes(classifier)
+    chosen = next(trial for trial in classifier.trials_ if trial.recipe == classifier.recipe_)
+    assert on_disk <= chosen.n_bytes <= n_bytes
     best = max(trial.accuracy for trial in classifier.trials_ if trial.fits)
     assert classifier.score(topics.test.X, topics.test.y) == best
     again = load_model(tmp_path / "model")
@@ -76,8 +85,25 @@ def test_what_was_settled_stays_settled(topics):
 
 
 def test_a_budget_that_nothing_fits_in_is_an_error(topics):
-    with pytest.raises(ValueError, match=r"no model within 1000 B: the smallest model that was tried takes .* KiB"):
+    with pytest.raises(
+        ValueError, match=r"no model within 1000 B: labels and all else that is saved beside the weights"
+    ):
         fitted(topics, max_model_bytes=1_000)
+    with pytest.raises(ValueError, match=r"no model within 6.8 KiB: the smallest model that was tried takes .* KiB"):
+        fitted(topics, max_model_bytes=7_000)
+
+
+def test_what_is_saved_beside_the_model_is_part_of_the_budget(topics):
+    whole, rest = (
+        TrellisClassifier(assignment="preserving", width=2, rerank=None, max_model_bytes=40_000, random_state=0).fit(
+            topics.train.X, topics.train.y, validation=(topics.test.X, topics.test.y), reserved_bytes=n_bytes
+        )
+        for n_bytes in (0, 15_000)
+    )
+    assert stored_bytes(rest) + 15_000 <= 40_000
+    assert stored_bytes(rest) < stored_bytes(whole)
+    with pytest.raises(ValueError, match=r"no model within 39.1 KiB: .* take .* KiB. Allow more"):
+        whole.fit(topics.train.X, topics.train.y, reserved_bytes=39_000)
 
 
 def test_predictions_that_are_too_slow_are_not_chosen(topics):
@@ -97,12 +123,112 @@ def test_without_validation_some_samples_are_held_out(topics):
     assert classifier.score(topics.test.X, topics.test.y) > 0.5
 
 
-def test_recipes_come_with_the_most_bits_first_and_the_smallest_last(topics):
-    class_index = np.unique(topics.train.y, return_inverse=True)[1]
-    recipes = list(recipes_within(OPEN, topics.train.X, class_index, 120, Limits(n_bytes=10**7)))
-    assert recipes[0].width * recipes[0].n_members == max(recipe.width * recipe.n_members for recipe in recipes)
-    assert recipes[0].rerank == "learned"
-    assert recipes[-1] == Recipe(2, 1, None, "int8", 0.05)
+RECIPES = [
+    {"width": 3},
+    {"width": 2, "precision": "int8"},
+    {"width": 3, "precision": "float16", "prune": 0.3},
+    {"width": 5, "prune": 0.2},
+    {"width": 2, "precision": "int8", "rerank": "learned"},
+    {"width": 3, "precision": "int8", "rerank": "centroid", "n_members": 3},
+    {"width": 2, "n_spare": 300, "rerank": None},
+    {"width": 2, "learner": Softmax(class_weight=np.ones(120))},
+]
+
+
+@pytest.mark.parametrize("settings", RECIPES, ids=str)
+def test_the_reckoned_size_is_that_on_disk_or_little_more(topics, settings):
+    classifier = fitted(topics, **settings)
+    assert 0 <= reckoned_bytes(classifier) - stored_bytes(classifier) < 6_000
+
+
+def asked(task, limits, fits):
+    """The recipes that are tried where those that ``fits`` accepts are within the limits."""
+    plan, recipes = recipes_within(task, limits), []
+    recipe = next(plan)
+    while True:
+        recipes.append(recipe)
+        is_within = fits(recipe)
+        n_bytes = 1 if is_within or limits.n_bytes is None else limits.n_bytes + 1
+        try:
+            recipe = plan.send(Trial(recipe, 0.5, n_bytes, 1.0, 1.0, is_within))
+        except StopIteration:
+            return recipes
+
+
+def test_a_wide_code_alone_is_tried_first_then_re_ranked_then_others():
+    task = Task(OPEN, 1_000, 2_000, 10_000, 50_000)
+    recipes = asked(task, Limits(n_bytes=200_000), lambda recipe: True)
+    assert recipes[0] == Recipe(10, 1, None, "int8", "to fit")
+    assert recipes[1] == Recipe(10, 1, "learned", "int8", "to fit")
+    assert [(recipe.width, recipe.n_members) for recipe in recipes[2:]] == [(10, 2), (20, 1), (5, 1), (3, 1), (2, 1)]
+    assert {recipe.rerank for recipe in recipes[2:]} == {"learned"}
+    without = asked(task, Limits(n_bytes=200_000), lambda recipe: recipe.rerank is None)
+    assert {recipe.rerank for recipe in without[2:]} == {None}
+
+
+def test_nothing_is_tried_that_cannot_fit():
+    task = Task(OPEN, 1_000, 2_000, 10_000, 50_000)
+    assert {recipe.rerank for recipe in asked(task, Limits(n_bytes=55_000), lambda recipe: True)} == {None}
+    slow = asked(task, Limits(microseconds=1), lambda recipe: False)
+    assert [(recipe.width, recipe.n_members, recipe.rerank) for recipe in slow] == [
+        (width, 1, None) for width in (10, 5, 3, 2)
+    ]
+
+
+def test_all_weights_are_kept_where_they_fit():
+    task = Task(OPEN, 1_000, 2_000, 10_000, None)
+    assert {recipe.prune for recipe in asked(task, Limits(n_bytes=10**7), lambda recipe: True)} == {None}
+
+
+def test_codes_of_one_width_are_learned_once(few_topics, monkeypatch):
+    learned = []
+    fit = Softmax.fit
+    monkeypatch.setattr(Softmax, "fit", lambda *given, **options: learned.append(1) or fit(*given, **options))
+    classifier = fitted(few_topics, learner="softmax", width=5, max_model_bytes=20_000)
+    assert len(classifier.trials_) == 3
+    assert len(learned) == 2  # one code, and the second of two
+
+
+def test_checkpoints_of_finished_widths_are_removed_as_the_search_goes_on(few_topics, tmp_path):
+    seen = []
+
+    def watch(report):
+        seen.append({path.parent.parent.name for path in tmp_path.rglob("*.safetensors")})
+
+    classifier = TrellisClassifier(assignment="preserving", learner="softmax", max_model_bytes=20_000, random_state=0)
+    options = {"validation": (few_topics.test.X, few_topics.test.y), "on_epoch": watch}
+    classifier.fit(few_topics.train.X, few_topics.train.y, checkpoints=Checkpoints(tmp_path / "c"), **options)
+    assert max(len(widths) for widths in seen) == 1
+    assert len(set.union(*seen)) > 1
+
+
+def test_a_search_goes_on_where_it_was_interrupted_and_ends_the_same(few_topics, tmp_path):
+    settings = {"assignment": "preserving", "learner": "softmax", "max_model_bytes": 20_000, "random_state": 0}
+    data = few_topics.train.X, few_topics.train.y
+    validation = few_topics.test.X, few_topics.test.y
+    undisturbed = TrellisClassifier(**settings).fit(*data, validation=validation)
+    n_epochs = []
+
+    def interrupt(report):
+        n_epochs.append(report.epoch)
+        if len(n_epochs) == 12:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        TrellisClassifier(**settings).fit(
+            *data, validation=validation, on_epoch=interrupt, checkpoints=Checkpoints(tmp_path / "c")
+        )
+    noted = sorted(path.parent.name for path in tmp_path.rglob("trial-*/checkpoint.json"))
+    assert noted
+    resumed = TrellisClassifier(**settings)
+    resumed.fit(*data, validation=validation, checkpoints=Checkpoints(tmp_path / "c", resume=True))
+    assert [(t.recipe, t.accuracy, t.n_bytes) for t in resumed.trials_] == [
+        (t.recipe, t.accuracy, t.n_bytes) for t in undisturbed.trials_
+    ]
+    np.testing.assert_array_equal(resumed.bit_margins(few_topics.test.X), undisturbed.bit_margins(few_topics.test.X))
+    another = TrellisClassifier(**{**settings, "max_model_bytes": 21_000})
+    with pytest.raises(ValueError, match="of another training: its max_model_bytes is 20000, not 21000"):
+        another.fit(*data, validation=validation, checkpoints=Checkpoints(tmp_path / "c", resume=True))
 
 
 def test_a_report_with_trials_survives_json(topics):

@@ -87,6 +87,23 @@ def test_a_pruned_model_is_smaller_also_where_many_weights_have_the_same_size(X)
     assert pruned.nbytes < bits.nbytes
 
 
+def test_pruning_drops_as_many_weights_as_have_to_go_and_no_more(X, bits):
+    full = bits.margins(X)
+    validation = Validation(X, lambda margins: -float(np.abs(margins - full).max()))
+    sizes = [bits.sparse(threshold).weights.nnz for threshold in bits._thresholds(linear.KEPT_SHARES)]
+    for n_weights in (100, 37, 9):
+        pruned = bits.pruned(
+            validation, max_loss=0.0, is_small_enough=lambda bits, n=n_weights: n_weights_of(bits) <= n
+        )
+        assert n_weights_of(pruned) == max(size for size in sizes if size <= n_weights)
+    smallest = bits.pruned(validation, max_loss=0.0, is_small_enough=lambda _: False)
+    assert n_weights_of(smallest) == min(sizes)
+
+
+def n_weights_of(bits):
+    return bits.weights.nnz if isinstance(bits, SparseLinearBits) else bits.weights.size
+
+
 def test_pruning_leaves_a_model_alone_all_of_whose_weights_matter(X):
     bits = LinearBits(np.ones((50, 8)), np.zeros(8))
     full = bits.margins(X)

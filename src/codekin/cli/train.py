@@ -86,6 +86,7 @@ from codekin.progress import tell
 from codekin.storage import (
     SavedAssignment,
     check_target,
+    input_bytes,
     load_assignment,
     model_bytes,
     save_model,
@@ -190,6 +191,7 @@ def train(
         n_features,
         ReadOptions(multilabel=multilabel, index_base="auto" if index_base is None else index_base),  # type: ignore[arg-type]
         TextVectorizer(text, analyzer, ngram_range, min_df, max_features, **columns),  # type: ignore[arg-type]
+        max_model_bytes,
     )
     checkpoints = Checkpoints(_checkpoint_folder(model), resume) if checkpoint else None
     with (
@@ -307,6 +309,7 @@ def _fitted(
         validation=held_out,
         on_epoch=on_epoch,
         checkpoints=checkpoints,
+        reserved_bytes=input_bytes(samples.model_input),
     )
     return reports
 

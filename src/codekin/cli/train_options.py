@@ -36,7 +36,7 @@ MaxModelBytes = Annotated[
         "--max-model-bytes",
         parser=size,
         rich_help_panel=CODE,
-        help="The most bytes of the model, like 5MB. Whatever is auto is then chosen by the validation samples.",
+        help="The most bytes of the model folder, like 5MB. Whatever is auto is then chosen by the validation samples.",
     ),
 ]
 MaxMicroseconds = Annotated[

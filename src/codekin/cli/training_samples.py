@@ -14,6 +14,7 @@ from codekin.cli.display import Display
 from codekin.datasets import (
     Data,
     DataError,
+    FittedVectorizer,
     ReadOptions,
     SparseData,
     TextData,
@@ -27,6 +28,8 @@ from codekin.progress import counted_off, telling
 from codekin.storage import ModelInput
 from codekin.stored_rows import StoredRows
 
+VOCABULARY_SHARE = 0.3
+"""How much of a budget the vocabulary of texts may take."""
 USUAL_COMPRESSION = 4
 """How much smaller gzip makes a file of numbers, about."""
 
@@ -65,6 +68,7 @@ class SampleReader:
     n_features: int | None
     options: ReadOptions
     vectorizer: TextVectorizer
+    max_model_bytes: int | None
 
     def training_samples(self, source: str, max_memory: int | None, cache: Path | None) -> TrainingSamples:
         """In memory, or on disk if they are too many or that is asked for."""
@@ -81,8 +85,21 @@ class SampleReader:
             fitted = self.vectorizer.fit(data.texts)
         except ValueError as error:
             raise DataError(source, str(error)) from error
+        fitted = self._within_budget(fitted)
         texts = counted_off(data.texts, "making features of texts", unit="texts")
         return TrainingSamples(fitted.transform(texts), data, ModelInput(fitted))
+
+    def _within_budget(self, fitted: FittedVectorizer) -> FittedVectorizer:
+        """With as large a vocabulary as may be saved."""
+        if self.max_model_bytes is None:
+            return fitted
+        smaller = fitted.within(int(VOCABULARY_SHARE * self.max_model_bytes))
+        if smaller is not fitted:
+            self.display.note(
+                f"keeping the {smaller.n_features:,} most frequent of {fitted.n_features:,} terms: they take "
+                f"{VOCABULARY_SHARE:.0%} of the budget"
+            )
+        return smaller
 
     def _on_disk(self, source: Path, cache: Path | None, max_memory: int) -> TrainingSamples:
         data = cached_data(

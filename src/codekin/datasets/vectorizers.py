@@ -6,6 +6,7 @@ fixes the choices, so that what was fitted can be written down and comes back ex
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from itertools import pairwise
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from codekin.coding import FloatArray
+from codekin.datasets.vocabularies import CodedWords, coded_weights, decoded_weights, decoded_words
 from codekin.index_arrays import check_ends
 from codekin.progress import counted_off
 
@@ -165,6 +167,34 @@ class FittedVectorizer:
         X.sort_indices()
         return X
 
+    def within(self, n_bytes: int) -> FittedVectorizer:
+        """The same with as many of the most frequent words as a model folder holds in this many bytes.
+
+        Parameters
+        ----------
+        n_bytes : int
+
+        Returns
+        -------
+        FittedVectorizer
+            Itself if it is small enough, or has no vocabulary. One word at least is kept.
+        """
+        if self.idf is None:
+            return self
+        coded = CodedWords(self.vocabulary)
+        # Among words that are equally frequent the short ones are cheaper.
+        order = np.lexsort((np.array([len(word) for word in self.vocabulary]), self.idf))
+
+        def is_within(n_words: int) -> bool:
+            weights = coded_weights(self.idf[order[:n_words]])  # type: ignore[index]
+            return coded.n_bytes(np.sort(order[:n_words])) + sum(a.nbytes for a in weights.values()) <= n_bytes
+
+        if is_within(len(order)):
+            return self
+        n_kept = bisect_left(range(2, len(order) + 1), True, key=lambda n_words: not is_within(n_words)) + 1
+        kept = np.sort(order[:n_kept])
+        return FittedVectorizer(self.vectorizer, tuple(self.vocabulary[k] for k in kept.tolist()), self.idf[kept])
+
     def to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """All that is needed to get this object back.
 
@@ -173,12 +203,9 @@ class FittedVectorizer:
         tuple of two dicts
             What JSON can hold, and arrays.
         """
-        words = [word.encode(errors="surrogatepass") for word in self.vocabulary]
-        arrays: dict[str, NDArray[Any]] = {
-            "vocabulary": np.frombuffer(b"".join(words), np.uint8),
-            "word_end": np.cumsum([len(word) for word in words], dtype=np.int64),
-            "idf": np.zeros(0) if self.idf is None else self.idf,
-        }
+        arrays: dict[str, NDArray[Any]] = {}
+        if self.idf is not None:
+            arrays = {**CodedWords(self.vocabulary).arrays(), **coded_weights(self.idf)}
         settings = {**asdict(self.vectorizer), "ngram_range": list(self.vectorizer.ngram_range)}
         return settings, arrays
 
@@ -199,11 +226,7 @@ class FittedVectorizer:
         """
         try:
             vectorizer = TextVectorizer(**{**settings, "ngram_range": tuple(settings["ngram_range"])})
-            ends = np.concatenate([np.zeros(1, arrays["word_end"].dtype), arrays["word_end"]])
-            letters = arrays["vocabulary"].tobytes()
-            check_ends(ends, len(letters), "the ends of words in the state of this text vectorizer")
-            words = tuple(letters[start:stop].decode(errors="surrogatepass") for start, stop in pairwise(ends.tolist()))
-            idf = np.asarray(arrays["idf"], dtype=np.float64)
+            words, idf = _words_and_weights(arrays)
         except (KeyError, TypeError, UnicodeDecodeError) as error:
             raise ValueError(f"This is not the state of a text vectorizer ({error!r}).") from None
         is_whole = idf.ndim == 1 and len(set(words)) == len(words) == len(idf) and bool(np.isfinite(idf).all())
@@ -214,6 +237,19 @@ class FittedVectorizer:
     def __repr__(self) -> str:
         """One line: the method and the size."""
         return f"<FittedVectorizer {self.vectorizer.method}: {self.n_features} features>"
+
+
+def _words_and_weights(arrays: Mapping[str, NDArray[Any]]) -> tuple[tuple[str, ...], FloatArray]:
+    """The vocabulary of a state."""
+    if "vocabulary" in arrays:  # as it was written before version 3 of the model folder
+        ends = np.concatenate([np.zeros(1, arrays["word_end"].dtype), arrays["word_end"]])
+        letters = arrays["vocabulary"].tobytes()
+        check_ends(ends, len(letters), "the ends of words in the state of this text vectorizer")
+        words = tuple(letters[start:stop].decode(errors="surrogatepass") for start, stop in pairwise(ends.tolist()))
+        return words, np.asarray(arrays["idf"], dtype=np.float64)
+    if not arrays:
+        return (), np.zeros(0)
+    return decoded_words(arrays), decoded_weights(arrays)
 
 
 def _is_integer(value: Any) -> bool:

@@ -1,9 +1,10 @@
-"""One code of a trellis classifier with its bits: by the better learner, without weights that it can spare."""
+"""One code of a trellis classifier: its bits by the better learner, and without the weights that it can spare."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -13,10 +14,14 @@ from codekin.coding import Code
 from codekin.decoding import Decoder, Loss
 from codekin.estimators.learner_choice import decoding_loss
 from codekin.estimators.recipe import Recipe
+from codekin.estimators.size import bytes_of_bits
 from codekin.learners import Learner, Validation, compacted, learner_name
 from codekin.model import Member, make_decoder
 from codekin.progress import tell, within
 from codekin.samples import Samples
+
+GENTLE_PRUNING = 0.001
+"""How much validation accuracy may go with small weights where none have to."""
 
 
 class LearnedCode(NamedTuple):
@@ -41,11 +46,10 @@ def learned_code(
     held_out: Samples | None,
     *,
     loss: Any,
-    recipe: Recipe,
     rng: np.random.Generator,
     **watchers: Any,
 ) -> LearnedCode:
-    """Let each candidate learn the bits, and keep the one who is right most often on the validation samples.
+    """Let each candidate learn the bits, and keep those of the one who is right most often on the validation samples.
 
     Parameters
     ----------
@@ -56,11 +60,9 @@ def learned_code(
     samples : Samples
         To learn from.
     held_out : Samples or None
-        To choose by: the pass, the learner, the weights that go.
+        To choose by: the pass and the learner.
     loss : str or callable
         The decoding loss; "auto" goes by the learner.
-    recipe : Recipe
-        How weights are kept.
     rng : numpy.random.Generator
         The first candidate learns as it would alone.
     **watchers : dict
@@ -87,19 +89,40 @@ def learned_code(
         if validation is not None and len(candidates) > 1:
             score = validation.score(bits.margins(validation.X))
         if score > highest:
-            member = Member(code, _compressed(bits, recipe, validation), decoder)
-            highest, best = score, LearnedCode(member, learner, own_loss)
+            highest, best = score, LearnedCode(Member(code, bits, decoder), learner, own_loss)
     assert best is not None
     return best
 
 
-def _compressed(bits: Any, recipe: Recipe, validation: Validation | None) -> Any:
-    """The bits without small weights and in the precision that the recipe asks for."""
-    if validation is not None and recipe.prune is not None:
+def compressed(member: Member, recipe: Recipe, held_out: Samples | None, max_bytes: float = np.inf) -> Member:
+    """The same code without small weights and in the precision that a recipe asks for.
+
+    Parameters
+    ----------
+    member : Member
+    recipe : Recipe
+    held_out : Samples or None
+        Who say which weights can be spared.
+    max_bytes : float, default=inf
+        How many bytes the weights may take on disk if they are pruned to fit.
+
+    Returns
+    -------
+    Member
+    """
+    bits: Any = member.bits
+    if held_out is not None and recipe.prune is not None:
         tell("pruning weights")
         finished = partial(compacted, precision=recipe.precision)
-        return bits.pruned(validation, max_loss=recipe.prune, finished=finished)
-    return bits if recipe.precision == "float32" else compacted(bits, recipe.precision)
+        validation = _accuracy_on(held_out, member.decoder)
+        if recipe.prune == "to fit":
+            allowed = {"max_loss": GENTLE_PRUNING, "is_small_enough": lambda bits: bytes_of_bits(bits) <= max_bytes}
+        else:
+            allowed = {"max_loss": recipe.prune}
+        bits = bits.pruned(validation, finished=finished, **allowed)
+    elif recipe.precision != "float32":
+        bits = compacted(bits, recipe.precision)
+    return replace(member, bits=bits)
 
 
 def _accuracy_on(held_out: Samples, decoder: Decoder) -> Validation:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, fields, replace
+from functools import partial
 from itertools import count
 from numbers import Integral, Real
 from typing import Any, Literal, Self, cast
@@ -22,27 +23,22 @@ from codekin.codebooks import trellis_codebook
 from codekin.codebooks.trellis import check_spare_codewords
 from codekin.coding import Assignment, Code, EncodedLabels, FloatArray, IntArray
 from codekin.decoding.minimum_loss import check_k
+from codekin.estimators.budget import Records, SharedWork, Task, best_within, recipes_within, vector_bytes
 from codekin.estimators.choices import Classes, is_one_order
-from codekin.estimators.code_learning import learned_code
+from codekin.estimators.code_learning import LearnedCode, compressed, learned_code
 from codekin.estimators.coded import CodedClassifier, checked_weights
 from codekin.estimators.held_out import as_pair, check_known_labels
 from codekin.estimators.inputs import label_array
 from codekin.estimators.learner_choice import candidate_learners, decoding_loss, memory_limit
 from codekin.estimators.order_choice import Orders, choose_orders
 from codekin.estimators.ranked import RERANK, fit_ranked, holdout
-from codekin.estimators.recipe import (
-    Limits,
-    Recipe,
-    Trial,
-    best_within,
-    default_recipe,
-    recipes_within,
-)
+from codekin.estimators.recipe import Limits, Recipe, Trial, default_recipe
+from codekin.estimators.size import bytes_of_tree, fixed_bytes, reckoned_bytes
 from codekin.estimators.taxonomies import as_class_tree
 from codekin.estimators.temperature import Temperature, fit_temperature
 from codekin.learners import PRECISIONS, Checkpoints, EpochReport, Learner, learner_name
 from codekin.learners.compact import Precision
-from codekin.memory import require_memory
+from codekin.memory import in_units, require_memory
 from codekin.model import Member, Model
 from codekin.model.probabilities import all_log_probabilities, log_probabilities_of, top_k_probabilities
 from codekin.progress import Progress, listening, within
@@ -79,9 +75,10 @@ class TrellisClassifier(CodedClassifier):
     n_bits : int, default=None
         The most bits that the automatic width may use; an error with a width of one's own.
     max_model_bytes : int, default=None
-        A budget: the most bytes that the model may take on disk. All settings that are "auto" are then chosen by the
-        validation samples of :meth:`fit`: some recipes are tried, those with the most bits first, and the best one
-        within the budget is kept. What was tried is in ``trials_``, in :meth:`report` and in ``codekin inspect``.
+        A budget: the most bytes that the saved model may take on disk, the whole folder. All settings that are "auto"
+        are then chosen by the validation samples of :meth:`fit`: some recipes are tried, a wide code alone first, and
+        the best one within the budget is kept. What was tried is in ``trials_``, in :meth:`report` and in
+        ``codekin inspect``.
     max_microseconds : float, default=None
         The same for the time of a prediction, of many samples at once, on one thread of this machine.
     time_limit : float, default=None
@@ -241,6 +238,7 @@ class TrellisClassifier(CodedClassifier):
         on_epoch: Callable[[EpochReport], None] | None = None,
         progress: Callable[[Progress], None] | None = None,
         checkpoints: Checkpoints | None = None,
+        reserved_bytes: int = 0,
     ) -> Self:
         """Choose the paths of the classes and learn the bits.
 
@@ -262,6 +260,8 @@ class TrellisClassifier(CodedClassifier):
         checkpoints : Checkpoints, default=None
             Where to leave what is needed to go on after an interruption: see :class:`codekin.learners.Checkpoints`.
             With the same samples, parameters and ``random_state`` a resumed fit ends like an undisturbed one.
+        reserved_bytes : int, default=0
+            How much of ``max_model_bytes`` is for what will be saved beside the model, such as the vocabulary of texts.
 
         Returns
         -------
@@ -280,40 +280,60 @@ class TrellisClassifier(CodedClassifier):
             if self.max_model_bytes is not None or self.max_microseconds is not None:
                 if isinstance(X, StoredRows):
                     raise ValueError("A budget is for samples in memory. Find the recipe with a part of the samples.")
-                return self._fit_within_budget(samples, held_out, watchers)
+                return self._fit_within_budget(samples, held_out, watchers, reserved_bytes)
             self.recipe_, self.trials_ = default_recipe(self._open_settings(), X, self._check_n_classes()), ()
-            self._fit_recipe(samples, held_out, watchers, self._classes(samples), {})
+            self._fit_recipe(samples, held_out, watchers, self._classes(samples))
         return self
 
-    def _fit_within_budget(self, samples: Samples, held_out: Samples | None, watchers: dict[str, Any]) -> Self:
+    def _fit_within_budget(
+        self, samples: Samples, held_out: Samples | None, watchers: dict[str, Any], reserved_bytes: int
+    ) -> Self:
         """Try recipes, and become the best of them."""
         if held_out is None:
             kept, held = holdout(samples.class_index, self._generators(1)[0])
             samples, held_out = samples.at(kept), samples.at(held if len(held) else kept)
         limits = Limits(self.max_model_bytes, self.max_microseconds, self.time_limit)
-        n_classes = self._check_n_classes()
-        orders: dict[int, Orders] = {}
-        classes = self._classes(samples)
+        n_classes, n_fixed = self._check_n_classes(), reserved_bytes + fixed_bytes(self)
+        if not limits.allow(n_fixed):
+            raise ValueError(
+                f"There is no model within {limits}: labels and all else that is saved beside the weights take "
+                f"{in_units(n_fixed)}. Allow more."
+            )
+        vectors = vector_bytes(samples.X, samples.class_index, n_classes)
+        task = Task(self._open_settings(), n_classes, samples.X.shape[1], n_fixed, vectors)
+        shared, classes = SharedWork(watchers["checkpoints"]), self._classes(samples)
 
         def fit(recipe: Recipe, number: int) -> TrellisClassifier:
             settings = {**self.get_params(deep=False), **asdict(recipe), "n_bits": None, "time_limit": None}
             trial = TrellisClassifier(**{**settings, "max_model_bytes": None, "max_microseconds": None})
             trial.classes_, trial.n_features_in_ = self.classes_, self.n_features_in_
             trial.recipe_, trial.trials_ = recipe, ()
-            own = dict(watchers)
-            if own["checkpoints"] is not None:
-                own["checkpoints"] = own["checkpoints"].part(f"trial-{number}")
+            room = task.room(recipe.width, recipe.n_members, recipe.rerank, limits)
             with within(f"trial {number + 1} ({recipe})"):
-                trial._fit_recipe(samples, held_out, own, classes, orders)
+                trial._fit_recipe(samples, held_out, watchers, classes, shared=shared, max_bytes=room)
             return trial
 
-        recipes = recipes_within(self._open_settings(), samples.X, samples.class_index, n_classes, limits)
-        best, trials = best_within(fit, recipes, held_out.X, held_out.class_index, limits)
+        best, trials = best_within(
+            fit,
+            recipes_within(task, limits),
+            held_out.X,
+            held_out.class_index,
+            limits,
+            bytes_of=lambda trial, n_trials: reserved_bytes + reckoned_bytes(trial, n_trials),
+            records=Records(watchers["checkpoints"], self._identity_of_search(samples, held_out, reserved_bytes)),
+        )
         own = self.get_params(deep=False)
         self.__dict__.update({name: value for name, value in best.__dict__.items() if name not in own})
         self.trials_ = trials
         self._report_facts |= {"budget": str(limits), "trials": trials}
         return self
+
+    def _identity_of_search(self, samples: Samples, held_out: Samples, reserved_bytes: int) -> dict[str, Any]:
+        """What tells a search within a budget from others."""
+        plain = str | bool | int | float | None
+        params = {name: value for name, value in self.get_params(deep=False).items() if isinstance(value, plain)}
+        params = {**params, "n_jobs": None, "learner": repr(self.learner), "reserved_bytes": reserved_bytes}
+        return {**params, "samples_checksum": samples.checksum, "validation_checksum": held_out.checksum}
 
     def _open_settings(self) -> dict[str, Any]:
         """The settings of a recipe, "auto" where they are open."""
@@ -342,22 +362,32 @@ class TrellisClassifier(CodedClassifier):
         held_out: Samples | None,
         watchers: dict[str, Any],
         classes: Classes,
-        known_orders: dict[int, Orders],
+        *,
+        shared: SharedWork | None = None,
+        max_bytes: float = np.inf,
     ) -> None:
         """Learn the codes of a recipe and their ranking."""
         recipe, checkpoints = self.recipe_, watchers["checkpoints"]
         trial = None if held_out is None else (samples, held_out)
-        assignments = self._choose_parts(classes, known_orders, trial)
+        assignments = self._choose_parts(classes, {} if shared is None else shared.orders, trial)
+        max_bytes -= bytes_of_tree(self.class_distances_) / recipe.n_members
         is_ranked = recipe.rerank is not None or recipe.n_members > 1
         n_fits = count()
+        # A code is to be the same in every trial that it is a part of.
+        rngs = [self._rng] * recipe.n_members if shared is None else self._rng.spawn(recipe.n_members)
 
         def fit_member(number: int, samples: Samples, held_out: Samples | None) -> Member:
             own = checkpoints.part(f"fit-{next(n_fits)}") if checkpoints is not None and is_ranked else checkpoints
-            options = {**watchers, "checkpoints": own}
+            if shared is not None:
+                own = shared.checkpoints_of(recipe.width, number)
+            options = {**watchers, "checkpoints": own, "rng": rngs[number]}
             # Only what is there: a learner of one's own need not know them all.
             given = {name: value for name, value in options.items() if value is not None}
+            learn = partial(self._learned, number, assignments[number], samples, held_out, **given)
             with within(f"code {number + 1} of {recipe.n_members}") if recipe.n_members > 1 else nullcontext():
-                return self._learned(number, assignments[number], samples, held_out, **given)
+                code = learn() if shared is None else shared.code(recipe.width, number, learn)
+                self.learner_, self.loss_ = code.learner, code.loss
+                return compressed(code.member, recipe, held_out, max_bytes)
 
         if is_ranked:
             self.model_, temperature = fit_ranked(
@@ -589,18 +619,15 @@ class TrellisClassifier(CodedClassifier):
         samples: Samples,
         held_out: Samples | None,
         **given: Any,
-    ) -> Member:
-        """A code with its bits; the first one sets who learns the others."""
+    ) -> LearnedCode:
+        """A code with its bits; who learned the first one learns the others."""
         width = cast("Any", self.codebook_.trellis).width
         candidates: Sequence[Learner] = (
             [self.learner_]
             if number > 0
             else candidate_learners(self.learner, width, has_validation=held_out is not None)
         )
-        settings = {"loss": self.loss, "recipe": self.recipe_, "rng": self._rng}
-        code = learned_code(candidates, Code(self.codebook_, assignment), samples, held_out, **settings, **given)
-        self.learner_, self.loss_ = code.learner, code.loss
-        return code.member
+        return learned_code(candidates, Code(self.codebook_, assignment), samples, held_out, loss=self.loss, **given)
 
     def _set_temperature(self, temperature: Temperature) -> None:
         """Set the temperature and what the report will say of it."""

@@ -140,12 +140,13 @@ class LinearBits:
         *,
         max_loss: float = 0.001,
         finished: Callable[[LinearBits | SparseLinearBits], Any] = lambda bits: bits,
+        is_small_enough: Callable[[Any], bool] = lambda _: True,
     ) -> Any:
-        """The same predictors without as many small weights as the validation score allows.
+        """The same predictors without as many small weights as the validation score allows, or as many as have to go.
 
         The threshold is the largest whose score is at most ``max_loss`` below that of the full model, found by
         bisection on a grid of shares of the weights from 1/2 down to 1/1000. The model that is returned has itself
-        been scored.
+        been scored. If it is not small enough, the threshold is the smallest that makes it so.
 
         Parameters
         ----------
@@ -156,6 +157,9 @@ class LinearBits:
         finished : callable, optional
             What becomes of a model before it is scored and returned: fewer bytes per weight, for example. By default it
             stays as it is.
+        is_small_enough : callable, optional
+            Whether such a model may be returned; by default, any may. If even the smallest may not, it is returned all
+            the same.
 
         Returns
         -------
@@ -166,16 +170,18 @@ class LinearBits:
         lowest = validation.score(self.margins(validation.X)) - max_loss
         thresholds = self._thresholds(KEPT_SHARES)
         whole = finished(self)
-        best = whole
+        best, next_smaller = whole, None
         accepted, refused = -1, len(thresholds)
         while refused - accepted > 1:
             middle = (accepted + refused) // 2
             candidate = finished(self.sparse(thresholds[middle]))
-            if validation.score(candidate.margins(validation.X)) >= lowest:
+            if not is_small_enough(candidate) or validation.score(candidate.margins(validation.X)) >= lowest:
                 best, accepted = candidate, middle
             else:
-                refused = middle
-        return best if best.nbytes < whole.nbytes else whole
+                next_smaller, refused = candidate, middle
+        if not is_small_enough(best):
+            return best if next_smaller is None else next_smaller
+        return whole if whole.nbytes <= best.nbytes and is_small_enough(whole) else best
 
     def _thresholds(self, shares: NDArray[np.float64]) -> list[float]:
         """The sizes above which at most these shares of the weights lie, judged by evenly spaced ones.

@@ -30,12 +30,13 @@ from codekin.storage.files import (
     LEARNERS,
     Json,
     ModelFolderError,
+    folder_bytes,
     read_arrays,
     read_description,
     write_folder,
 )
 from codekin.storage.learner_files import read_learners
-from codekin.storage.model_input import ModelInput, describe_input, restore_input
+from codekin.storage.model_input import ModelInput, describe_input, input_bytes, restore_input
 from codekin.storage.parts import describe_classifier, describe_member, restore_classifier, restore_member
 from codekin.storage.ranked_parts import describe_ranking, restore_ranking
 
@@ -46,6 +47,7 @@ __all__ = [
     "SavedModel",
     "check_target",
     "codeword_text",
+    "input_bytes",
     "load_assignment",
     "load_input",
     "load_model",
@@ -53,6 +55,7 @@ __all__ = [
     "model_bytes",
     "save_assignment",
     "save_model",
+    "stored_bytes",
 ]
 
 
@@ -90,6 +93,41 @@ def save_model(
     True
     """
     target = check_target(folder)
+    write_folder(target, *_described(model, model_input))
+    return target
+
+
+def stored_bytes(model: ECOCClassifier | TrellisClassifier | Model, model_input: ModelInput | None = None) -> int:
+    """How many bytes a model takes on the disk, all files of its folder together, before it is saved.
+
+    Parameters
+    ----------
+    model : ECOCClassifier, TrellisClassifier or Model
+        What :func:`save_model` would save.
+    model_input : ModelInput, optional
+        What it would save beside it.
+
+    Returns
+    -------
+    int
+        What :func:`model_bytes` says of the folder.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from sklearn.datasets import load_iris
+    >>> classifier = TrellisClassifier(random_state=0).fit(*load_iris(return_X_y=True))
+    >>> with TemporaryDirectory() as home:
+    ...     stored_bytes(classifier) == model_bytes(save_model(classifier, f"{home}/iris"))
+    True
+    """
+    return folder_bytes(*_described(model, model_input))
+
+
+def _described(
+    model: ECOCClassifier | TrellisClassifier | Model, model_input: ModelInput | None
+) -> tuple[Json, Arrays, list[Any]]:
+    """A model as a description, arrays and scikit-learn learners."""
     arrays: Arrays = {}
     learners: list[Any] = []
     coded = model if isinstance(model, Model) else _fitted_part(model)
@@ -104,8 +142,7 @@ def save_model(
         description["classifier"] = describe_classifier(model, arrays, learners)
     if model_input is not None:
         description["input"] = describe_input(model_input, arrays)
-    write_folder(target, description, arrays, learners)
-    return target
+    return description, arrays, learners
 
 
 def _fitted_part(classifier: Any) -> Model:

@@ -17,8 +17,9 @@ from codekin.files import followed, json_checksum, sha256, whole_file
 from codekin.folders import whole_folder
 
 FORMAT = "codekin-model"
-FORMAT_VERSION = 2
-"""Since version 2 weights may take one or two bytes; folders of version 1 are read as before."""
+FORMAT_VERSION = 3
+"""Since version 2 weights may take one or two bytes; since version 3 vocabularies share the beginnings of their words.
+Folders of earlier versions are read as before."""
 DESCRIPTION, ARRAYS, LEARNERS = "model.json", "arrays.safetensors", "learners.skops"
 
 Json = dict[str, Any]
@@ -29,7 +30,7 @@ class ModelFolderError(ValueError):
 
 
 def write_folder(target: Path, description: Json, arrays: Arrays, learners: list[Any]) -> None:
-    description = {"format": FORMAT, "format_version": FORMAT_VERSION, "versions": _versions(), **description}
+    description = _headed(description)
     make_folder(followed(target).parent)
     with whole_folder(target) as folder:
         array_files.write_arrays(folder / ARRAYS, arrays)
@@ -41,7 +42,31 @@ def write_folder(target: Path, description: Json, arrays: Arrays, learners: list
         description["files"] = {path.name: {"bytes": path.stat().st_size, "sha256": sha256(path)} for path in files}
         description["sha256"] = json_checksum(description)
         with whole_file(folder / DESCRIPTION) as stream:
-            stream.write(json.dumps(description, indent=1, allow_nan=False).encode())
+            stream.write(_as_json(description))
+
+
+def folder_bytes(description: Json, arrays: Arrays, learners: list[Any]) -> int:
+    """How many bytes :func:`write_folder` writes."""
+    sizes = {ARRAYS: array_files.n_bytes_of(arrays)}
+    if learners:
+        from skops.io import dumps
+
+        sizes[LEARNERS] = len(dumps(learners))
+    checksum = "0" * 64
+    files = {name: {"bytes": n_bytes, "sha256": checksum} for name, n_bytes in sizes.items()}
+    return sum(sizes.values()) + len(_as_json({**_headed(description), "files": files, "sha256": checksum}))
+
+
+def _headed(description: Json) -> Json:
+    return {"format": FORMAT, "format_version": FORMAT_VERSION, "versions": _versions(), **description}
+
+
+def _as_json(description: Json) -> bytes:
+    """Without blanks, and letters as they are: labels may be most of it."""
+    try:
+        return json.dumps(description, separators=(",", ":"), allow_nan=False, ensure_ascii=False).encode()
+    except UnicodeEncodeError:  # half a surrogate pair, which UTF-8 does not have
+        return json.dumps(description, separators=(",", ":"), allow_nan=False).encode()
 
 
 def read_description(folder: Path) -> Json:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from scipy.sparse import csr_array
 
-from codekin.arrays import Arrays
+from codekin.arrays import Arrays, n_bytes_of
 from codekin.datasets import Data, FittedVectorizer, ReadOptions, Source, SparseData, TextData, iter_data
 from codekin.datasets.options import checked_encoding
 from codekin.datasets.reading import ReadProgress, format_of
@@ -118,6 +119,22 @@ def describe_input(model_input: ModelInput, arrays: Arrays) -> dict[str, Any]:
         arrays.update({f"vectorizer_{name}": array for name, array in state.items()})
         description["vectorizer"] = settings
     return description
+
+
+def input_bytes(model_input: ModelInput) -> int:
+    """How much of a model folder is for its input; not less than that, and a few bytes more.
+
+    Parameters
+    ----------
+    model_input : ModelInput
+
+    Returns
+    -------
+    int
+    """
+    arrays: Arrays = {}
+    description = json.dumps({"input": describe_input(model_input, arrays)})
+    return len(description) + n_bytes_of(arrays)
 
 
 def restore_input(description: dict[str, Any], arrays: Arrays) -> ModelInput:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codekin.arrays import Arrays
+from codekin.arrays import Arrays, as_narrow
 from codekin.class_trees import ClassTree
 from codekin.codebooks.trellis import check_spare_codewords, trellis_codebook
 from codekin.coding import Assignment, Code, Codebook, Margins
@@ -23,7 +23,7 @@ from codekin.learners.learning import LearningBits
 from codekin.model import Member, Model
 from codekin.storage.files import Json, ModelFolderError
 from codekin.storage.values import positive_number, shortened, texts, typed, whole_number
-from codekin.storage.weights import LINEAR_KINDS, as_narrow, describe_linear_bits, restore_linear_bits
+from codekin.storage.weights import LINEAR_KINDS, describe_linear_bits, restore_linear_bits
 
 
 def describe_member(member: Member, arrays: Arrays, learners: list[Any]) -> Json:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from codekin.arrays import Arrays
+from codekin.arrays import Arrays, as_narrow
 from codekin.index_arrays import check_compressed, check_counts
 from codekin.learners import CompactLinearBits, CompactSparseLinearBits, LinearBits, SparseLinearBits
 from codekin.storage.files import Json
@@ -60,12 +60,6 @@ def _sparse_weights(description: Json, arrays: Arrays, n_bits: int) -> csr_array
     check_compressed(indptr, indices, len(typed(data, "weights_data", "float32")), len(indptr) - 1, n_bits)
     places = (array.astype(np.int64) for array in (indices, indptr))
     return csr_array((data, *places), shape=(len(indptr) - 1, n_bits))
-
-
-def as_narrow(integers: NDArray[Any]) -> NDArray[Any]:
-    """The same integers in the smallest type that holds them all."""
-    smallest, largest = int(integers.min(initial=0)), int(integers.max(initial=0))
-    return integers.astype(np.result_type(np.min_scalar_type(smallest), np.min_scalar_type(largest)))
 
 
 def _row_of_feature(description: Json, arrays: Arrays) -> NDArray[np.int32]:

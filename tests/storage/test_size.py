@@ -1,0 +1,76 @@
+"""The size of a model folder, known before it is written."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+from sklearn.linear_model import RidgeClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+
+from codekin.datasets import TextVectorizer, make_sparse_topics
+from codekin.estimators import ECOCClassifier, TrellisClassifier
+from codekin.storage import ModelInput, input_bytes, load_model, model_bytes, save_model, stored_bytes
+
+TREE = [("top", "left"), ("top", "right"), *(("left" if k < 5 else "right", k) for k in range(10))]
+WORDS = ["grün", "日本", "a\nb", "\ud800", 'qu"ote', "d", "e", "f", "g", "h"]
+CLASSIFIERS = {
+    "ecoc": ECOCClassifier(RidgeClassifier(), n_bits=6, random_state=0),
+    "ecoc, trees": ECOCClassifier(DecisionTreeClassifier(max_depth=3), n_bits=6, random_state=0),
+    "ecoc, pipeline": ECOCClassifier(make_pipeline(StandardScaler(), LinearSVC()), n_bits=6, random_state=0),
+    "ecoc, calibrated": ECOCClassifier(RidgeClassifier(), n_bits=6, calibrate="holdout", random_state=0),
+    "ecoc, softmax": ECOCClassifier("softmax", n_bits=6, random_state=0),
+    "float32": TrellisClassifier(3, random_state=0),
+    "float32, pruned": TrellisClassifier(3, prune=0.3, random_state=0),
+    "float16": TrellisClassifier(3, precision="float16", random_state=0),
+    "int8": TrellisClassifier(3, precision="int8", random_state=0),
+    "int8, pruned": TrellisClassifier(3, precision="int8", prune=0.3, random_state=0),
+    "re-ranked": TrellisClassifier(2, rerank="learned", random_state=0),
+    "two codes": TrellisClassifier(2, rerank="centroid", n_members=2, random_state=0),
+    "taxonomy": TrellisClassifier(2, taxonomy=TREE, assignment="preserving", random_state=0),
+    "budget": TrellisClassifier(2, max_model_bytes=20_000, time_limit=1e-3, random_state=0),
+}
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return X[:250] / 16, y[:250]
+
+
+@pytest.mark.parametrize("kind", CLASSIFIERS)
+def test_the_size_is_that_of_the_folder_to_the_byte(kind, digits, tmp_path):
+    X, y = digits
+    classifier = CLASSIFIERS[kind]
+    given = {"validation": (X[150:], y[150:])} if isinstance(classifier, TrellisClassifier) else {}
+    classifier.fit(X[:150], y[:150], **given)
+    assert stored_bytes(classifier) == model_bytes(save_model(classifier, tmp_path / "whole"))
+    assert stored_bytes(classifier.model_) == model_bytes(save_model(classifier.model_, tmp_path / "model"))
+
+
+def test_labels_and_input_are_part_of_the_size(digits, tmp_path):
+    X, y = digits
+    classifier = TrellisClassifier(3, random_state=0).fit(X, np.array(WORDS, dtype=object)[y])
+    for vectorizer in (TextVectorizer().fit(["ein Käse", "ein Käsebrot"]), TextVectorizer("hashing").fit(())):
+        model_input = ModelInput(vectorizer)
+        folder = save_model(classifier, tmp_path / "model", model_input=model_input)
+        assert stored_bytes(classifier, model_input) == model_bytes(folder)
+        assert 0 <= input_bytes(model_input) - (stored_bytes(classifier, model_input) - stored_bytes(classifier)) < 50
+    assert load_model(save_model(classifier, tmp_path / "model")).classes_.tolist() == sorted(WORDS)
+
+
+def test_a_large_vocabulary_takes_a_third_of_what_its_words_and_weights_take(tmp_path):
+    rng = np.random.default_rng(0)
+    words = ["".join(rng.choice(list("aeioubcdfglmnprst"), 6)) for _ in range(300)]
+    texts = [" ".join(rng.choice(words, 12)) for _ in range(400)]
+    vectorizer = TextVectorizer().fit(texts)
+    plain = sum(len(word) + 16 for word in vectorizer.vocabulary)
+    assert input_bytes(ModelInput(vectorizer)) < plain / 3
+
+
+def test_labels_are_written_as_they_are(tmp_path):
+    topics = make_sparse_topics(12, 200, n_features=40, rng=0)
+    labels = np.array([f"Straße {k}" for k in range(12)])[topics.train.y]
+    folder = save_model(TrellisClassifier(2, random_state=0).fit(topics.train.X, labels), tmp_path / "model")
+    assert '"Straße 3"' in (folder / "model.json").read_text(encoding="utf-8")
