@@ -19,7 +19,7 @@ from codekin import ECOCClassifier
 from codekin.estimators import ecoc
 
 N_FEATURES = 50
-STAGES = {"codebook": "choose_codebook", "assignment": "choose_assignment", "bits": "fit_coded_model"}
+STAGES = {"codebook": "choose_codebook", "assignment": "choose_assignment"}
 
 
 def made_classes(n_classes, n_samples, rng):
@@ -66,7 +66,7 @@ def main():
     parser.add_argument("--fits", type=int, default=2)
     arguments = parser.parse_args()
     clock = Clock()
-    print("  K  bits | OutputCode  ECOC   ratio (wall) | codebook assignment  bits | accuracy: OutputCode  ECOC")
+    print("  K  bits | OutputCode  ECOC   ratio (wall) | codebook assignment | accuracy: OutputCode  ECOC")
     for n_classes in arguments.classes:
         n_samples = max(20 * n_classes, 2_000)
         n_bits = ceil(10 * log2(n_classes))
