@@ -65,7 +65,9 @@ def forge(number: int, models: dict[str, Path], target: Path, seed: int = 0) -> 
     rng = random.Random(f"{seed} {number}")
     name = sorted(models)[number % len(models)]
     shutil.copytree(models[name], target)
-    parts = [part for part in PARTS if part != "schema" or (target / "learners.skops").exists()]
+    # Learners have few arrays beside their own file, and more ways to do harm.
+    has_learners = (target / "learners.skops").exists()
+    parts = [*PARTS, "schema", "schema"] if has_learners else [part for part in PARTS if part != "schema"]
     what = parts[number // len(models) % len(parts)]
     how = PARTS[what](target, rng)
     sign(target)

@@ -112,8 +112,10 @@ def judged(folder: Path, samples: Path, answer: str | None) -> Judged:
         warnings.simplefilter("ignore")
         try:
             given = _answers(folder)
-        except (ModelFolderError, ValueError) as error:
-            if "\n" in str(error) or not str(error).endswith((".", "?", "!", ")")):
+        except ValueError as error:
+            # Learners have their own words for samples that they cannot take; the command line makes a line of them.
+            is_ours = isinstance(error, ModelFolderError)
+            if is_ours and ("\n" in str(error) or not str(error).endswith((".", "?", "!", ")"))):
                 return Judged("defect", f"no sentence: {error}")
             return _judged_by_command_line(folder, samples) or Judged("refused", str(error))
         except IndexError as error:
@@ -151,7 +153,7 @@ def _judged_by_command_line(folder: Path, samples: Path) -> Judged | None:
         with redirect_stdout(out), redirect_stderr(err):
             code = codekin([str(argument) for argument in arguments])
         last = (err.getvalue().splitlines() or [""])[-1]
-        if "IndexError" in last:
+        if "IndexError" in last and "defect" in last:
             return Judged("out of bounds", last)
         if code not in (0, 2) or "defect" in err.getvalue() or (code and not last.startswith("codekin")):
             return Judged("defect", f"{arguments[0]}: exit code {code}: {last}")
