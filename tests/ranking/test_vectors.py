@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from codekin.ranking import ClassVectors, centroid_vectors
+from codekin.ranking.vectors import features_of_gaps
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 8), st.integers(1, 12), st.sampled_from([1e-6, 1.0, 1e6]))
@@ -70,3 +71,25 @@ def test_the_last_entries_of_a_class_that_are_no_full_round_belong_to_the_first_
     assert indptr.tolist() == [0, 1, 2, 4, 5, 6, 7]
     assert classes.tolist() == [0, 0, 0, 1, 0, 0, 0]
     assert turns.tolist() == [0, 1, 2, 0, 3, 0, 0]
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([1_000, 2**16, 2**16 + 1, 400_000]))
+@settings(max_examples=40, deadline=None)
+def test_a_file_holds_three_bytes_an_entry_and_the_same_vectors(seed, n_features):
+    rng = np.random.default_rng(seed)
+    rows = [np.unique(rng.integers(0, n_features, rng.integers(0, 6))) for _ in range(5)]
+    indptr = np.concatenate([[0], np.cumsum([len(row) for row in rows])])
+    steps = rng.integers(1, 128, indptr[-1])
+    vectors = ClassVectors(indptr, np.concatenate(rows), steps, np.ones(5), n_features)
+    arrays = vectors.to_arrays()
+    if n_features <= 2**16:
+        assert arrays["features"] is vectors.features
+        return
+    is_entry = arrays["steps"] != 0
+    features = features_of_gaps(arrays["lengths"].astype(np.int64), arrays["gaps"])
+    assert features[is_entry].tolist() == vectors.features.tolist()
+    assert arrays["steps"][is_entry].tolist() == vectors.steps.tolist()
+    class_of_entry = np.repeat(np.arange(5), arrays["lengths"])[is_entry]
+    assert class_of_entry.tolist() == np.repeat(np.arange(5), np.diff(indptr)).tolist()
+    assert arrays["gaps"].itemsize + arrays["steps"].itemsize == 3
+    assert len(is_entry) - is_entry.sum() <= 5 * (n_features // 65_535)

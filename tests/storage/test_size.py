@@ -74,3 +74,18 @@ def test_labels_are_written_as_they_are(tmp_path):
     labels = np.array([f"Straße {k}" for k in range(12)])[topics.train.y]
     folder = save_model(TrellisClassifier(2, random_state=0).fit(topics.train.X, labels), tmp_path / "model")
     assert '"Straße 3"' in (folder / "model.json").read_text(encoding="utf-8")
+
+
+def test_class_vectors_on_many_features_take_three_bytes_an_entry_and_come_back(tmp_path):
+    topics = make_sparse_topics(12, 200, n_features=40, rng=0)
+    X = topics.train.X.copy()
+    X.resize((X.shape[0], 300_000))
+    X.indices = (X.indices.astype(np.int64) * 7_000 + 5).astype(np.int32)
+    classifier = TrellisClassifier(2, rerank="learned", precision="int8", random_state=0).fit(X, topics.train.y)
+    folder = save_model(classifier, tmp_path / "model")
+    assert stored_bytes(classifier) == model_bytes(folder)
+    vectors, again = classifier.model_.ranking.vectors, load_model(folder).model_.ranking.vectors
+    for name in ("indptr", "features", "steps", "scales"):
+        assert getattr(again, name).tolist() == getattr(vectors, name).tolist()
+    assert again.features.dtype == vectors.features.dtype == np.int32
+    assert vectors.to_arrays()["gaps"].itemsize == 2

@@ -22,11 +22,13 @@ from codekin.estimators.size import BYTES_PER_TRIAL, bytes_besides_weights
 from codekin.learners import Checkpoints
 from codekin.memory import available_memory, in_units
 from codekin.progress import tell
+from codekin.ranking.vectors import LARGEST_GAP
 
 WIDTHS = (10, 20, 5, 3, 2)
 """In the order in which they are tried."""
 MAX_TRIALS = 5
 BYTES_PER_WEIGHT = {"float32": 4, "float16": 2, "int8": 1}
+BYTES_PER_ENTRY = 3
 BYTES_IN_TRAINING = 8
 """Of each weight while it is learned."""
 
@@ -177,7 +179,8 @@ def vector_bytes(X: Any, class_index: IntArray, n_classes: int) -> int | None:
     ones = np.ones(len(class_index), dtype=np.float32)
     members = sparse.csr_array((ones, (class_index, np.arange(len(class_index)))), shape=(n_classes, len(class_index)))
     n_entries = int((members @ abs(X)).nnz)
-    return (3 if X.shape[1] <= 2**16 else 5) * n_entries + 8 * n_classes
+    n_bridges = n_classes * (int(X.shape[1]) // LARGEST_GAP)
+    return BYTES_PER_ENTRY * (n_entries + n_bridges) + 8 * n_classes
 
 
 def recipes_within(task: Task, limits: Limits) -> Plan:

@@ -36,8 +36,7 @@ def reckoned_bytes(classifier: Any, n_trials: int = 0) -> int:
     members, ranking = classifier.model_.members, classifier.model_.ranking
     arrays = sum(bytes_of_bits(member.bits) for member in members)
     if ranking is not None and ranking.vectors is not None:
-        vectors = ranking.vectors
-        arrays += 4 * vectors.n_classes + vectors.features.nbytes + vectors.steps.nbytes + vectors.scales.nbytes
+        arrays += sum(array.nbytes for array in ranking.vectors.to_arrays().values())
     arrays += bytes_of_tree(classifier.class_distances_)
     besides = bytes_besides_weights(classifier.model_.n_bits, len(members), len(classifier.classes_))
     return arrays + besides + fixed_bytes(classifier) + BYTES_PER_TRIAL * n_trials

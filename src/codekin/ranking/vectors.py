@@ -14,6 +14,7 @@ from codekin.coding import FloatArray, IntArray
 from codekin.stored_rows import StoredRows, class_sums
 
 LARGEST_STEP = 127
+LARGEST_GAP = 2**16 - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,12 +155,63 @@ class ClassVectors:
         score_classes(samples, own, self.by_feature, self.n_features, np.asarray(classes, dtype=np.intp), found)
         return found
 
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """What a file needs to hold, three bytes an entry however many features there are.
+
+        Where two bytes do not number the features, each entry says how far its feature is beyond that of the entry
+        before it, the first of a class from feature 0; gaps that two bytes do not hold are bridged by steps of zero.
+
+        Returns
+        -------
+        dict of str to ndarray
+            ``lengths`` of the classes' vectors, ``features`` or ``gaps``, ``steps`` and ``scales``.
+        """
+        lengths = np.diff(self.indptr)
+        if self.features.itemsize == 2:
+            # The number of a class's entries takes half the room of the place where they begin.
+            own = {"lengths": lengths.astype(np.uint32), "features": self.features, "steps": self.steps}
+            return {**own, "scales": self.scales}
+        gap = np.diff(self.features.astype(np.int64), prepend=0)
+        firsts = self.indptr[:-1][lengths > 0]
+        gap[firsts] = self.features[firsts]
+        n_bridges = np.maximum(gap - 1, 0) // LARGEST_GAP
+        place = np.cumsum(1 + n_bridges) - 1
+        n_written = int(place[-1]) + 1 if len(place) else 0
+        gaps, steps = np.full(n_written, LARGEST_GAP, dtype=np.uint16), np.zeros(n_written, dtype=np.int8)
+        gaps[place], steps[place] = gap - LARGEST_GAP * n_bridges, self.steps
+        before = np.concatenate([[0], np.cumsum(1 + n_bridges)])
+        lengths = np.diff(before[self.indptr])
+        return {"lengths": lengths.astype(np.uint32), "gaps": gaps, "steps": steps, "scales": self.scales}
+
     def to_csr(self) -> sparse.csr_array:
         """The vectors as a sparse matrix of shape (n_classes, n_features), float32."""
         values = self.steps * np.repeat(self.scales, np.diff(self.indptr))
         return sparse.csr_array(
             (values, self.features.astype(np.int32), self.indptr), shape=(self.n_classes, self.n_features)
         )
+
+
+def features_of_gaps(lengths: NDArray[Any], gaps: NDArray[np.uint16]) -> NDArray[np.int64]:
+    """The features that gaps lead to, class by class from feature 0.
+
+    Parameters
+    ----------
+    lengths : array of shape (n_classes,)
+        How many gaps each class has.
+    gaps : array of shape (n_gaps,)
+
+    Returns
+    -------
+    ndarray of shape (n_gaps,)
+
+    Examples
+    --------
+    >>> features_of_gaps(np.array([2, 1]), np.array([3, 4, 5]))
+    array([3, 7, 5])
+    """
+    reached = np.concatenate([[0], np.cumsum(gaps, dtype=np.int64)])
+    begins = np.cumsum(lengths, dtype=np.int64) - lengths
+    return np.asarray(reached[1:] - np.repeat(reached[begins], lengths))
 
 
 def listed_by_feature(

@@ -10,6 +10,7 @@ from codekin.arrays import Arrays
 from codekin.index_arrays import check_counts, check_indices
 from codekin.model import Member, Model
 from codekin.ranking import ClassVectors, Reranking
+from codekin.ranking.vectors import features_of_gaps
 from codekin.storage.files import Json
 from codekin.storage.parts import describe_member, restore_member
 from codekin.storage.values import positive_number, typed, whole_number
@@ -32,10 +33,7 @@ def describe_ranking(model: Model, arrays: Arrays, learners: list[Any]) -> Json:
     }
     vectors = reranking.vectors
     if vectors is not None:
-        # The number of a class's entries takes half the room of the place where they begin.
-        arrays["vector_lengths"] = np.diff(vectors.indptr).astype(np.uint32)
-        arrays["vector_features"], arrays["vector_steps"] = vectors.features, vectors.steps
-        arrays["vector_scales"] = vectors.scales
+        arrays.update({f"vector_{name}": array for name, array in vectors.to_arrays().items()})
         description["vectors"] = {"n_features": vectors.n_features}
     return description
 
@@ -57,15 +55,22 @@ def restore_ranking(first: Member, description: Json, arrays: Arrays, learners: 
 
 
 def _restore_vectors(description: Json, arrays: Arrays) -> ClassVectors:
-    lengths, features = arrays["vector_lengths"], arrays["vector_features"]
+    lengths, steps, scales = (arrays[f"vector_{name}"] for name in ("lengths", "steps", "scales"))
     n_features = whole_number(description["n_features"], "n_features")
-    check_counts(lengths, len(features), "the lengths of class vectors")
-    check_indices(features, n_features, "the features of class vectors")
-    steps, scales = arrays["vector_steps"], arrays["vector_scales"]
-    if typed(steps, "vector_steps", "int8").shape != features.shape:
-        raise ValueError(f"class vectors of {len(features)} features need as many steps. Got {len(steps)}.")
+    check_counts(lengths, len(steps), "the lengths of class vectors")
     if typed(scales, "vector_scales", "float32").shape != lengths.shape:
         raise ValueError(f"{len(lengths)} class vectors need as many scales. Got {len(scales)}.")
+    has_gaps = "vector_gaps" in arrays
+    features = typed(arrays["vector_gaps"], "vector_gaps", "uint16") if has_gaps else arrays["vector_features"]
+    if typed(steps, "vector_steps", "int8").shape != features.shape:
+        raise ValueError(f"class vectors of {len(features)} features need as many steps. Got {len(steps)}.")
     indptr = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+    if has_gaps:
+        features = features_of_gaps(lengths.astype(np.int64), features)
+    check_indices(features, n_features, "the features of class vectors")
+    if has_gaps:
+        is_entry = steps != 0  # not the bridge over a wide gap
+        indptr = np.concatenate([[0], np.cumsum(is_entry)])[indptr]
+        features, steps = features[is_entry], steps[is_entry]
     # Copies: the kernels would be compiled a second time for arrays that cannot be written to.
     return ClassVectors(indptr, np.array(features), np.array(steps), np.array(scales), n_features)
