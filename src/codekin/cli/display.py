@@ -74,6 +74,7 @@ def starting() -> Iterator[None]:
     """Give a sign only if the block takes long, as an import does on a busy machine."""
     log = Log(_write_line, only_if_slow=True)
     log.hear(Progress("starting"))
+    log.written_at -= time.process_time()  # that long, at least, there has been nothing to see
     with log.shown():
         yield
 
