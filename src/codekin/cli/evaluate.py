@@ -76,8 +76,8 @@ def evaluate(
             predictions.add(X, read.index_among(classifier.classes_))
         tell("timing predictions")
         microseconds = microseconds_of(classifier.model_, csr_array(vstack(predictions.timed)))
-    class_index = np.concatenate(predictions.true)
-    measures = prediction_measures(np.concatenate(predictions.best), class_index, tree=tree, at=AT)
+        class_index = np.concatenate(predictions.true)
+        measures = prediction_measures(np.concatenate(predictions.best), class_index, tree=tree, at=AT)
     result = {
         "model": str(model),
         "data": data,
