@@ -237,9 +237,25 @@ def test_forged_settings_of_a_vectorizer_are_refused(settings, reason, tmp_path)
 def test_words_that_overlap_are_refused():
     fitted = TextVectorizer(ngram_range=(1, 1)).fit(["cat dog cow"])
     settings, arrays = fitted.to_state()
+    for numbers in ([9, 3, 9], [2**64 - 3, 6, 5], [3, 2, 2]):
+        with pytest.raises(ValueError, match="the numbers of letters .* must (be from 0 to|add up to) 8"):
+            type(fitted).from_state(settings, {**arrays, "n_letters": np.array(numbers, dtype=np.uint64)})
+    before = {"vocabulary": np.frombuffer(b"catcowdog", np.uint8), "idf": np.ones(3)}
     for ends in ([9, 3, 9], [2**64 - 3, 6, 9], [3, 6, 8]):
         with pytest.raises(ValueError, match="the ends of words .* must increase from 0 to 9"):
-            type(fitted).from_state(settings, {**arrays, "word_end": np.array(ends, dtype=np.uint64)})
+            type(fitted).from_state(settings, {**before, "word_end": np.array(ends, dtype=np.uint64)})
+
+
+def test_gaps_that_lead_beyond_the_features_are_refused(tmp_path):
+    rows = sparse.csr_array((np.ones(40), (np.arange(40) % 8, np.arange(40) * 2_000)), shape=(8, 80_000))
+    model = TrellisClassifier(2, rerank="centroid", precision="int8", random_state=0).fit(rows, np.arange(8) % 4)
+    folder = save_model(model, tmp_path / "model")
+
+    def lead_beyond(arrays):
+        arrays["vector_gaps"][-1] = 65_535
+
+    with_arrays(folder, lead_beyond)
+    assert "the features of class vectors must be from 0 to 79999" in refused(folder)
 
 
 def test_a_vectorizer_of_another_number_of_features_is_refused(tmp_path):
