@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.datasets import load_wine
+from sklearn.datasets import load_digits
 from sklearn.naive_bayes import GaussianNB
 
 from codekin import ECOCClassifier
@@ -69,8 +69,8 @@ def test_the_order_stays_when_all_distances_sink_below_zero(places, shift):
 
 
 def test_views_take_the_distances_of_a_classifier_negative_ones_too():
-    X, y = load_wine(return_X_y=True)
-    classifier = ECOCClassifier(GaussianNB(), random_state=0).fit(X, y)
+    X, y = load_digits(return_X_y=True)
+    classifier = ECOCClassifier(GaussianNB(), n_bits=8, random_state=0).fit(X[:500], y[:500])
     assert classifier.class_distances_.matrix().min() < 0
     views = assignment_views(classifier.class_distances_, {"own": classifier.coding_matrix_}, classifier.classes_)
     assert views.class_distances.min() < 0
