@@ -141,7 +141,7 @@ def test_a_training_names_what_does_not_fit(distances, topics, run, succeed, tmp
     succeed("assign", "--distances", distances, "-o", tmp_path / "a.json")
     assert "no codeword for 32 of the 32 classes" in trained()
     succeed("assign", "--distances", distances, "--codebook", "dense_random", "-o", tmp_path / "a.json")
-    assert "codewords of a dense_random codebook; codekin train needs" in trained()
+    assert "codewords of the codebook 'dense_random'; codekin train needs" in trained()
     succeed("assign", "--taxonomy", topics / "taxonomy.txt", "--method", "ordered", "-o", tmp_path / "a.json")
     assert "width 2. Got --width 3" in trained("--width", 3)
     (tmp_path / "a.json").write_text('{"format": "codekin-assignment", "format_version": 1}')

@@ -269,8 +269,8 @@ def _width_of(saved: SavedAssignment, source: str, width: Any) -> int:
     trellis = saved.codebook.trellis
     if trellis is None:
         raise ValueError(
-            f"{source} assigns the codewords of a {saved.codebook.name} codebook; codekin train needs the paths of a "
-            "trellis."
+            f"{source} assigns the codewords of the codebook {saved.codebook.name!r}; codekin train needs the paths of "
+            "a trellis."
         )
     if width not in ("auto", trellis.width):
         raise ValueError(

@@ -71,7 +71,7 @@ class RankedCodes:
             if not isinstance(decoder, ShortestPathDecoder) or not code.is_full:
                 raise ValueError(
                     "The members of a ranked model must be codes on a trellis with a class for every path. "
-                    f"Got a {code.codebook.name} codebook of {code.codebook.n_codewords} codewords."
+                    f"Got the codebook {code.codebook.name!r} of {code.codebook.n_codewords} codewords."
                 )
             if code.codebook.trellis != self.codes[0].codebook.trellis:
                 raise ValueError(
