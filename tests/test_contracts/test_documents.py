@@ -2,7 +2,10 @@
 
 import doctest
 import gzip
+import io
 import re
+from contextlib import redirect_stdout
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -17,12 +20,15 @@ DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs
 FENCE = re.compile(r"^```(\w+)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
-def fenced(document: Path, *languages: str) -> list[str]:
-    """The blocks of a document in one of the languages, each moved down to its line so that errors point at it."""
+def named_blocks(document: Path) -> list[tuple[str, str]]:
+    """The languages and blocks of a document, each moved down to its line so that errors point at it."""
     text = document.read_text(encoding="utf-8")
-    return [
-        "\n" * text[: match.start(2)].count("\n") + match[2] for match in FENCE.finditer(text) if match[1] in languages
-    ]
+    return [(match[1], "\n" * text[: match.start(2)].count("\n") + match[2]) for match in FENCE.finditer(text)]
+
+
+def fenced(document: Path, *languages: str) -> list[str]:
+    """The blocks of a document in one of the languages."""
+    return [block for language, block in named_blocks(document) if language in languages]
 
 
 def prose(document: Path) -> str:
@@ -59,19 +65,49 @@ def _tables_as_before():
 
 @pytest.mark.usefixtures("_tables_as_before")
 @pytest.mark.parametrize("document", WITH_EXAMPLES, ids=name_of)
-def test_examples_run_from_top_to_bottom(document, tmp_path, monkeypatch):
+def test_examples_run_from_top_to_bottom_and_print_what_is_shown(document, tmp_path, monkeypatch):
     for name, content in FILES_OF_THE_READER.items():
         (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
     monkeypatch.chdir(tmp_path)
     namespace = {"__name__": "__main__"}
-    for block in fenced(document, "python", "pycon"):
+    for block, shown in with_outputs(document):
         if ">>>" in block:
             example = doctest.DocTestParser().get_doctest(block, namespace, name_of(document), str(document), 0)
             results = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(example, clear_globs=False)
             namespace.update(example.globs)
             assert results.failed == 0
         else:
-            exec(compile(block, str(document), "exec"), namespace)
+            printed = io.StringIO()
+            with redirect_stdout(printed):
+                exec(compile(block, str(document), "exec"), namespace)
+            assert_same_output(printed.getvalue(), shown)
+
+
+def with_outputs(document: Path) -> list[tuple[str, str]]:
+    """The examples, each with the block of output that stands below it; empty where there is none."""
+    blocks = []
+    for language, block in named_blocks(document):
+        if language in ("python", "pycon"):
+            blocks.append((block, ""))
+        elif language == "output":
+            blocks[-1] = (blocks[-1][0], block)
+    return blocks
+
+
+NUMBER = re.compile(r"(-?\d+(?:\.\d+)?(?:e-?\d+)?)")
+
+
+def assert_same_output(printed: str, shown: str) -> None:
+    """The same words; numbers with a point may differ by half a percent, as they do from processor to processor."""
+    got, wanted = (
+        [NUMBER.split(" ".join(line.split())) for line in text.strip().splitlines()] for text in (printed, shown)
+    )
+    assert [line[::2] for line in got] == [line[::2] for line in wanted], f"printed:\n{printed}"
+    for mine, theirs in zip(chain(*got), chain(*wanted), strict=True):
+        if "." in mine and NUMBER.fullmatch(mine):
+            assert float(mine) == pytest.approx(float(theirs), rel=0.005, abs=0.003), f"printed:\n{printed}"
+        else:
+            assert mine == theirs, f"printed:\n{printed}"
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
