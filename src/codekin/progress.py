@@ -69,7 +69,7 @@ def listening(listener: Listener | None) -> Iterator[None]:
     --------
     >>> with listening(lambda heard: print(heard.stage, heard.done, heard.total)):
     ...     tell("counting sheep", 2, 10)
-    counting sheep 2 10
+    counting sheep 2.0 10.0
     >>> tell("counting sheep", 3, 10)
     """
     if listener is None:

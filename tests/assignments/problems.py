@@ -10,7 +10,10 @@ from codekin.distances import TreeDistances
 def random_codebook(n_codewords, n_bits=6, seed=0, *, is_ternary=False):
     rng = np.random.default_rng(seed)
     rows = np.unique(rng.choice([-1, 0, 1] if is_ternary else [-1, 1], (20 * n_codewords, n_bits)), axis=0)
-    return Codebook(rows[rng.permutation(len(rows))[:n_codewords]])
+    while True:
+        chosen = rows[rng.permutation(len(rows))[:n_codewords]]
+        if not is_ternary or ((chosen > 0).any() and (chosen < 0).any()):
+            return Codebook(chosen)
 
 
 def random_distances(n_classes, seed=0):

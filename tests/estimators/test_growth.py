@@ -8,7 +8,7 @@ from sklearn.datasets import load_digits
 
 from codekin import ECOCClassifier, TrellisClassifier
 from codekin.codebooks import dense_random, trellis_codebook
-from codekin.coding import Assignment
+from codekin.coding import Assignment, Code
 from codekin.decoding import MinimumLossDecoder, ShortestPathDecoder, get_loss
 from codekin.estimators.growth import best_free_codewords, free_codewords
 from codekin.storage import load_model, save_model
@@ -43,7 +43,7 @@ def test_old_losses_stay_and_predictions_change_only_to_new_classes(kind, digits
     np.testing.assert_array_equal(-classifier.decision_function(X)[:, :8], losses)
     after = classifier.predict(X)
     np.testing.assert_array_equal(after[after < 8], before[after < 8])
-    assert len(free_codewords(classifier.codebook_, classifier.assignment_)) == 3
+    assert len(free_codewords(classifier.model_.code)) == 3
     assert "10 classes" in str(classifier.report())
 
 
@@ -66,15 +66,15 @@ def test_further_samples_then_teach_the_bits(digits, tmp_path):
 )
 def test_codewords_are_those_with_the_least_loss_of_all_choices(codebook, loss):
     rng = np.random.default_rng(0)
-    assignment = Assignment([4, 0, 7, 2, 8])
+    code = Code(codebook, Assignment([4, 0, 7, 2, 8]))
     margins, new_class = rng.normal(size=(30, codebook.n_bits)), np.arange(30) % 3
-    chosen = best_free_codewords(codebook, assignment, margins, new_class, get_loss(loss))
+    chosen = best_free_codewords(code, margins, new_class, get_loss(loss))
     losses = MinimumLossDecoder(codebook.matrix, loss).class_losses(margins)
 
     def cost(codewords):
         return sum(losses[new_class == k, codeword].mean() for k, codeword in enumerate(codewords))
 
-    free = free_codewords(codebook, assignment)
+    free = free_codewords(code)
     assert list(free) == [1, 3, 5, 6]
     assert cost(chosen) == pytest.approx(min(cost(some) for some in permutations(free, 3)))
 

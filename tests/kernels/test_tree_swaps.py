@@ -28,7 +28,10 @@ def random_codebook(n_codewords, rng, *, is_ternary):
     words = np.array(np.meshgrid(*[(-1, 0, 1) if is_ternary else (-1, 1)] * (3 if is_ternary else 5))).reshape(
         3 if is_ternary else 5, -1
     )
-    return Codebook(words.T[rng.permutation(words.shape[1])[:n_codewords]])
+    while True:
+        chosen = words.T[rng.permutation(words.shape[1])[:n_codewords]]
+        if (chosen > 0).any() and (chosen < 0).any():
+            return Codebook(chosen)
 
 
 def arrays_of(n_classes, n_spare, is_ternary, seed):

@@ -27,8 +27,13 @@ def test_the_same_figure_gives_the_same_files(tmp_path):
 
 
 def test_drawing_leaves_no_window_open():
+    before = open_windows()
     new_figure(2)
-    assert "matplotlib.pyplot" not in sys.modules or not sys.modules["matplotlib.pyplot"].get_fignums()
+    assert open_windows() == before
+
+
+def open_windows():
+    return sys.modules["matplotlib.pyplot"].get_fignums() if "matplotlib.pyplot" in sys.modules else []
 
 
 def test_a_failed_drawing_leaves_the_old_file(tmp_path):

@@ -38,6 +38,8 @@ from codekin.index_arrays import check_ends, check_indices
 from codekin.stored_rows import StoredRows
 
 FORMAT, FORMAT_VERSION = "codekin-cache", 1
+MAX_FEATURES = 2**31
+"""The numbers of features take four bytes each."""
 DESCRIPTION = "cache.json"
 ARRAYS = ("row_ends", "features", "values", "class_index", "labels")
 DEFAULT_MEMORY = 1 << 30
@@ -220,6 +222,8 @@ def _description(folder: Path) -> Json:
     files = description.get("files")
     if not isinstance(files, dict) or not names <= set(files) or not isinstance(description.get("n_features"), int):
         raise CacheError(f"{path}: a part of the description is missing.")
+    if not 0 <= description["n_features"] <= MAX_FEATURES:
+        raise CacheError(f"{path}: 'n_features' must be at most {MAX_FEATURES:,}. Got {description['n_features']}.")
     if description.get("sha256") != checksum:
         raise CacheError(f"{path} was changed after it was written: its checksum does not match.")
     return description
