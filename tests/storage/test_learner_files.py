@@ -29,6 +29,7 @@ from codekin.storage.trusted_types import LOADERS
 rng = np.random.default_rng(0)
 X, Y = rng.normal(size=(40, 4)), np.arange(40) % 4
 SIDES = np.where(Y < 2, 1, -1)
+WORDS = [f"class {'abcd'[k]}" for k in Y]
 
 
 @pytest.fixture(scope="module")
@@ -288,3 +289,24 @@ def test_the_caller_can_answer_for_a_class(folder):
     with pytest.raises(ModelFolderError, match="not trusted: .*EuclideanDistance64, .*KDTree"):
         load_model(folder)
     assert len(load_model(folder, trusted=names).predict(X)) == len(X)
+
+
+@pytest.mark.parametrize(
+    ("learner", "samples", "reason"),
+    [
+        (make_pipeline(FunctionTransformer(), DecisionTreeClassifier()), X, "FunctionTransformer"),
+        (make_pipeline(TfidfVectorizer(token_pattern="[a-z]+"), LogisticRegression()), WORDS, "TfidfVectorizer"),
+    ],
+    ids=["a type that is not listed", "content that is refused"],
+)
+def test_saving_warns_of_learners_that_will_not_be_loaded_without_a_word(learner, samples, reason, tmp_path):
+    classifier = ECOCClassifier(learner, codebook="one_vs_rest", assignment="identity").fit(samples, Y)
+    with pytest.warns(UserWarning, match=f"load_model will refuse these learners .* trusted=.*{reason}"):
+        folder = save_model(classifier, tmp_path / "model")
+    with pytest.raises(ModelFolderError, match=reason):
+        load_model(folder)
+
+
+def test_saving_listed_learners_warns_of_nothing(model, tmp_path, recwarn):
+    save_model(model, tmp_path / "model")
+    assert not recwarn.list

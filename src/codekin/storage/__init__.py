@@ -35,7 +35,7 @@ from codekin.storage.files import (
     read_description,
     write_folder,
 )
-from codekin.storage.learner_files import read_learners
+from codekin.storage.learner_files import read_learners, warn_of_refusal
 from codekin.storage.model_input import ModelInput, describe_input, input_bytes, restore_input
 from codekin.storage.parts import describe_classifier, describe_member, restore_classifier, restore_member
 from codekin.storage.ranked_parts import describe_ranking, restore_ranking
@@ -93,7 +93,10 @@ def save_model(
     True
     """
     target = check_target(folder)
-    write_folder(target, *_described(model, model_input))
+    description, arrays, learners = _described(model, model_input)
+    if learners:
+        warn_of_refusal(learners)
+    write_folder(target, description, arrays, learners)
     return target
 
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
 
 from codekin.arrays import npy_shape
-from codekin.storage.files import Json, ModelFolderError
+from codekin.storage.files import LEARNERS, Json, ModelFolderError
 from codekin.storage.learner_checks import check_learners
 from codekin.storage.trusted_types import is_listed
 
@@ -45,9 +46,22 @@ def read_learners(path: Path, checksum: str, trusted: Sequence[str]) -> list[Any
     return learners
 
 
-def _loaded(content: bytes, names: Sequence[str]) -> Any:
-    import warnings
+def warn_of_refusal(learners: list[Any]) -> None:
+    """Warn of learners that can be saved, but will not be loaded without the word of whoever loads them."""
+    from skops.io import dumps
 
+    try:
+        _checked_names(Path(LEARNERS), dumps(learners), ())
+        check_learners(learners)
+    except ValueError as error:
+        reason = str(error).partition(". ")[0].rstrip(".")
+        warnings.warn(
+            f"load_model will refuse these learners unless it is told to trust them, trusted=[...]: {reason}.",
+            stacklevel=3,
+        )
+
+
+def _loaded(content: bytes, names: Sequence[str]) -> Any:
     from skops.io import loads
 
     with warnings.catch_warnings():
