@@ -10,6 +10,7 @@ from sklearn.svm import LinearSVC
 from codekin import load_model, save_model
 from codekin.codebooks import one_vs_rest
 from codekin.coding import Assignment
+from codekin.distances import DenseDistances
 from codekin.estimators import ECOCClassifier, FitReport, TrellisClassifier
 from codekin.estimators import report as module
 
@@ -123,3 +124,13 @@ def test_one_thing_is_not_called_several():
     assert "2 classes, 1 bit:" in str(ECOCClassifier(GaussianNB(), n_bits=1).fit([[0], [1]], [0, 1]).report())
     assert repr(Assignment([0])) == "<Assignment given: 1 class>"
     assert repr(one_vs_rest(2)).startswith("<Codebook one_vs_rest: 2 codewords x ")
+
+
+def test_the_score_of_an_equidistant_code_is_said_to_be_the_same_for_every_assignment(digits):
+    X, y = digits
+    equidistant = one_vs_rest(10)
+    classifier = ECOCClassifier(GaussianNB(), codebook=equidistant, assignment="greedy", random_state=0).fit(X, y)
+    report = module.code_report(classifier.model_, classifier.loss_, DenseDistances(1 - np.eye(10)))
+    assert np.isnan(report.standard_deviations_below_random)
+    assert "the same for every assignment" in str(report)
+    assert "standard deviations" not in str(report)

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 
 from codekin._wording import counted
-from codekin.assignments import class_codeword_score, class_codeword_z
+from codekin.assignments import AssignmentProblem
 from codekin.coding import FloatArray, IntArray
 from codekin.decoding import Loss
 from codekin.distances import ClassDistances
@@ -204,8 +204,9 @@ def code_report(model: Model, loss: Loss, class_distances: ClassDistances | None
     """
     score, z = nan, nan
     if class_distances is not None:
-        score = class_codeword_score(model.codebook, model.assignment, class_distances)
-        z = class_codeword_z(model.codebook, model.assignment, class_distances)
+        score, z = AssignmentProblem.of(model.codebook, class_distances).score_and_z(model.assignment)
+        if model.codebook.is_equidistant:
+            z = nan  # every assignment has this score
     return FitReport(
         n_classes=model.n_classes,
         n_bits=model.n_bits,
