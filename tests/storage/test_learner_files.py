@@ -310,3 +310,20 @@ def test_saving_warns_of_learners_that_will_not_be_loaded_without_a_word(learner
 def test_saving_listed_learners_warns_of_nothing(model, tmp_path, recwarn):
     save_model(model, tmp_path / "model")
     assert not recwarn.list
+
+
+@pytest.mark.parametrize("part", ["nodes", "values"])
+def test_a_tree_whose_state_is_a_single_number_is_refused_before_it_is_made(part, tmp_path):
+    classifier = ECOCClassifier(DecisionTreeClassifier(max_depth=2), random_state=0).fit(X, Y)
+    folder = save_model(classifier, tmp_path / "model")
+
+    def shrink(schema, files):
+        (tree,) = [node for node in learner_files._nodes(schema) if node["__loader__"] == "TreeNode"][:1]
+        name = tree["content"]["content"][part]["file"]
+        stream = io.BytesIO()
+        np.save(stream, np.load(io.BytesIO(files[name])).reshape(-1)[0])
+        files[name] = stream.getvalue()
+
+    rewrite(folder, shrink)
+    with pytest.raises(ModelFolderError, match="the nodes of a tree have the shape"):
+        load_model(folder)

@@ -131,7 +131,8 @@ def _relied_on(node: Json) -> list[Json]:
     if node["__loader__"] == "TreeNode":
         arguments = node["__reduce__"]["args"]
         _, n_classes, n_outputs = arguments["content"]
-        return [arguments, n_classes, n_outputs]
+        state = node["content"]
+        return [arguments, n_classes, n_outputs, state, state["content"]["nodes"], state["content"]["values"]]
     if node["__loader__"] == "RandomGeneratorNode":
         seed = node["content"]["seed_seq"]
         return [seed, seed["content"]["pool_size"]]
@@ -156,10 +157,14 @@ def _check_node(node: Json, archive: ZipFile, n_bytes: int) -> None:
         if _relied_on(node)[1]["content"] != SEED_POOL:
             raise ValueError(f"the pool of a seed must have the size {SEED_POOL}")
     elif loader == "TreeNode":
-        _, n_classes, n_outputs = _relied_on(node)
+        _, n_classes, n_outputs, _, nodes, values = _relied_on(node)
         # The constructor of a tree reads as many numbers of classes as there are outputs, wherever they end.
         if n_outputs["content"] != "1" or _shape(archive.read(n_classes["file"])) != (1,):
             raise ValueError("a tree must have one output")
+        # And its state is asked for its length before anything asks whether it has one.
+        of_nodes, of_values = (_shape(archive.read(array["file"])) for array in (nodes, values))
+        if len(of_nodes) != 1 or len(of_values) != 3 or of_values[0] != of_nodes[0]:
+            raise ValueError(f"the nodes of a tree have the shape {of_nodes}, its values {of_values}")
 
 
 def _check_packed(content: bytes, n_bytes: int) -> None:
