@@ -17,11 +17,10 @@ import numpy as np
 from scipy.optimize import quadratic_assignment
 
 from codekin.assignments import AssignmentProblem, assign
-from codekin.class_trees import ClassTree
+from codekin.classes import ClassTree, EmbeddingDistances, TreeDistances
 from codekin.codebooks import dense_random
 from codekin.coding import Assignment
 from codekin.datasets import data_home
-from codekin.distances import EmbeddingDistances, TreeDistances
 
 TIME_LIMIT = 0.5
 PORTFOLIO, DESCENTS, DESCENT = f"portfolio, {TIME_LIMIT} s", "descent, best of 10", "descent, one"

@@ -12,9 +12,9 @@ import sys
 from time import perf_counter
 
 from codekin.assignments import AssignmentProblem, assign
+from codekin.classes import TreeDistances
 from codekin.codebooks import trellis_codebook
 from codekin.datasets import data_home, read_taxonomy
-from codekin.distances import TreeDistances
 
 CASES = [("wordnet_hypernym", 12_582, 0.2, 20.0, 1.15), ("debian_dirs100k", 102_673, 1.0, 110.0, 1.0)]
 
@@ -52,7 +52,7 @@ def main():
 
 
 def _line(n):
-    from codekin.class_trees import ClassTree
+    from codekin.classes import ClassTree
 
     return TreeDistances(ClassTree.from_nested([[str(k), str(k + 1)] for k in range(0, n, 2)]))
 

@@ -12,9 +12,9 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
+from codekin._system.files import sha256
 from codekin.codebooks import trellis_codebook
 from codekin.coding import Assignment, Code
-from codekin.files import sha256
 from codekin.learners import LinearBits
 from codekin.model import Member, Model
 from codekin.storage import load_model, model_bytes, save_model

@@ -16,9 +16,8 @@ from time import perf_counter
 
 import numpy as np
 
-from codekin.class_trees import ClassTree
+from codekin.classes import ClassTree, TreeDistances
 from codekin.coding import codeword_distances
-from codekin.distances import TreeDistances
 
 CASES = [("wordnet_hypernym", 12_582, 25_610, 58, 0.2), ("debian_dirs100k", 102_673, 245_709, 72, 1.0)]
 """Name, classes, nodes, bits, and the claimed seconds."""

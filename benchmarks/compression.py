@@ -22,10 +22,10 @@ from pathlib import Path
 import numpy as np
 
 from codekin import TrellisClassifier
+from codekin._system.threads import limited_threads
 from codekin.datasets import load_dataset
 from codekin.learners import PRECISIONS, Validation, compacted
 from codekin.storage import model_bytes, save_model
-from codekin.threads import limited_threads
 
 SETS = ("icd10cm_category", "wordnet_hypernym")
 WIDE = 5

@@ -457,7 +457,7 @@ class Samples:
         np.savez(folder / "tree.npz", parent=tree.parent, node_of_class=tree.node_of_class, length=tree.edge_length)
 
     def tree(self):
-        from codekin.class_trees import ClassTree
+        from codekin.classes import ClassTree
 
         arrays = np.load(self.folder / "tree.npz")
         return ClassTree(arrays["parent"], arrays["node_of_class"], arrays["length"])

@@ -20,11 +20,11 @@ from pathlib import Path
 import numpy as np
 
 from codekin import TrellisClassifier
+from codekin._system.threads import limited_threads
 from codekin.cli.main import main as codekin
 from codekin.datasets import ReadOptions, SparseData, iter_data, make_sparse_topics, write_data
 from codekin.learners import AROW
 from codekin.storage import ModelInput, save_model
-from codekin.threads import limited_threads
 
 LEAST_SHARE = 0.5
 

@@ -23,9 +23,9 @@ from pathlib import Path
 import numpy as np
 
 from codekin import TrellisClassifier, save_model
+from codekin._system.threads import limited_threads
 from codekin.datasets import load_dataset
 from codekin.storage import model_bytes
-from codekin.threads import limited_threads
 
 SETS = ("icd10cm_category", "wordnet_hypernym", "clinc150")
 RERANKS = (None, "centroid", "learned")

@@ -21,14 +21,14 @@ from pathlib import Path
 from joblib import parallel_config
 
 from codekin import studies
+from codekin._system.workers import with_workers
 from codekin.assignments import assign
+from codekin.classes import TreeDistances
 from codekin.codebooks import trellis_codebook
 from codekin.datasets import make_sparse_topics
-from codekin.distances import TreeDistances
 from codekin.estimators import ECOCClassifier, TrellisClassifier
 from codekin.learners import AROW
 from codekin.storage import save_model
-from codekin.workers import with_workers
 
 STUDY = """
 kind = "exhaustive"
@@ -89,7 +89,7 @@ ROWS = (trellis_model, trellis_model_with_validation, estimators_of_bits, restar
 
 def arm(folder, n_deaths):
     """In a worker: have it killed when it has worked on its first part and not yet handed it in."""
-    from codekin import workers
+    from codekin._system import workers
     from codekin.studies import runner
 
     def fatal(function):

@@ -25,9 +25,9 @@ from pathlib import Path
 import numpy as np
 
 from codekin import TrellisClassifier
+from codekin._system.memory import in_units
 from codekin.datasets import SparseData, cached_data, load_dataset, make_sparse_topics, write_data
 from codekin.learners import AROW
-from codekin.memory import in_units
 
 MAX_POINTS = 0.3
 WORKING_BYTES = 40e6

@@ -18,13 +18,13 @@ import sys
 import numpy as np
 
 from codekin import TrellisClassifier
+from codekin._system.threads import limited_threads
 from codekin.codebooks import dense_random
 from codekin.coding import Assignment
 from codekin.datasets import load_dataset
 from codekin.learners import AROW, Softmax, Validation
 from codekin.measures import confidence_error
 from codekin.model import learn_bits, make_decoder
-from codekin.threads import limited_threads
 
 SETS = ("clinc150", "icd10cm_category", "wordnet_hypernym")
 LEARNERS = {"AROW": AROW(), "softmax": Softmax()}

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codekin.class_trees import ClassTree
+from codekin.classes import ClassTree
 from codekin.coding import Codebook
 from codekin.decoding import LOSSES, MinimumLossDecoder
 from codekin.measures import (

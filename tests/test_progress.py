@@ -3,13 +3,13 @@ import os
 import numpy as np
 import pytest
 
+from codekin._system.threads import on_threads
 from codekin.assignments import assign
+from codekin.classes import EmbeddingDistances
 from codekin.codebooks import trellis_codebook
 from codekin.datasets import make_sparse_topics
-from codekin.distances import EmbeddingDistances
 from codekin.estimators import TrellisClassifier
 from codekin.progress import Progress, counted_off, is_heard, listening, tell, telling, within
-from codekin.threads import on_threads
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from codekin._version import __version__
 
 if TYPE_CHECKING:
-    from codekin.class_trees import ClassTree
+    from codekin.classes import ClassTree
     from codekin.coding import Assignment, Codebook
     from codekin.estimators import ECOCClassifier, TrellisClassifier
     from codekin.model import Model
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "Assignment": "codekin.coding",
-    "ClassTree": "codekin.class_trees",
+    "ClassTree": "codekin.classes",
     "Codebook": "codekin.coding",
     "Model": "codekin.model",
     "ECOCClassifier": "codekin.estimators",

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codekin.class_trees import ClassTree
+from codekin.classes import ClassTree
 from codekin.coding import Codebook, CodingMatrix, FloatArray, IntArray, Margins
 
 MAX_LEVELS = 20

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from codekin._system.stored_rows import StoredRows
 from codekin.coding import FloatArray, IntArray
-from codekin.stored_rows import StoredRows
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from codekin.class_trees import ClassTree
+from codekin.classes import ClassTree, TreeDistances
 from codekin.coding import Codebook
-from codekin.distances import TreeDistances
 
 
 def random_codebook(n_codewords, n_bits=6, seed=0, *, is_ternary=False):

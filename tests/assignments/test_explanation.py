@@ -2,10 +2,9 @@ import numpy as np
 import pytest
 
 from codekin.assignments import ClassPair, explanation, nearest_classes, torn_pairs
-from codekin.class_trees import ClassTree
+from codekin.classes import ClassTree, DenseDistances, TreeDistances
 from codekin.codebooks import dense_random, sparse_random, trellis_codebook
 from codekin.coding import Assignment
-from codekin.distances import DenseDistances, TreeDistances
 
 
 @pytest.fixture

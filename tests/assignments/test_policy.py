@@ -6,9 +6,9 @@ from scipy.sparse import eye_array
 from tests.assignments.problems import random_codebook, random_distances, random_tree_distances
 
 from codekin.assignments import ASSIGNMENTS, assign, choose_method, class_codeword_score, compare_assignments
+from codekin.classes import DenseDistances, EmbeddingDistances, PartialDistances
 from codekin.codebooks import trellis_codebook
 from codekin.coding import Codebook
-from codekin.distances import DenseDistances, EmbeddingDistances, PartialDistances
 
 
 def test_a_codebook_that_was_made_for_its_classes_stays_as_it_is():

@@ -17,9 +17,9 @@ from codekin.assignments import (
 )
 from codekin.assignments.scores import codeword_moments
 from codekin.class_distances import learnability_distances
+from codekin.classes import EmbeddingDistances, TreeDistances
 from codekin.codebooks import trellis_codebook
 from codekin.coding import Assignment, Codebook
-from codekin.distances import EmbeddingDistances, TreeDistances
 
 seeds = st.integers(0, 2**32 - 1)
 

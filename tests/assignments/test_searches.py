@@ -11,9 +11,9 @@ from tests.assignments.problems import random_codebook, random_distances, random
 
 from codekin.assignments import all_scores, assign, class_codeword_score, nth_assignment, quadratic_assignment
 from codekin.assignments.seriation import bit_reversed, codeword_order, spectral_class_order
+from codekin.classes import DenseDistances, EmbeddingDistances, ProductDistances
 from codekin.codebooks import trellis_codebook
 from codekin.coding import Assignment, Codebook
-from codekin.distances import DenseDistances, EmbeddingDistances, ProductDistances
 
 seeds = st.integers(0, 2**32 - 1)
 

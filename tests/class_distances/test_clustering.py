@@ -8,7 +8,7 @@ from scipy.spatial.distance import pdist
 
 from codekin.class_distances import clustering_distances
 from codekin.class_distances.clustering import squared_average_linkage
-from codekin.class_trees import ClassTree
+from codekin.classes import ClassTree
 
 
 def one_sample_per_class(n_classes, n_features=6, seed=0):

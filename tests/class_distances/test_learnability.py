@@ -8,9 +8,9 @@ from sklearn.linear_model import LinearRegression, Ridge
 
 from codekin.class_distances import learnability_distances, learnability_matrix
 from codekin.class_distances.samples import stratified_folds
+from codekin.classes import DenseDistances, ProductDistances
 from codekin.codebooks import trellis_codebook
 from codekin.coding import Assignment
-from codekin.distances import DenseDistances, ProductDistances
 
 X, Y = load_digits(return_X_y=True)
 

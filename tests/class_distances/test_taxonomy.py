@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from codekin.class_distances import class_tree, taxonomy_distances
-from codekin.class_trees import ClassTree
+from codekin.classes import ClassTree
 
 EDGES = [("all", "animal"), ("all", "ship"), ("animal", "cat"), ("animal", "dog")]
 NESTED = {"all": {"animal": ["cat", "dog"], "ship": None}}

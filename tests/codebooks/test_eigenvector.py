@@ -3,10 +3,9 @@ import itertools
 import numpy as np
 import pytest
 
-from codekin.class_trees import ClassTree
+from codekin.classes import ClassTree, DenseDistances, TreeDistances
 from codekin.codebooks import spectral
 from codekin.codebooks.eigenvector import _cheapest_subsets, _with_distinct_rows
-from codekin.distances import DenseDistances, TreeDistances
 
 
 def clusters(n_clusters, size):

@@ -8,7 +8,7 @@ import pytest
 from scipy.cluster.hierarchy import average
 from scipy.spatial.distance import pdist, squareform
 
-from codekin.class_trees import ClassTree
+from codekin.classes import ClassTree
 from codekin.codebooks import CODEBOOKS
 from codekin.coding import Codebook
 

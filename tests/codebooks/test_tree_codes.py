@@ -3,7 +3,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from codekin.class_trees import ClassTree
+from codekin.classes import ClassTree
 from codekin.codebooks import decoc, nested_dichotomies
 
 NESTED = [["a", "b", "c"], ["d", ["e", "f"]], "g"]

@@ -1,6 +1,6 @@
 import numpy as np
 
-from codekin.class_trees import ClassTree
+from codekin.classes import ClassTree
 from codekin.datasets import Dataset, Split, export_dataset, load_dataset, make_sparse_topics, read_data, read_taxonomy
 
 

@@ -134,7 +134,7 @@ def test_the_number_of_threads_does_not_matter(monkeypatch):
     monkeypatch.setattr(module, "COMPILE_FROM", 0)
     results = []
     for n_threads in (1, 3):
-        monkeypatch.setattr("codekin.threads.available_threads", lambda n=n_threads: n)
+        monkeypatch.setattr("codekin._system.threads.available_threads", lambda n=n_threads: n)
         results.append([MinimumLossDecoder(matrix, loss).decode(f) for loss in ("hinge", "hamming")])
     np.testing.assert_array_equal(results[0], results[1])
 

@@ -7,7 +7,7 @@ from sklearn.datasets import load_digits
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.estimators.test_trellis import EXPECTED_FAILURES
 
-from codekin.class_trees import ClassTree
+from codekin.classes import ClassTree
 from codekin.coding import Assignment
 from codekin.datasets import make_sparse_topics
 from codekin.estimators import TrellisClassifier

@@ -8,9 +8,9 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
 from codekin import load_model, save_model
+from codekin.classes import DenseDistances
 from codekin.codebooks import one_vs_rest
 from codekin.coding import Assignment
-from codekin.distances import DenseDistances
 from codekin.estimators import ECOCClassifier, FitReport, TrellisClassifier
 from codekin.estimators import report as module
 

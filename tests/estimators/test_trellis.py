@@ -4,7 +4,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from codekin.class_trees import ClassTree
+from codekin.classes import ClassTree
 from codekin.datasets import make_sparse_topics
 from codekin.estimators import TrellisClassifier
 from codekin.estimators.learner_choice import AutoLearner

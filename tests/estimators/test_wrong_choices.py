@@ -11,12 +11,12 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 
 from codekin import ECOCClassifier, TrellisClassifier, save_model
-from codekin._names import ALIASES, near_name, suggestion
+from codekin._system.names import ALIASES, near_name, suggestion
 from codekin.assignments import assign
+from codekin.classes import DenseDistances
 from codekin.codebooks import CODEBOOKS
 from codekin.coding import Codebook
 from codekin.decoding import get_loss
-from codekin.distances import DenseDistances
 
 X = np.random.default_rng(0).normal(size=(40, 3)) + np.repeat(np.arange(4), 10)[:, None]
 y = np.repeat(["ant", "bee", "cat", "dog"], 10)

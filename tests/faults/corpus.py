@@ -273,7 +273,7 @@ def copied(shared: Path, here: Path) -> Path:
 
 def resigned(folder: Path, **changes: Any) -> None:
     """Change ``model.json`` as a forger would: with a checksum that is right."""
-    from codekin.files import json_checksum, sha256
+    from codekin._system.files import json_checksum, sha256
 
     description = json.loads((folder / "model.json").read_text()) | changes
     for name, facts in description["files"].items():
@@ -284,7 +284,7 @@ def resigned(folder: Path, **changes: Any) -> None:
 
 def rewritten(folder: Path, **changes: Any) -> None:
     """Change arrays as a forger would."""
-    from codekin.arrays import read_arrays, write_arrays
+    from codekin._system.arrays import read_arrays, write_arrays
 
     arrays = {name: np.array(array) for name, array in read_arrays(folder / "arrays.safetensors").items()}
     write_arrays(folder / "arrays.safetensors", arrays | changes)

@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from codekin.arrays import read_arrays, write_arrays
-from codekin.files import json_checksum, sha256
+from codekin._system.arrays import read_arrays, write_arrays
+from codekin._system.files import json_checksum, sha256
 
 ODD = [
     *[None, True, False, -1, 0, 1, 2, 3, 7, 255, 256, 65_536, 2**31 - 1, 2**31, 2 * 10**9, 10**16, 2**63, 2**64],

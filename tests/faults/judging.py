@@ -26,7 +26,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
-from codekin.class_trees import ClassTree
+from codekin.classes import ClassTree
 from codekin.cli.main import main as codekin
 from codekin.datasets import TextVectorizer
 from codekin.estimators import ECOCClassifier, TrellisClassifier

@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
+from codekin._system.files import json_checksum, sha256
 from codekin.datasets.caching import CacheError, cached_data, open_cache
 from codekin.estimators import ECOCClassifier
-from codekin.files import json_checksum, sha256
 from codekin.learners import CheckpointError, Checkpoints
 from codekin.storage import ModelFolderError, load_assignment, load_model, save_model
 from codekin.studies import Journal, JournalError, Record, load_study

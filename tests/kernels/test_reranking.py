@@ -7,7 +7,8 @@ from scipy import sparse
 from tests.reference import paths, reranking
 
 from codekin.codebooks import TrellisGraph
-from codekin.kernels.reranking import LEAST_GRADIENT, learn_vectors, rank_candidates, score_classes
+from codekin.kernels.reranking import rank_candidates, score_classes
+from codekin.kernels.vector_learning import LEAST_GRADIENT, learn_vectors
 from codekin.ranking import ClassVectors
 from codekin.ranking.vectors import listed_by_feature
 

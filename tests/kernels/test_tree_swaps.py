@@ -8,9 +8,8 @@ from tests.reference import tree_swaps as reference
 
 from codekin.assignments.scores import AssignmentProblem
 from codekin.assignments.tree_problem import TreeProblem
-from codekin.class_trees import ClassTree
+from codekin.classes import ClassTree, TreeDistances
 from codekin.coding import Codebook
-from codekin.distances import TreeDistances
 from codekin.kernels.tree_swaps import anneal_tree_swaps, fill_node_sums
 
 seeds = st.integers(0, 2**32 - 1)

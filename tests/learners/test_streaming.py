@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from codekin import stored_rows
+from codekin._system import stored_rows
 from codekin.codebooks import trellis_codebook
 from codekin.coding import Assignment, Code
 from codekin.datasets import SparseData, cached_data, make_sparse_topics, write_data

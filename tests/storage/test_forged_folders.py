@@ -8,12 +8,12 @@ import pytest
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
-from codekin.arrays import read_arrays, write_arrays
+from codekin._system.arrays import read_arrays, write_arrays
+from codekin._system.files import json_checksum, sha256
 from codekin.cli.main import main
 from codekin.datasets import TextVectorizer
 from codekin.datasets.caching import CacheError, cached_data, open_cache
 from codekin.estimators import ECOCClassifier, TrellisClassifier
-from codekin.files import json_checksum, sha256
 from codekin.storage import ModelFolderError, ModelInput, load_assignment, load_model, save_model
 
 X = sparse.random(36, 12, density=0.4, rng=np.random.default_rng(0), format="csr", dtype=np.float32)

@@ -21,8 +21,8 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 from skops.io import dump
 
+from codekin._system.files import json_checksum, sha256
 from codekin.estimators import ECOCClassifier
-from codekin.files import json_checksum, sha256
 from codekin.storage import ModelFolderError, learner_files, load_model, save_model
 from codekin.storage.trusted_types import LOADERS
 
@@ -201,6 +201,7 @@ FORGED = {
     ),
     "a random state": lambda: changed(MLPClassifier((2,), max_iter=1), forged_random_state),
     "a folder for pickles": lambda: set_and_return(make_pipeline(SVC()), "memory", "here"),
+    "a class for an estimator": lambda: set_and_return(make_pipeline(SVC()), "steps", [("svc", float)]),
     "a thousand threads": lambda: set_and_return(SGDClassifier(), "n_jobs", 10**6),
     "a sparse matrix": lambda: changed(SGDClassifier(), forged_coefficients),
 }

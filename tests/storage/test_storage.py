@@ -15,9 +15,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
+from codekin._system.files import json_checksum
 from codekin.datasets import TextVectorizer
 from codekin.estimators import ECOCClassifier, TrellisClassifier
-from codekin.files import json_checksum
 from codekin.learners import AROW, Softmax
 from codekin.model import Model
 from codekin.storage import ModelFolderError, ModelInput, load_input, load_model, save_model
@@ -201,7 +201,7 @@ def test_a_failed_save_leaves_the_old_model_and_no_debris(saved, digits, tmp_pat
     def fail(*args, **kwargs):
         raise OSError("No space left on device")
 
-    monkeypatch.setattr("codekin.arrays.write_arrays", fail)
+    monkeypatch.setattr("codekin._system.arrays.write_arrays", fail)
     with pytest.raises(OSError, match="No space left"):
         save_model(classifier, saved)
     assert load_model(saved).codebook_.n_bits == 6
@@ -230,7 +230,7 @@ def test_a_harmed_folder_gets_one_clear_sentence(name, harm, saved):
 
 def rewritten(saved, **changes):
     """The description with changes and a checksum that fits them, as a forger would make it."""
-    from codekin.files import json_checksum
+    from codekin._system.files import json_checksum
 
     path = saved / "model.json"
     description = {**json.loads(path.read_text()), **changes}
@@ -275,7 +275,7 @@ def test_a_pickle_in_the_place_of_a_file_is_not_executed(saved, capsys):
 
 
 def test_types_from_elsewhere_are_refused_until_trusted(saved):
-    from codekin.files import sha256
+    from codekin._system.files import sha256
 
     path = saved / "learners.skops"
     with zipfile.ZipFile(path) as archive:
@@ -322,7 +322,7 @@ def test_codes_and_their_reranking_come_back_to_the_last_bit(options, digits, tm
 
 def test_a_ranking_with_a_missing_part_is_named(digits, tmp_path):
     folder = save_model(TrellisClassifier(rerank="centroid", random_state=0).fit(*digits), tmp_path / "model")
-    from codekin.files import json_checksum
+    from codekin._system.files import json_checksum
 
     description = json.loads((folder / "model.json").read_text())
     del description["ranking"]["weight"]

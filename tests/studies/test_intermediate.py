@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 
 from codekin.assignments import random_score_moments
+from codekin.classes import DenseDistances
 from codekin.codebooks import CODEBOOKS
 from codekin.datasets import DATASETS
 from codekin.datasets.registry import DatasetEntry
 from codekin.datasets.synthetic import make_blobs_with_tree
-from codekin.distances import DenseDistances
 from codekin.studies import load_study, run_study, write_report
 from codekin.studies.intermediate import compare_task, random_scores
 from codekin.studies.workspace import Workspace

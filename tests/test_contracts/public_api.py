@@ -13,21 +13,7 @@ from types import ModuleType
 
 import codekin
 
-INTERNAL = (
-    "arrays",
-    "cli",
-    "demo",
-    "disk",
-    "files",
-    "folders",
-    "index_arrays",
-    "kernels",
-    "locks",
-    "memory",
-    "stored_rows",
-    "threads",
-    "workers",
-)
+INTERNAL = ("cli", "demo", "kernels")
 SNAPSHOT = Path(__file__).with_name("public_api.txt")
 
 

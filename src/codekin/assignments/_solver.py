@@ -18,7 +18,7 @@ from codekin.assignments.budget import Budget
 from codekin.assignments.quadratic import QuadraticSolution
 from codekin.assignments.result import AssignmentResult, Sense
 from codekin.assignments.scores import AssignmentProblem
-from codekin.distances import ClassDistances, EmbeddingDistances, ProductDistances, TreeDistances
+from codekin.classes import ClassDistances, EmbeddingDistances, ProductDistances, TreeDistances
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,10 +11,10 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from codekin._system.threads import available_threads, on_threads
+from codekin._system.workers import n_workers, share_work
 from codekin.assignments.result import ProgressCallback, SearchProgress
 from codekin.progress import is_heard, tell
-from codekin.threads import available_threads, on_threads
-from codekin.workers import n_workers, share_work
 
 
 class Outcome(Protocol):

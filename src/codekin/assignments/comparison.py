@@ -12,9 +12,8 @@ from numpy.typing import ArrayLike
 from codekin.assignments.budget import derived_seeds, seed_of
 from codekin.assignments.policy import ASSIGNMENTS, POLICIES, assign
 from codekin.assignments.result import AssignmentResult, Sense
-from codekin.class_trees import ClassTree
+from codekin.classes import ClassDistances, ClassTree, as_class_distances
 from codekin.coding import Codebook
-from codekin.distances import ClassDistances, as_class_distances
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,14 +8,13 @@ from math import factorial, sqrt
 import numpy as np
 from numpy.typing import ArrayLike
 
+from codekin._system.threads import run_blocks
 from codekin.assignments._solver import Need
 from codekin.assignments.budget import Budget
 from codekin.assignments.quadratic import QuadraticProblem, QuadraticSolution
 from codekin.assignments.scores import AssignmentProblem
-from codekin.class_trees import ClassTree
+from codekin.classes import ClassDistances, ClassTree
 from codekin.coding import Assignment, Codebook, FloatArray, IntArray
-from codekin.distances import ClassDistances
-from codekin.threads import run_blocks
 
 MAX_CODEWORDS = 10
 """The assignments of more codewords than this are not enumerated."""

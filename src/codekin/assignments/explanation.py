@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from codekin.class_trees import ClassTree
+from codekin.classes import ClassDistances, ClassTree, TreeDistances, as_class_distances
 from codekin.coding import MAX_DENSE_CODEWORDS, Assignment, Codebook, FloatArray, IntArray
-from codekin.distances import ClassDistances, TreeDistances, as_class_distances
 
 _NEIGHBOURS = 8
 """How many of the classes next to a class are looked at as candidates for similar pairs."""

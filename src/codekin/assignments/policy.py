@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from codekin._names import suggestion
+from codekin._system.names import suggestion
+from codekin._system.workers import with_workers
 from codekin.assignments._solver import PATH_LENGTHS, TREE, VECTORS, SearchTask, Solver, has_dense_vectors
 from codekin.assignments.annealing import annealing_search
 from codekin.assignments.budget import Budget, seed_of
@@ -29,10 +30,8 @@ from codekin.assignments.tabu import tabu_search
 from codekin.assignments.tree_problem import TreeProblem
 from codekin.assignments.trees import anneal_tree, deal
 from codekin.assignments.vectors import VectorProblem, anneal_vectors
-from codekin.class_trees import ClassTree
+from codekin.classes import ClassDistances, ClassTree, PartialDistances, TreeDistances, as_class_distances
 from codekin.coding import MAX_DENSE_CODEWORDS, Assignment, Codebook
-from codekin.distances import ClassDistances, PartialDistances, TreeDistances, as_class_distances
-from codekin.workers import with_workers
 
 ASSIGNMENTS: Mapping[str, Solver] = {
     "random": Solver(solve_at_random, is_informed=False),

@@ -6,12 +6,12 @@ from dataclasses import replace
 from math import inf
 from time import perf_counter
 
+from codekin._system.threads import available_threads
 from codekin.assignments.annealing import anneal_restarts, default_proposals
 from codekin.assignments.budget import Budget, derived_seeds
 from codekin.assignments.quadratic import MAX_PROPOSED_IN_TURN, QuadraticProblem, QuadraticSolution, best_of
 from codekin.assignments.steepest_descent import descend_from
 from codekin.assignments.tabu import default_moves, tabu_from
-from codekin.threads import available_threads
 
 _N_ELITES = 2
 """From how many of the annealed assignments tabu search starts when nothing limits its time."""

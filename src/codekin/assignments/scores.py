@@ -25,9 +25,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codekin.class_trees import ClassTree
+from codekin.classes import ClassDistances, ClassTree, DenseDistances, DistanceMoments, as_class_distances
 from codekin.coding import MAX_DENSE_CODEWORDS, Assignment, Codebook, CodingMatrix, codeword_distances
-from codekin.distances import ClassDistances, DenseDistances, DistanceMoments, as_class_distances
 
 _BLOCK_ROWS = 65_536
 """How many codewords are multiplied at once; sums of so many terms of size one are exact in float32."""

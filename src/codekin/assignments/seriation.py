@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from codekin.assignments.result import Sense
+from codekin.classes import ClassDistances, EmbeddingDistances, ProductDistances
 from codekin.coding import MAX_DENSE_CODEWORDS, Codebook, FloatArray, IntArray
-from codekin.distances import ClassDistances, EmbeddingDistances, ProductDistances
 
 _MAX_DENSE_EIGENPROBLEM = 300
 """Up to so many rows all eigenvectors are found; beyond, the one that is needed."""

@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from codekin.assignments.scores import AssignmentProblem
 from codekin.assignments.swap_runs import codeword_vectors
-from codekin.class_trees import ClassTree
+from codekin.classes import ClassTree, TreeDistances
 from codekin.coding import FloatArray, IntArray
-from codekin.distances import TreeDistances
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,7 @@
 
 The functions of the table CLASS_DISTANCES that are made from data (``CLASS_DISTANCES_FROM_DATA``) take
 ``(X, class_index, *, n_classes=None, sample_weight=None, rng=None, ...)``; the others take what they are made from.
-All return a :class:`codekin.distances.ClassDistances`.
+All return a :class:`codekin.classes.ClassDistances`.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from codekin.class_distances.means import mean_distances
 from codekin.class_distances.splitting import halving_tree, splitting_distances
 from codekin.class_distances.taxonomy import class_tree, taxonomy_distances
 from codekin.class_distances.word_vectors import name_vectors, read_word_vectors
-from codekin.distances import ClassDistances
+from codekin.classes import ClassDistances
 
 CLASS_DISTANCES_FROM_DATA: dict[str, Callable[..., ClassDistances]] = {
     "means": mean_distances,

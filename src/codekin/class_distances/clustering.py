@@ -10,9 +10,8 @@ from threadpoolctl import threadpool_limits
 
 from codekin.class_distances.projections import leading_directions
 from codekin.class_distances.samples import class_samples
-from codekin.class_trees import ClassTree
+from codekin.classes import MAX_DENSE_CLASSES, ClassTree, EmbeddingDistances, TreeDistances
 from codekin.coding import FloatArray, IntArray
-from codekin.distances import MAX_DENSE_CLASSES, EmbeddingDistances, TreeDistances
 
 MAX_ORDERED_CLASSES = 2_000
 """Leaves are put in optimal order, in time that grows with the cube of their number, up to this many."""

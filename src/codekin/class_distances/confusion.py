@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from codekin.class_distances.samples import ClassSamples, class_samples, stratified_folds
+from codekin.classes import MAX_DENSE_CLASSES, ClassDistances, DenseDistances, PartialDistances
 from codekin.coding import IntArray
-from codekin.distances import MAX_DENSE_CLASSES, ClassDistances, DenseDistances, PartialDistances
 
 Counted = Literal["train", "out_of_fold", "inverse_folds"]
 

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from codekin.class_distances.word_vectors import name_vectors
-from codekin.class_trees.checks import listed
-from codekin.distances import ClassDistances, EmbeddingDistances, PartialDistances
+from codekin.classes import ClassDistances, EmbeddingDistances, PartialDistances
+from codekin.classes._tree_checks import listed
 
 
 def embedding_distances(

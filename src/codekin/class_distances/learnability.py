@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
+from codekin._system.stored_rows import StoredRows
 from codekin.class_distances.least_squares import (
     Coordinates,
     OneHotRidge,
@@ -23,10 +24,9 @@ from codekin.class_distances.least_squares import (
 )
 from codekin.class_distances.projections import leading_directions, random_directions
 from codekin.class_distances.samples import ClassSamples, class_samples, stratified_folds
+from codekin.classes import MAX_DENSE_CLASSES, ClassDistances, DenseDistances, ProductDistances
+from codekin.classes.interface import refuse_too_many
 from codekin.coding import FloatArray, IntArray
-from codekin.distances import MAX_DENSE_CLASSES, ClassDistances, DenseDistances, ProductDistances
-from codekin.distances.interface import refuse_too_many
-from codekin.stored_rows import StoredRows
 
 Projection = Literal["auto", "features", "svd", "random"]
 Form = Literal["auto", "dense", "factored"]

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from codekin._system.stored_rows import blocks_of
 from codekin.class_distances.samples import ClassSamples
 from codekin.coding import FloatArray, IntArray
 from codekin.progress import tell
-from codekin.stored_rows import blocks_of
 
 _BLOCK_ENTRIES = 8_000_000
 """How many numbers are made at once from samples that are sparse, projected, or of a narrow type."""

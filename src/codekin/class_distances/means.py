@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from codekin.class_distances.samples import class_samples
-from codekin.distances import ClassDistances, EmbeddingDistances, PartialDistances
+from codekin.classes import ClassDistances, EmbeddingDistances, PartialDistances
 
 
 def mean_distances(

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from codekin._system.memory import require_memory
 from codekin.coding import FloatArray
-from codekin.memory import require_memory
 
 _BLOCK_ENTRIES = 8_000_000
 """How many coordinates are held at once."""

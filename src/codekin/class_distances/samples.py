@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from codekin._magnitudes import MAX_DOUBLE, MAX_SINGLE, largest_magnitude
+from codekin._system.magnitudes import MAX_DOUBLE, MAX_SINGLE, largest_magnitude
+from codekin._system.stored_rows import StoredRows, class_sums, is_sparse
 from codekin.coding import FloatArray, IntArray
-from codekin.stored_rows import StoredRows, class_sums, is_sparse
 
 _MAX_EXPONENT = 100
 """Weights beyond 2**100, or below its inverse, are scaled before they are multiplied and added up."""

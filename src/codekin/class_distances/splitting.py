@@ -9,9 +9,8 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from codekin.class_distances.samples import class_samples
-from codekin.class_trees import ClassTree
+from codekin.classes import ClassTree, TreeDistances
 from codekin.coding import IntArray
-from codekin.distances import TreeDistances
 
 N_ITERATIONS = 10
 

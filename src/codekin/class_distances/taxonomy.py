@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from codekin.class_trees import ClassTree
-from codekin.class_trees.checks import listed
-from codekin.distances import TreeDistances
+from codekin.classes import ClassTree, TreeDistances
+from codekin.classes._tree_checks import listed
 
 
 def taxonomy_distances(
@@ -60,7 +59,7 @@ def class_tree(
     Parameters
     ----------
     taxonomy : object
-        A :class:`~codekin.class_trees.ClassTree`; pairs ``(parent, child)`` or triples with a length, as tuples or as
+        A :class:`~codekin.classes.ClassTree`; pairs ``(parent, child)`` or triples with a length, as tuples or as
         the rows of an array; dicts and lists within each other; a networkx graph; or names such as ``"a.b.c"``.
         A list of lists is nested, a list of tuples holds edges.
     classes : sequence of names, optional

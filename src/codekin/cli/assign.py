@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from codekin._system.threads import limited_threads
 from codekin.assignments import (
     ASSIGNMENTS,
     POLICIES,
@@ -20,6 +21,7 @@ from codekin.assignments import (
     torn_pairs,
 )
 from codekin.class_distances import CLASS_DISTANCES_FROM_DATA
+from codekin.classes import ClassDistances, TreeDistances
 from codekin.cli.cluster import workers
 from codekin.cli.display import Display
 from codekin.cli.option_needs import ASSIGN_NEEDS, check_needs, check_standard_input
@@ -29,11 +31,9 @@ from codekin.cli.values import one_of, positive_number, trellis_width
 from codekin.codebooks import CODEBOOKS, trellis_codebook
 from codekin.coding import Codebook, codeword_distances
 from codekin.datasets import Data, TextData, TextVectorizer, read_data, read_distances, read_matrix, read_taxonomy
-from codekin.distances import ClassDistances, TreeDistances
 from codekin.estimators.choices import Classes, choose_codebook, learnability_assignment
 from codekin.progress import counted_off, tell, telling
 from codekin.storage import codeword_text, save_assignment
-from codekin.threads import limited_threads
 
 app = typer.Typer()
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from codekin.workers import with_workers
+from codekin._system.workers import with_workers
 
 SECONDS_TO_ANSWER = 10
 SECONDS_WITHOUT_WORKERS = 120

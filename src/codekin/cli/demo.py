@@ -30,11 +30,11 @@ def demo(
     """Compare random and informed assignments on embedded data sets, and make a page about it."""
     from rich.console import Console
 
+    from codekin._system.threads import available_threads
     from codekin.cli.display import Display
     from codekin.demo import run_demo, run_diagnoses, write_demo
     from codekin.plots.style import require_matplotlib
     from codekin.progress import tell, telling
-    from codekin.threads import available_threads
 
     require_matplotlib()  # before a minute of work, not after it
     with Display().watching():

@@ -11,6 +11,8 @@ import numpy as np
 import typer
 from scipy.sparse import csr_array, vstack
 
+from codekin._system.memory import in_units
+from codekin._system.threads import limited_threads
 from codekin.cli.display import Display
 from codekin.cli.models import has_several_codes, loaded_classifier, reading_options
 from codekin.cli.option_needs import TAXONOMY_NEEDS, check_needs, check_standard_input
@@ -19,9 +21,7 @@ from codekin.cli.streams import show
 from codekin.datasets import read_taxonomy
 from codekin.estimators.recipe import microseconds_of
 from codekin.measures import PredictionMeasures, confidence_error, prediction_measures
-from codekin.memory import in_units
 from codekin.progress import tell, telling
-from codekin.threads import limited_threads
 
 app = typer.Typer()
 

@@ -10,7 +10,8 @@ import numpy as np
 import typer
 from scipy.sparse import csr_array, vstack
 
-from codekin._wording import counted
+from codekin._system.threads import limited_threads
+from codekin._system.wording import counted
 from codekin.cli.display import Display
 from codekin.cli.models import loaded_classifier, reading_options
 from codekin.cli.options import AsJson, Format, IndexBase, Multilabel, NThreads, Quiet
@@ -19,7 +20,6 @@ from codekin.estimators import TrellisClassifier
 from codekin.estimators.growth import free_codewords
 from codekin.progress import tell, telling
 from codekin.storage import SavedModel, check_target, save_model
-from codekin.threads import limited_threads
 
 app = typer.Typer()
 

@@ -9,13 +9,13 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from codekin._wording import counted
+from codekin._system.folders import visible
+from codekin._system.memory import in_units
+from codekin._system.wording import counted
 from codekin.cli.display import Display
 from codekin.cli.models import loaded_classifier, ranking_facts, ranking_text
 from codekin.cli.options import AsJson
 from codekin.cli.streams import show
-from codekin.folders import visible
-from codekin.memory import in_units
 
 app = typer.Typer()
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from codekin._system.memory import in_units
 from codekin.cli.display import Display
 from codekin.datasets import ReadOptions, label_kind
 from codekin.datasets.options import LabelKind
-from codekin.memory import in_units
 from codekin.model import Model
 from codekin.progress import tell
 from codekin.storage import ModelFolderError, SavedModel, load_saved

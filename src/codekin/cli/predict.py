@@ -10,13 +10,13 @@ from typing import Annotated, Any
 
 import typer
 
+from codekin._system.files import output_stream
+from codekin._system.threads import limited_threads
 from codekin.cli.display import Display
 from codekin.cli.models import loaded_classifier, reading_options
 from codekin.cli.options import Format, IndexBase, NThreads, Quiet
 from codekin.cli.streams import for_stdout
-from codekin.files import output_stream
 from codekin.progress import tell
-from codekin.threads import limited_threads
 
 app = typer.Typer()
 

@@ -16,7 +16,12 @@ import numpy as np
 import typer
 from scipy.sparse import csr_array
 
-from codekin._wording import counted
+from codekin._system.files import followed
+from codekin._system.folders import is_fixed
+from codekin._system.memory import in_units
+from codekin._system.stored_rows import StoredRows
+from codekin._system.threads import limited_threads
+from codekin._system.wording import counted
 from codekin.cli.cluster import workers
 from codekin.cli.display import Display
 from codekin.cli.main import Session, leaving
@@ -78,10 +83,7 @@ from codekin.datasets import (
 from codekin.datasets.reading import format_of
 from codekin.estimators import TrellisClassifier
 from codekin.estimators.learner_choice import AutoLearner
-from codekin.files import followed
-from codekin.folders import is_fixed
 from codekin.learners import AROW, Checkpoints, EpochReport, Softmax
-from codekin.memory import in_units
 from codekin.progress import tell
 from codekin.storage import (
     SavedAssignment,
@@ -91,8 +93,6 @@ from codekin.storage import (
     model_bytes,
     save_model,
 )
-from codekin.stored_rows import StoredRows
-from codekin.threads import limited_threads
 
 app = typer.Typer()
 

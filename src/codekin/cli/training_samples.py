@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
+from codekin._system.stored_rows import StoredRows
 from codekin.cli.display import Display
 from codekin.datasets import (
     Data,
@@ -26,7 +27,6 @@ from codekin.datasets import (
 from codekin.datasets.caching import DEFAULT_MEMORY
 from codekin.progress import counted_off, telling
 from codekin.storage import ModelInput
-from codekin.stored_rows import StoredRows
 
 VOCABULARY_SHARE = 0.3
 """How much of a budget the vocabulary of texts may take."""

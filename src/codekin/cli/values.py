@@ -7,8 +7,8 @@ from typing import Literal
 
 import typer
 
-from codekin._names import suggestion
-from codekin.memory import in_bytes
+from codekin._system.memory import in_bytes
+from codekin._system.names import suggestion
 
 
 def one_of(choices: Iterable[str]) -> Callable[[str], str]:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from codekin.classes import ClassDistances, DenseDistances, as_class_distances
 from codekin.coding import FloatArray
-from codekin.distances import ClassDistances, DenseDistances, as_class_distances
 
 
 def distance_matrix(class_distances: ClassDistances | ArrayLike, n_codewords: int) -> FloatArray:

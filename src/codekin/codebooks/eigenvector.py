@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from codekin.classes import ClassDistances
 from codekin.codebooks.design import are_columns_useful, are_rows_distinct, distance_matrix
 from codekin.codebooks.sizes import (
     DENSE_BITS_PER_DOUBLING,
@@ -18,7 +19,6 @@ from codekin.codebooks.sizes import (
     n_binary_columns,
 )
 from codekin.coding import Codebook, CodingMatrix, FloatArray
-from codekin.distances import ClassDistances
 
 
 def spectral(

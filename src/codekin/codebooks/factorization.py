@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from codekin.classes import ClassDistances
 from codekin.codebooks.design import are_columns_useful, are_rows_distinct, distance_matrix
 from codekin.codebooks.random import dense_random
 from codekin.codebooks.sizes import checked_n_codewords
 from codekin.coding import Codebook, FloatArray
-from codekin.distances import ClassDistances
 
 N_START_DRAWS = 100
 """How many random codebooks the start is the best of."""

@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from codekin.class_trees import ClassTree
+from codekin.classes import ClassTree
 from codekin.codebooks.sizes import checked_n_codewords
 from codekin.coding import Codebook, CodingMatrix, FloatArray, IntArray
 

@@ -1,5 +1,6 @@
 """Data: readers of sparse and text files, taxonomies, a registry of data sets, and sets that are always there."""
 
+from codekin._system.stored_rows import StoredRows
 from codekin.datasets.blocks import Source
 from codekin.datasets.caching import CacheError, cached_data, open_cache
 from codekin.datasets.embedded import load_digits_dataset, load_icd10cm, load_yeast
@@ -16,7 +17,6 @@ from codekin.datasets.taxonomies import read_taxonomy
 from codekin.datasets.texts import vectorized
 from codekin.datasets.vectorizers import FittedVectorizer, TextVectorizer
 from codekin.datasets.writing import WRITABLE_FORMATS, convert_data, write_data
-from codekin.stored_rows import StoredRows
 
 __all__ = [
     "DATASETS",

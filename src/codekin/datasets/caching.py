@@ -24,18 +24,18 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from codekin._system.arrays import NOT_AN_ARRAY, read_npy
+from codekin._system.disk import make_folder
+from codekin._system.files import followed, json_checksum, named_in_errors, sha256, whole_file
+from codekin._system.folders import whole_folder
+from codekin._system.index_arrays import check_ends, check_indices
+from codekin._system.stored_rows import StoredRows
 from codekin._version import __version__
-from codekin.arrays import NOT_AN_ARRAY, read_npy
 from codekin.datasets.blocks import opened
 from codekin.datasets.options import ReadOptions, checked_encoding
 from codekin.datasets.reading import FileReader, ReadProgress, watched
 from codekin.datasets.rows import RowLabels, Rows, sorted_classes
 from codekin.datasets.samples import DataError, SparseData
-from codekin.disk import make_folder
-from codekin.files import followed, json_checksum, named_in_errors, sha256, whole_file
-from codekin.folders import whole_folder
-from codekin.index_arrays import check_ends, check_indices
-from codekin.stored_rows import StoredRows
 
 FORMAT, FORMAT_VERSION = "codekin-cache", 1
 MAX_FEATURES = 2**31

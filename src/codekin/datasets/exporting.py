@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 from scipy.sparse import csr_array
 
-from codekin.class_trees import ClassTree
+from codekin._system.disk import make_folder
+from codekin._system.files import followed, whole_file
+from codekin._system.folders import whole_files, whole_folder
+from codekin.classes import ClassTree
 from codekin.datasets.samples import Data, Dataset, SparseData, Split, TextData
 from codekin.datasets.writing import write_data
-from codekin.disk import make_folder
-from codekin.files import followed, whole_file
-from codekin.folders import whole_files, whole_folder
 from codekin.progress import tell
 
 UNKNOWN_LABEL = "?"

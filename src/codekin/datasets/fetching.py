@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from codekin._system.files import sha256, whole_file
 from codekin.datasets.home import data_home as home_folder
-from codekin.files import sha256, whole_file
 
 Progress = Callable[[str, int, int | None], None]
 """Called with the name of a file, the bytes so far, and the bytes in all if they are known."""

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codekin.class_trees import ClassTree
+from codekin.classes import ClassTree
 from codekin.coding import IntArray
 from codekin.datasets.blocks import byte_blocks, line_blocks, opened
 from codekin.datasets.home import existing_folder, first_existing, required_file

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from codekin.classes import DenseDistances
 from codekin.coding import FloatArray
 from codekin.datasets.blocks import Source, byte_blocks, line_blocks, opened, source_name
 from codekin.datasets.rows import shortened
 from codekin.datasets.samples import DataError
-from codekin.distances import DenseDistances
 
 
 def read_matrix(source: Source) -> tuple[FloatArray, tuple[str, ...] | None]:

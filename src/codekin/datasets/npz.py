@@ -15,7 +15,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codekin.arrays import NOT_AN_ARRAY
+from codekin._system.arrays import NOT_AN_ARRAY
 from codekin.datasets.features import MAX_FEATURES, FeatureNumbers
 from codekin.datasets.options import ReadOptions
 from codekin.datasets.rows import Rows

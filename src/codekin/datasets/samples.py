@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from codekin.class_trees import ClassTree
+from codekin.classes import ClassTree
 from codekin.coding import EncodedLabels, IntArray
 
 LabelArray = NDArray[np.int64] | NDArray[np.str_]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
-from codekin.class_trees import ClassTree
+from codekin.classes import ClassTree
 from codekin.coding import IntArray
 from codekin.datasets.samples import Dataset, Split
 

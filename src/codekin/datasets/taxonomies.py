@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from codekin.class_trees import ClassTree
+from codekin.classes import ClassTree
 from codekin.datasets.blocks import Source, byte_blocks, line_blocks, opened, source_name
 from codekin.datasets.rows import shortened
 from codekin.datasets.samples import DataError

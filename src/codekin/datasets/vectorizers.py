@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from codekin._system.index_arrays import check_ends
 from codekin.coding import FloatArray
 from codekin.datasets.vocabularies import CodedWords, coded_weights, decoded_weights, decoded_words
-from codekin.index_arrays import check_ends
 from codekin.progress import counted_off
 
 MAX_NGRAM = 100

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codekin.arrays import Arrays, as_narrow
+from codekin._system.arrays import Arrays, as_narrow
+from codekin._system.index_arrays import check_counts, check_indices
 from codekin.coding import FloatArray
-from codekin.index_arrays import check_counts, check_indices
 
 MOST_SHARED = 31
 """No word takes over more bytes than this, so that no file can unfold to many times its size."""

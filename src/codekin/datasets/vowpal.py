@@ -76,7 +76,7 @@ def _use_hashing(features: FeatureNumbers, n_bits: int | None) -> None:
 
 
 def _parsed(block: LineBlock, labels: LabelColumn, features: FeatureNumbers, namespace: int) -> tuple[Rows, int]:
-    from codekin.kernels import parse  # Numba is imported only when it is needed
+    from codekin.kernels import parse, parse_vowpal  # Numba is imported only when it is needed
 
     text, n_lines = block.text, block.n_lines
     # Every feature begins after a blank or a bar.
@@ -84,7 +84,7 @@ def _parsed(block: LineBlock, labels: LabelColumn, features: FeatureNumbers, nam
     indices, values = np.empty(n_fields, np.int32), np.empty(n_fields, np.float32)
     row_end, integers = np.empty(n_lines, np.int64), np.empty(n_lines, np.int64)
     spans, weights = np.empty((n_lines, 2), np.int64), np.empty(n_lines, np.float32)
-    n_rows, n_values, n_odd_labels, namespace, error, position = parse.parse_vowpal(
+    n_rows, n_values, n_odd_labels, namespace, error, position = parse_vowpal.parse_vowpal(
         np.frombuffer(text, np.uint8),
         2**features.hash_bits - 1,
         features.allowed_range()[1],

@@ -10,13 +10,13 @@ from typing import IO, cast
 import numpy as np
 from scipy.sparse import csr_array
 
+from codekin._system.files import output_stream
 from codekin.datasets.blocks import Source
 from codekin.datasets.npz import archive_members
 from codekin.datasets.options import ReadOptions
 from codekin.datasets.reading import FORMAT_OF_SUFFIX, ReadProgress, iter_data, read_data
 from codekin.datasets.rows import shortened
 from codekin.datasets.samples import Data, SparseData, TextData
-from codekin.files import output_stream
 
 WRITABLE_FORMATS = ("svmlight", "npz", "tsv")
 """The formats that can be written."""

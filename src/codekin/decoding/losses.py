@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from codekin._names import suggestion
+from codekin._system.names import suggestion
 from codekin.coding import Margins
 
 EXPONENT_LIMIT = 20.0

@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from codekin._system.threads import run_blocks
 from codekin.coding import CodingMatrix, FloatArray, IntArray, Margins
 from codekin.decoding.losses import STABLE_UNITS, Loss, LossLike, get_loss
-from codekin.threads import run_blocks
 
 SAMPLES_PER_BLOCK = 512
 CLASSES_PER_BLOCK = 4096

@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
+from codekin._system.threads import run_blocks
 from codekin.coding import Assignment, FloatArray, IntArray, Margins, Trellis
 from codekin.decoding.losses import STABLE_UNITS, Loss, LossLike, get_loss
 from codekin.decoding.minimum_loss import as_margins, check_k, set_apart
-from codekin.threads import run_blocks
 
 SAMPLES_PER_BLOCK = 256
 """How many samples the kernels get at a time: enough for their inner loops."""

@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from codekin._system.workers import share_work, with_workers
 from codekin._version import __version__
 from codekin.assignments import EquidistantCodebookWarning
 from codekin.datasets import Dataset, load_digits_dataset, load_yeast
 from codekin.estimators import ECOCClassifier
 from codekin.plots import PolicyComparison
-from codekin.workers import share_work, with_workers
 
 POLICIES = ("random", "preserving")
 CODES = (

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import numpy as np
 
+from codekin._system.files import whole_file
 from codekin._version import __version__
 from codekin.assignments import assign
 from codekin.class_distances import CLASS_DISTANCES
 from codekin.codebooks import CODEBOOKS
 from codekin.demo.comparison import PROBLEMS, DemoResult, loaded
 from codekin.demo.diagnoses import Diagnoses
-from codekin.files import whole_file
 from codekin.pages import Beside, Cell, Column, Command, Page, Paragraph, Picture, Section, Table, write_page
 from codekin.plots import (
     AssignmentViews,

@@ -7,14 +7,13 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from codekin._names import near_name, suggestion
+from codekin._system.names import near_name, suggestion
 from codekin.assignments import ASSIGNMENTS, AssignmentResult
 from codekin.class_distances import CLASS_DISTANCES, CLASS_DISTANCES_FROM_DATA
-from codekin.class_trees import ClassTree
+from codekin.classes import ClassDistances, ClassTree
 from codekin.codebooks import CODEBOOKS
 from codekin.coding import Assignment, Codebook
 from codekin.decoding import LOSSES
-from codekin.distances import ClassDistances
 
 ASSIGNMENT_POLICIES = ("preserving", "breaking", "random", "learnability")
 

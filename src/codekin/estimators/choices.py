@@ -13,11 +13,10 @@ import numpy as np
 from codekin.assignments import POLICIES, AssignmentResult, assign
 from codekin.assignments.dense import is_blind
 from codekin.class_distances import CLASS_DISTANCES_FROM_DATA
-from codekin.class_trees import ClassTree
+from codekin.classes import ClassDistances, ClassTree, as_class_distances
 from codekin.codebooks import CODEBOOKS
 from codekin.codebooks.trellis import check_spare_codewords
 from codekin.coding import Assignment, Codebook, FloatArray, IntArray
-from codekin.distances import ClassDistances, as_class_distances
 from codekin.estimators.checked_choices import (
     CODEBOOK_ARGUMENTS,
     are_distances,

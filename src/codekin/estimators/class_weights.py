@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from sklearn.utils.metadata_routing import _routing_enabled
 from sklearn.utils.validation import has_fit_parameter
 
-from codekin._magnitudes import MAX_SINGLE
-from codekin._names import suggestion
+from codekin._system.magnitudes import MAX_SINGLE
+from codekin._system.names import suggestion
 from codekin.coding import FloatArray, IntArray
 
 SIDES = {0, 1}

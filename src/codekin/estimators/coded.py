@@ -12,11 +12,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from codekin._magnitudes import check_weights
+from codekin._system.magnitudes import check_weights
 from codekin.assignments import AssignmentResult
+from codekin.classes import ClassDistances
 from codekin.coding import Assignment, Code, Codebook, EncodedLabels, FloatArray, IntArray, Margins
 from codekin.decoding import Loss, get_loss
-from codekin.distances import ClassDistances
 from codekin.estimators.checked_choices import check_loss_choice
 from codekin.estimators.growth import best_free_codewords
 from codekin.estimators.inputs import label_array

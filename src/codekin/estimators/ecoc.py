@@ -17,7 +17,7 @@ from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from codekin._magnitudes import check_single_precision
+from codekin._system.magnitudes import check_single_precision
 from codekin.coding import Code, FloatArray, IntArray
 from codekin.estimators.bit_attributes import BitAttributes
 from codekin.estimators.bit_probabilities import BitProbabilities

@@ -13,8 +13,8 @@ from scipy import sparse
 from sklearn.utils import get_tags
 
 from codekin.class_distances import learned_confusion_distances
+from codekin.classes import ClassDistances, DenseDistances
 from codekin.coding import FloatArray, IntArray
-from codekin.distances import ClassDistances, DenseDistances
 from codekin.estimators.choices import Classes
 from codekin.estimators.inputs import is_search
 from codekin.learners.independent import seeded

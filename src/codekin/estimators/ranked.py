@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from codekin._system.stored_rows import StoredRows
 from codekin.coding import Assignment, Codebook, IntArray
 from codekin.estimators.choices import Classes, choose_assignment, is_one_order
 from codekin.estimators.temperature import Temperature, fit_candidate_temperature, fit_temperature
@@ -25,7 +26,6 @@ from codekin.ranking import (
     learned_vectors,
 )
 from codekin.samples import Samples
-from codekin.stored_rows import StoredRows
 
 RERANK = ("centroid", "learned")
 HELD_OUT_SHARE = 0.1

@@ -6,10 +6,10 @@ from dataclasses import asdict, dataclass
 from time import process_time
 from typing import Any, Literal
 
+from codekin._system.memory import in_units
+from codekin._system.stored_rows import is_sparse
+from codekin._system.threads import limited_threads
 from codekin.learners.compact import Precision
-from codekin.memory import in_units
-from codekin.stored_rows import is_sparse
-from codekin.threads import limited_threads
 
 MANY_CLASSES = 100
 """From this many classes on, a search for the order and a re-ranking are worth their time."""

@@ -10,15 +10,15 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils import _safe_indexing
 
-from codekin._wording import counted
+from codekin._system.stored_rows import StoredRows
+from codekin._system.wording import counted
 from codekin.assignments import AssignmentProblem
+from codekin.classes import ClassDistances
 from codekin.coding import FloatArray, IntArray
 from codekin.decoding import Loss
-from codekin.distances import ClassDistances
 from codekin.estimators.recipe import Trial
 from codekin.measures import binary_losses, multiclass_error_bound
 from codekin.model import Model
-from codekin.stored_rows import StoredRows
 
 MARGINS_PER_BLOCK = 1 << 19
 """How many margins are held at once: four megabytes, some times over."""

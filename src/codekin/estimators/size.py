@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codekin.arrays import as_narrow
-from codekin.distances import ClassDistances
+from codekin._system.arrays import as_narrow
+from codekin.classes import ClassDistances
 from codekin.learners import CompactLinearBits, SparseLinearBits
 
 BYTES_PER_BIT = 24

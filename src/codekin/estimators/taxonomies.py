@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codekin.class_trees import ClassTree
+from codekin.classes import ClassTree
 
 
 def as_class_tree(taxonomy: Any, labels: NDArray[Any]) -> ClassTree:

@@ -18,7 +18,10 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from codekin._magnitudes import MAX_SINGLE, check_single_precision, largest_magnitude
+from codekin._system.magnitudes import MAX_SINGLE, check_single_precision, largest_magnitude
+from codekin._system.memory import in_units, require_memory
+from codekin._system.stored_rows import StoredRows
+from codekin._system.workers import with_workers
 from codekin.codebooks import trellis_codebook
 from codekin.codebooks.trellis import check_spare_codewords
 from codekin.coding import Assignment, Code, EncodedLabels, FloatArray, IntArray
@@ -38,13 +41,10 @@ from codekin.estimators.taxonomies import as_class_tree
 from codekin.estimators.temperature import Temperature, fit_temperature
 from codekin.learners import PRECISIONS, Checkpoints, EpochReport, Learner, learner_name
 from codekin.learners.compact import Precision
-from codekin.memory import in_units, require_memory
 from codekin.model import Member, Model
 from codekin.model.probabilities import all_log_probabilities, log_probabilities_of, top_k_probabilities
 from codekin.progress import Progress, listening, within
 from codekin.samples import Samples
-from codekin.stored_rows import StoredRows
-from codekin.workers import with_workers
 
 MAX_CLUSTERED_CLASSES = 15_000
 """A class tree of more classes than this is learned by halving the set of classes instead of joining pairs."""

@@ -1,4 +1,4 @@
-"""From path costs to the final ranking of a sample's candidates, and the learning of the vectors that rescore them.
+"""From path costs to the final ranking of a sample's candidates.
 
 Class vectors are compressed rows: the entries of class ``c`` are ``scales[c] * steps[j]`` on ``features[j]`` for ``j``
 from ``indptr[c]`` to ``indptr[c + 1]``, whose features increase. A sample's row is spread over an array of all features
@@ -21,8 +21,6 @@ from codekin.kernels.path_lists import first_paths, next_path, path_lists, ways_
 
 ROUNDING_UP = 1 + 1e-4
 """Dot products are added up in single precision."""
-LEAST_GRADIENT = 1e-3
-"""Candidates less probable than this teach nothing worth the time."""
 WALKED_MEANWHILE = 4
 """How many entries of a class are walked over in the time that it takes to add up one that is listed by its feature."""
 
@@ -91,7 +89,7 @@ def rank_candidates(
     n_ways, edges, enters = ways_onward(width, digits)
     n_vertices = len(n_ways)
     best, rank, length, last, price, place, walk = path_lists(edges, n_members, n_listed)
-    spread, own = np.zeros(n_features, np.float32), np.empty(_longest(row_indptr), row_indices.dtype)
+    spread, own = np.zeros(n_features, np.float32), np.empty(longest_row(row_indptr), row_indices.dtype)
     sums, summed_for = _class_sums(len(scales) if has_lists else 0)
     # The sample that a class was last listed for. One member lists no class twice.
     listed_for = np.full(class_of_path.shape[1] if n_members > 1 else 0, -1, np.int32)
@@ -109,8 +107,8 @@ def rank_candidates(
                 by_largest += x * (highest[feature] if x > 0 else lowest[feature])
                 squares += x * x
             if has_lists:
-                n_own = _distinct(row_indices, row_indptr[s], row_indptr[s + 1], own)
-                n_worthwhile = WALKED_MEANWHILE * _n_entries(own, n_own, by_feature[0])
+                n_own = distinct_features(row_indices, row_indptr[s], row_indptr[s + 1], own)
+                n_worthwhile = WALKED_MEANWHILE * n_entries_on(own, n_own, by_feature[0])
         ceiling = ROUNDING_UP * min(by_largest, longest * math.sqrt(squares))
         n_kept, n_others = np.int64(0), 0  # _keep is compiled once, for one type of numbers
         least, worst, outside = np.inf, -np.inf, 0.0
@@ -206,7 +204,7 @@ def rank_candidates(
 
 
 @njit(cache=True, nogil=True)
-def _longest(indptr):
+def longest_row(indptr):
     """Give the number of entries of the longest row."""
     longest = 0
     for s in range(len(indptr) - 1):
@@ -215,7 +213,7 @@ def _longest(indptr):
 
 
 @njit(cache=True, nogil=True)
-def _distinct(indices, start, stop, own):
+def distinct_features(indices, start, stop, own):
     """Write the features of a row to ``own``, each once and in increasing order, and return how many there are."""
     n, is_increasing = stop - start, True
     for q in range(n):
@@ -233,7 +231,7 @@ def _distinct(indices, start, stop, own):
 
 
 @njit(cache=True, nogil=True)
-def _n_entries(own, n_own, indptr):
+def n_entries_on(own, n_own, indptr):
     """Count the entries of all classes on the features of a sample."""
     n = 0
     for q in range(n_own):
@@ -328,15 +326,15 @@ def score_classes(rows, vectors, by_feature, n_features, classes, scores):
     row_indptr, row_indices, row_values = rows
     vector_indptr, features, steps, scales = vectors
     has_lists = len(by_feature[0]) > 0
-    spread, own = np.zeros(n_features, np.float32), np.empty(_longest(row_indptr), row_indices.dtype)
+    spread, own = np.zeros(n_features, np.float32), np.empty(longest_row(row_indptr), row_indices.dtype)
     sums, summed_for = _class_sums(len(scales) if has_lists else 0)
     for s in range(classes.shape[0]):
         for q in range(row_indptr[s], row_indptr[s + 1]):
             spread[row_indices[q]] += row_values[q]
         n_walked, n_worthwhile = 0, 0
         if has_lists:
-            n_own = _distinct(row_indices, row_indptr[s], row_indptr[s + 1], own)
-            n_worthwhile = WALKED_MEANWHILE * _n_entries(own, n_own, by_feature[0])
+            n_own = distinct_features(row_indices, row_indptr[s], row_indptr[s + 1], own)
+            n_worthwhile = WALKED_MEANWHILE * n_entries_on(own, n_own, by_feature[0])
         for p in range(classes.shape[1]):
             if classes[s, p] >= 0:
                 n_walked += vector_indptr[classes[s, p] + 1] - vector_indptr[classes[s, p]]
@@ -351,101 +349,4 @@ def score_classes(rows, vectors, by_feature, n_features, classes, scores):
             elif c >= 0:
                 scores[s, p] = scales[c] * _summed(sums, summed_for, c, s)
         for q in range(row_indptr[s], row_indptr[s + 1]):
-            spread[row_indices[q]] = 0
-
-
-@njit(cache=True, nogil=True)
-def learn_vectors(
-    order, rows, class_index, sample_weight, candidates, vectors, by_feature, curvature, n_features, rate
-):
-    """Make one pass of softmax regression over each sample's class and its candidates.
-
-    With ``p`` the softmax of the dot products, the entry of class ``c`` on a feature of value ``x`` moves by
-    ``-rate * (p_c - [c is the sample's class]) x / G`` after ``G += p_c (1 - p_c) x**2``: Newton's step with the
-    curvature seen so far, entry by entry.
-
-    Parameters
-    ----------
-    order : int array
-        The samples in the order in which they are shown.
-    rows : tuple (indptr, indices, values)
-        The samples, compressed.
-    class_index : int array of shape (n_samples,)
-    sample_weight : float array of shape (n_samples,)
-    candidates : int array of shape (n_samples, n_candidates)
-        Classes to tell the sample's class from; -1 where there are fewer. The class itself may be among them.
-    vectors : tuple (indptr, features, values)
-        The class vectors, compressed; the values are changed in place.
-    by_feature : tuple (indptr, classes, places)
-        The same entries feature by feature: of which class, and where its value is. Empty to walk over the entries of
-        every candidate.
-    curvature : float32 array, changed in place
-        G, one for each value.
-    n_features : int
-    rate : float
-    """
-    row_indptr, row_indices, row_values = rows
-    indptr, features, values = vectors
-    feature_indptr, class_of_entry, place_of_entry = by_feature
-    has_lists = len(feature_indptr) > 0
-    spread, own = np.zeros(n_features, np.float32), np.empty(_longest(row_indptr), row_indices.dtype)
-    # Which of the compared classes a class is, and which of its entries are on features of the sample.
-    number = np.full(len(indptr) - 1, -1, np.int32)
-    places = np.empty((candidates.shape[1] + 1, len(own)), np.int64)
-    n_places = np.empty(candidates.shape[1] + 1, np.int64)
-    compared, scores = np.empty(candidates.shape[1] + 1, np.int64), np.empty(candidates.shape[1] + 1)
-    for i in order:
-        for q in range(row_indptr[i], row_indptr[i + 1]):
-            spread[row_indices[q]] += row_values[q]
-        compared[0], number[class_index[i]] = class_index[i], 0
-        n = 1
-        for p in range(candidates.shape[1]):
-            c = candidates[i, p]
-            if c >= 0 and number[c] < 0:
-                compared[n], number[c] = c, n
-                n += 1
-        n_own = _distinct(row_indices, row_indptr[i], row_indptr[i + 1], own)
-        n_walked = 0
-        for p in range(n):
-            n_walked += indptr[compared[p] + 1] - indptr[compared[p]]
-            n_places[p] = 0
-        if has_lists and n_walked > WALKED_MEANWHILE * _n_entries(own, n_own, feature_indptr):
-            for q in range(n_own):
-                for m in range(feature_indptr[own[q]], feature_indptr[own[q] + 1]):
-                    p = number[class_of_entry[m]]
-                    if p >= 0:
-                        places[p, n_places[p]] = place_of_entry[m]
-                        n_places[p] += 1
-        else:
-            for p in range(n):
-                for j in range(indptr[compared[p]], indptr[compared[p] + 1]):
-                    if spread[features[j]] != 0:
-                        places[p, n_places[p]] = j
-                        n_places[p] += 1
-        largest = -np.inf
-        for p in range(n):
-            score = 0.0
-            for m in range(n_places[p]):
-                score += spread[features[places[p, m]]] * values[places[p, m]]
-            scores[p] = score
-            largest = max(largest, score)
-        total = 0.0
-        for p in range(n):
-            scores[p] = math.exp(scores[p] - largest)
-            total += scores[p]
-        for p in range(n):
-            share = scores[p] / total
-            gradient = sample_weight[i] * (share - (p == 0))
-            if abs(gradient) < LEAST_GRADIENT:
-                continue
-            bend = sample_weight[i] * share * (1 - share)
-            for m in range(n_places[p]):
-                j = places[p, m]
-                x = spread[features[j]]
-                if x != 0:
-                    curvature[j] += bend * x * x
-                    values[j] -= rate * gradient * x / curvature[j]
-        for p in range(n):
-            number[compared[p]] = -1
-        for q in range(row_indptr[i], row_indptr[i + 1]):
             spread[row_indices[q]] = 0

@@ -14,6 +14,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from codekin._system.memory import available_memory, in_units
+from codekin._system.workers import n_workers, with_workers
 from codekin.coding import Code, Codebook, CodingMatrix
 from codekin.learners.arow_state import BITS_PER_CACHE_LINE, AROWBits
 from codekin.learners.checkpoints import Checkpoints
@@ -30,9 +32,7 @@ from codekin.learners.training import (
     check_setting,
 )
 from codekin.learners.training_rows import TrainingRows, checksum, pass_order
-from codekin.memory import available_memory, in_units
 from codekin.samples import Samples
-from codekin.workers import n_workers, with_workers
 
 BYTES = np.dtype(np.float32).itemsize
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from codekin._system.threads import available_threads, run_blocks
 from codekin.coding import CodingMatrix
 from codekin.learners.learning import LearningBits
 from codekin.learners.linear import Float32Array, SparseRows, product_with_dense
 from codekin.learners.training_rows import TrainingRows
-from codekin.threads import available_threads, run_blocks
 
 BITS_PER_THREAD = 160
 """Below this many bits a thread would spend more on walking over the samples than on learning."""

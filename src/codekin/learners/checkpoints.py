@@ -17,11 +17,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from codekin._system.arrays import Arrays, read_arrays, write_arrays
+from codekin._system.disk import make_folder
+from codekin._system.files import json_checksum, sha256, whole_file
+from codekin._system.locks import locked_folder
 from codekin._version import __version__
-from codekin.arrays import Arrays, read_arrays, write_arrays
-from codekin.disk import make_folder
-from codekin.files import json_checksum, sha256, whole_file
-from codekin.locks import locked_folder
 
 FORMAT = "codekin-checkpoint"
 FORMAT_VERSION = 2

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from codekin._system.threads import run_blocks
 from codekin.learners.linear import SAMPLES_PER_BLOCK, Float32Array, LinearBits, SparseLinearBits, SparseRows
-from codekin.threads import run_blocks
 
 Precision = Literal["float32", "float16", "int8"]
 PRECISIONS: tuple[Precision, ...] = ("float32", "float16", "int8")

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from codekin._system.workers import output_array, share_work
 from codekin.learners.checkpoints import Checkpoint
 from codekin.learners.linear import Float32Array
 from codekin.learners.training import STAGE, Bits, Block, EpochReport, Passes, Watchers, fill_columns, tell_of_pass
 from codekin.progress import tell
-from codekin.workers import output_array, share_work
 
 
 class LearnedBlock(NamedTuple):
@@ -50,7 +50,7 @@ class _Job(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SharedPasses(Passes[Bits]):
-    """The same passes with the same result, made by joblib's workers: see :mod:`codekin.workers`."""
+    """The same passes with the same result, made by joblib's workers: see :mod:`codekin._system.workers`."""
 
     def _output(self) -> AbstractContextManager[Float32Array]:
         return output_array((self.samples.n_features, self.n_bits), np.float32)

@@ -22,12 +22,12 @@ from sklearn.linear_model._base import LinearClassifierMixin
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import _num_samples
 
-from codekin._magnitudes import bounded_margins
+from codekin._system.magnitudes import bounded_margins
+from codekin._system.workers import n_workers, share_work, with_workers
 from codekin.coding import Code, Codebook, CodingMatrix, FloatArray, IntArray, Margins
 from codekin.learners.linear import CONSTANT_MARGIN
 from codekin.learners.natural_loss import natural_loss
 from codekin.samples import Samples
-from codekin.workers import n_workers, share_work, with_workers
 
 LOG_ODDS_LIMIT = 20.0
 """Probabilities of 0 and 1 become log-odds of this size: certain, but not infinitely so."""

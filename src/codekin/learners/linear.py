@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from codekin._system.threads import run_blocks
 from codekin.coding import Margins
-from codekin.threads import run_blocks
 
 CONSTANT_MARGIN = 1.0
 """The margin of a bit that has one sign in all training samples: decided, at the edge of the hinge."""

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from codekin._system.memory import available_memory, in_units
 from codekin.coding import Code, Codebook
 from codekin.learners.checkpoints import Checkpoints
 from codekin.learners.compact import decompressed
@@ -29,7 +30,6 @@ from codekin.learners.training import (
     check_setting,
 )
 from codekin.learners.training_rows import TrainingRows, checksum, pass_order
-from codekin.memory import available_memory, in_units
 from codekin.samples import Samples
 
 BYTES = np.dtype(np.float32).itemsize

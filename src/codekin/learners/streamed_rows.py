@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codekin._magnitudes import check_single_precision
+from codekin._system.magnitudes import check_single_precision
+from codekin._system.stored_rows import StoredRows
 from codekin.coding import FloatArray, IntArray
 from codekin.learners.training_rows import Order, TrainingRows, checked_labels, checksum
 from codekin.samples import Samples
-from codekin.stored_rows import StoredRows
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from codekin._magnitudes import check_single_precision, check_weights
+from codekin._system.magnitudes import check_single_precision, check_weights
 from codekin.coding import FloatArray, IntArray
 from codekin.learners.linear import SparseRows
 

@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from codekin._system.threads import run_blocks
 from codekin.coding import Code, FloatArray, IntArray, Margins
 from codekin.decoding import Decoder, ShortestPathDecoder, get_loss
 from codekin.decoding.minimum_loss import set_apart
 from codekin.learners.linear import SparseRows
 from codekin.ranking import ClassVectors, Reranking
-from codekin.threads import run_blocks
 
 SAMPLES_PER_BLOCK = 512
 

@@ -9,7 +9,7 @@ import re
 from importlib import resources
 from pathlib import Path
 
-from codekin.files import whole_file
+from codekin._system.files import whole_file
 from codekin.pages.content import Beside, Block, Cell, Column, Command, Page, Paragraph, Picture, Section, Table
 
 MEDIA_TYPES = {".svg": "image/svg+xml", ".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg"}

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from codekin.class_trees import ClassTree
+from codekin.classes import ClassDistances, ClassTree, as_class_distances
 from codekin.coding import CodingMatrix, FloatArray, IntArray, codeword_distances
-from codekin.distances import ClassDistances, as_class_distances
 from codekin.plots.style import (
     COLUMN_WIDTH,
     PALETTE,

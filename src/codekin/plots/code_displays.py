@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from codekin.class_trees import ClassTree
+from codekin.classes import ClassDistances, ClassTree
 from codekin.coding import CodingMatrix, FloatArray, codeword_distances
-from codekin.distances import ClassDistances
 from codekin.plots.assignments import (
     bit_patches,
     correlation,

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from codekin.assignments.scores import AssignmentProblem
-from codekin.class_trees import ClassTree
+from codekin.classes import ClassDistances, ClassTree, as_class_distances
 from codekin.coding import Assignment, FloatArray
-from codekin.distances import ClassDistances, as_class_distances
 from codekin.plots.assignments import check_n_drawn
 from codekin.plots.comparisons import PolicyComparison, draw_policies
 from codekin.plots.displays import Display, coding_matrix_of, distances_of

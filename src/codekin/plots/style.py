@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from codekin.files import whole_file
+from codekin._system.files import whole_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
+from codekin._system.stored_rows import StoredRows
 from codekin.coding import IntArray
 from codekin.ranking.vectors import ClassVectors, centroids, listed_by_feature
-from codekin.stored_rows import StoredRows
 
 START = 8.0
 """How long the vectors are before the first pass."""
@@ -59,7 +59,7 @@ def learned_vectors(
     >>> (next(passes).to_csr().toarray() @ X.T).argmax(axis=0)
     array([0, 1])
     """
-    from codekin.kernels.reranking import learn_vectors
+    from codekin.kernels.vector_learning import learn_vectors
 
     generator = np.random.default_rng(rng)
     start = START * centroids(X, class_index, n_classes=n_classes, sample_weight=sample_weight)

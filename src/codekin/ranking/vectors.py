@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from codekin._system.stored_rows import StoredRows, class_sums
 from codekin.coding import FloatArray, IntArray
-from codekin.stored_rows import StoredRows, class_sums
 
 LARGEST_STEP = 127
 LARGEST_GAP = 2**16 - 1

@@ -18,9 +18,9 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from codekin.arrays import Arrays
+from codekin._system.arrays import Arrays
+from codekin._system.folders import check_folder, visible
 from codekin.estimators import ECOCClassifier, TrellisClassifier
-from codekin.folders import check_folder, visible
 from codekin.model import Model
 from codekin.storage.assignments import SavedAssignment, codeword_text, load_assignment, save_assignment
 from codekin.storage.consistency import check_classifier, check_input, check_member, check_ranking, check_shape

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from codekin._system.files import output_stream
 from codekin.assignments import AssignmentResult
 from codekin.codebooks import trellis_codebook
 from codekin.codebooks.trellis import check_spare_codewords
 from codekin.coding import Assignment, Codebook
-from codekin.files import output_stream
 
 FORMAT = "codekin-assignment"
 FORMAT_VERSION = 1

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from codekin import arrays as array_files
+from codekin._system import arrays as array_files
+from codekin._system.arrays import Arrays
+from codekin._system.disk import make_folder
+from codekin._system.files import followed, json_checksum, sha256, whole_file
+from codekin._system.folders import whole_folder
 from codekin._version import __version__
-from codekin.arrays import Arrays
-from codekin.disk import make_folder
-from codekin.files import followed, json_checksum, sha256, whole_file
-from codekin.folders import whole_folder
 
 FORMAT = "codekin-model"
 FORMAT_VERSION = 3

@@ -13,12 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from codekin.index_arrays import check_compressed, check_indices
+from codekin._system.index_arrays import check_compressed, check_indices
 
 MAX_JOBS = 1024
 MERSENNE_PLACES = 624
 WORDS = r"(?u)\b\w\w+\b"
 """The pattern of words that vectorizers have unless told otherwise. Others can take forever on the right text."""
+
+HOLDERS = {"steps", "transformer_list", "transformers", "transformers_", "estimator", "estimator_", "estimators"}
+"""Where learners keep the estimators that they are made of."""
 
 
 def check_learners(learners: Any, trusted: Sequence[str] = ()) -> None:
@@ -52,9 +55,21 @@ def _check(item: Any) -> None:
     n_jobs = attributes.get("n_jobs")
     if n_jobs is not None and not (isinstance(n_jobs, int) and abs(n_jobs) <= MAX_JOBS):
         _refuse(f"n_jobs is {n_jobs!r}")
+    for name in HOLDERS & attributes.keys():
+        if any(isinstance(held, type) for held in _flat(attributes[name])):
+            _refuse(f"{name} holds a class where an estimator belongs")
     check = CHECKS.get(type(item).__name__)
     if check is not None and not _is_unfitted(item):
         check(item)
+
+
+def _flat(value: Any) -> Iterator[Any]:
+    """What lists and pairs hold, however deep."""
+    if isinstance(value, list | tuple):
+        for item in value:
+            yield from _flat(item)
+    else:
+        yield value
 
 
 def _is_unfitted(item: Any) -> bool:

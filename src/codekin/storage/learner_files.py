@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
 
-from codekin.arrays import npy_shape
+from codekin._system.arrays import npy_shape
 from codekin.storage.files import LEARNERS, Json, ModelFolderError
 from codekin.storage.learner_checks import check_learners
 from codekin.storage.trusted_types import is_listed

@@ -9,7 +9,7 @@ from typing import Any
 
 from scipy.sparse import csr_array
 
-from codekin.arrays import Arrays, n_bytes_of
+from codekin._system.arrays import Arrays, n_bytes_of
 from codekin.datasets import Data, FittedVectorizer, ReadOptions, Source, SparseData, TextData, iter_data
 from codekin.datasets.options import checked_encoding
 from codekin.datasets.reading import ReadProgress, format_of

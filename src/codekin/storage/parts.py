@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codekin.arrays import Arrays, as_narrow
-from codekin.class_trees import ClassTree
+from codekin._system.arrays import Arrays, as_narrow
+from codekin._system.index_arrays import check_indices
+from codekin.classes import ClassTree, TreeDistances
 from codekin.codebooks.trellis import check_spare_codewords, trellis_codebook
 from codekin.coding import Assignment, Code, Codebook, Margins
 from codekin.decoding import LOSSES
-from codekin.distances import TreeDistances
 from codekin.estimators import ECOCClassifier, FitReport, TrellisClassifier
-from codekin.index_arrays import check_indices
 from codekin.learners import LEARNERS, CalibratedBits, EstimatorBits, learner_name
 from codekin.learners.independent import ConstantBit
 from codekin.learners.learning import LearningBits

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from codekin.arrays import Arrays
-from codekin.index_arrays import check_counts, check_indices
+from codekin._system.arrays import Arrays
+from codekin._system.index_arrays import check_counts, check_indices
 from codekin.model import Member, Model
 from codekin.ranking import ClassVectors, Reranking
 from codekin.ranking.vectors import features_of_gaps

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from codekin.arrays import Arrays, as_narrow
-from codekin.index_arrays import check_compressed, check_counts
+from codekin._system.arrays import Arrays, as_narrow
+from codekin._system.index_arrays import check_compressed, check_counts
 from codekin.learners import CompactLinearBits, CompactSparseLinearBits, LinearBits, SparseLinearBits
 from codekin.storage.files import Json
 from codekin.storage.values import shortened, typed, whole_number

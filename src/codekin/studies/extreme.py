@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from codekin.assignments import AssignmentProblem
-from codekin.class_trees import ClassTree
+from codekin.classes import ClassTree
 from codekin.codebooks import one_vs_rest, trellis_codebook
 from codekin.codebooks.trellis import TrellisGraph
 from codekin.coding import Assignment, Code

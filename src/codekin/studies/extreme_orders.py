@@ -12,7 +12,7 @@ import numpy as np
 
 from codekin.assignments import AssignmentResult, assign
 from codekin.class_distances import CLASS_DISTANCES_FROM_DATA
-from codekin.class_trees import ClassTree
+from codekin.classes import ClassTree
 from codekin.coding import Codebook, IntArray
 from codekin.datasets import Dataset, load_dataset
 from codekin.estimators.choices import Classes, learnability_assignment

@@ -16,10 +16,10 @@ from codekin.class_distances import (
     mean_distances,
     taxonomy_distances,
 )
+from codekin.classes import ClassDistances
 from codekin.coding import Codebook, CodingMatrix, FloatArray
 from codekin.datasets import Dataset, load_dataset
 from codekin.decoding import MinimumLossDecoder
-from codekin.distances import ClassDistances
 from codekin.studies.configuration import Study
 from codekin.studies.dichotomies import LEARNERS, Problem, load_problem
 from codekin.studies.entries import check_codebook, check_samples, make_codebook

@@ -16,9 +16,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import IO, Any
 
+from codekin._system.disk import sync_folder
+from codekin._system.files import json_checksum, named_in_errors
 from codekin._version import __version__
-from codekin.disk import sync_folder
-from codekin.files import json_checksum, named_in_errors
 from codekin.studies.tasks import Task
 
 FORMAT = "codekin-study"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
-from codekin.files import whole_file
+from codekin._system.files import whole_file
 from codekin.pages import Cell, Column, Command, Page, Paragraph, Section, Table, write_page
 from codekin.studies.configuration import Study, load_study, paper_studies
 from codekin.studies.journal import Journal

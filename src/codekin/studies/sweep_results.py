@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codekin.assignments import all_scores, nth_assignment
+from codekin.classes import DenseDistances
 from codekin.coding import Codebook, FloatArray
-from codekin.distances import DenseDistances
 from codekin.plots.distributions import regression
 from codekin.studies.sweeps import average_losses, lexicographic_rank
 

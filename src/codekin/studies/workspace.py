@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codekin.arrays import read_npy
-from codekin.disk import make_folder
-from codekin.files import sha256, whole_file
-from codekin.locks import try_lock
+from codekin._system.arrays import read_npy
+from codekin._system.disk import make_folder
+from codekin._system.files import sha256, whole_file
+from codekin._system.locks import try_lock
 from codekin.studies.journal import Journal, Record
 from codekin.studies.tasks import Task
 

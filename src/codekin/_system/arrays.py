@@ -1,0 +1,227 @@
+"""Arrays in a safetensors file: written from where they lie in memory, mapped into memory when read.
+
+The format is a header in JSON and the bytes of the arrays, so that no file can run code.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Mapping
+from math import prod
+from pathlib import Path
+from tokenize import TokenError
+from typing import IO, Any
+from zipfile import BadZipFile
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from codekin._system.files import whole_file
+
+Arrays = dict[str, NDArray[Any]]
+
+NOT_AN_ARRAY = (
+    ValueError,
+    TypeError,
+    KeyError,
+    OverflowError,
+    EOFError,
+    SyntaxError,
+    TokenError,
+    RecursionError,
+    BadZipFile,
+)
+"""What NumPy raises for a file that is no .npy file: some of it comes from the parsers of Python literals and of ZIP
+archives, for which it takes whatever begins with PK."""
+
+# In the order in which the safetensors package writes them: every array begins at a multiple of its items' size.
+_DTYPES: dict[str, np.dtype[Any]] = {
+    "U64": np.dtype("<u8"),
+    "I64": np.dtype("<i8"),
+    "F64": np.dtype("<f8"),
+    "F32": np.dtype("<f4"),
+    "U32": np.dtype("<u4"),
+    "I32": np.dtype("<i4"),
+    "F16": np.dtype("<f2"),
+    "U16": np.dtype("<u2"),
+    "I16": np.dtype("<i2"),
+    "I8": np.dtype("i1"),
+    "U8": np.dtype("u1"),
+    "BOOL": np.dtype("?"),
+}
+_NAMES = {dtype: name for name, dtype in _DTYPES.items()}
+
+
+def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write arrays to a file, which appears whole or not at all; when this returns, they are on the disk.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    arrays : mapping of str to ndarray
+        Contiguous ones are not copied.
+    """
+    header, names = _header(arrays)
+    with whole_file(path) as stream:
+        stream.write(header)
+        for name in names:
+            array = np.ascontiguousarray(arrays[name], dtype=arrays[name].dtype.newbyteorder("<"))
+            stream.write(array.reshape(-1).view(np.uint8).data)
+
+
+def n_bytes_of(arrays: Mapping[str, NDArray[Any]]) -> int:
+    """How large the file is that :func:`write_arrays` writes.
+
+    Parameters
+    ----------
+    arrays : mapping of str to ndarray
+
+    Returns
+    -------
+    int
+    """
+    return len(_header(arrays)[0]) + sum(array.nbytes for array in arrays.values())
+
+
+def _header(arrays: Mapping[str, NDArray[Any]]) -> tuple[bytes, list[str]]:
+    """What stands before the arrays, and the order in which they follow."""
+    kinds = {name: _NAMES[array.dtype.newbyteorder("<")] for name, array in arrays.items()}
+    names = sorted(arrays, key=lambda name: (list(_DTYPES).index(kinds[name]), name))
+    header: dict[str, Any] = {}
+    end = 0
+    for name in names:
+        start, end = end, end + arrays[name].nbytes
+        header[name] = {"dtype": kinds[name], "shape": arrays[name].shape, "data_offsets": [start, end]}
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)
+    return struct.pack("<Q", len(text)) + text, names
+
+
+def read_arrays(path: Path) -> Arrays:
+    """The arrays of a file, memory-mapped and read-only.
+
+    Parameters
+    ----------
+    path : Path
+        A safetensors file.
+
+    Returns
+    -------
+    dict of str to ndarray
+
+    Raises
+    ------
+    ValueError
+        If it is no such file.
+    """
+    try:
+        with path.open("rb") as file:
+            (header_size,) = struct.unpack("<Q", file.read(8))
+            start = 8 + header_size
+            if start > path.stat().st_size:
+                raise ValueError("it is shorter than its header")
+            header = json.loads(file.read(header_size))
+        header.pop("__metadata__", None)
+        content = np.memmap(path, dtype=np.uint8, mode="r", offset=0)
+        end, arrays = start, {}
+        for name, facts in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):
+            dtype, shape, first = _DTYPES[facts["dtype"]], facts["shape"], end
+            if not all(isinstance(size, int) and size >= 0 for size in shape):
+                raise ValueError(f"the array {name!r} has the shape {shape}")
+            end = first + prod(shape) * dtype.itemsize
+            # One after the other: arrays of the same bytes could have any size together.
+            if facts["data_offsets"] != [first - start, end - start] or end > len(content) or first % dtype.itemsize:
+                raise ValueError(f"the array {name!r} is not where the one before it ends")
+            arrays[name] = content[first:end].view(dtype).reshape(shape)
+        if end != len(content):
+            raise ValueError("there is something behind its last array")
+        return {name: arrays[name] for name in header}
+    except (struct.error, KeyError, ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        raise ValueError(f"{path} is not a readable safetensors file: {error}.") from error
+
+
+def as_narrow(integers: NDArray[Any]) -> NDArray[Any]:
+    """The same integers in the smallest type that holds them all.
+
+    Parameters
+    ----------
+    integers : array of int
+
+    Returns
+    -------
+    ndarray
+
+    Examples
+    --------
+    >>> as_narrow(np.array([3, 300]))
+    array([  3, 300], dtype=uint16)
+    """
+    smallest, largest = int(integers.min(initial=0)), int(integers.max(initial=0))
+    return integers.astype(np.result_type(np.min_scalar_type(smallest), np.min_scalar_type(largest)))
+
+
+def read_npy(path: Path, *, is_mapped: bool = False) -> NDArray[Any]:
+    """The array of a file in NumPy's own format; never one of Python objects, which would have to be unpickled.
+
+    Parameters
+    ----------
+    path : Path
+        A .npy file.
+    is_mapped : bool, default=False
+        Whether it stays on disk until it is used.
+
+    Returns
+    -------
+    ndarray
+
+    Raises
+    ------
+    ValueError
+        If it is no such file.
+    """
+    try:
+        with path.open("rb") as file:
+            if file.read(len(npy.MAGIC_PREFIX)) == npy.MAGIC_PREFIX:
+                file.seek(0)
+                npy_shape(file, path.stat().st_size)
+        array = np.load(path, mmap_mode="r" if is_mapped else None, allow_pickle=False)
+    except NOT_AN_ARRAY as error:
+        reason = " ".join(str(error).split()).rstrip(".")
+        # NumPy's own sentence goes on to say how to unpickle them all the same.
+        reason = "it holds Python objects, which are not read" if "object" in reason else reason
+        raise ValueError(f"{path} is not a readable .npy file: {reason}.") from error
+    if not isinstance(array, np.ndarray):
+        array.close()
+        raise ValueError(f"{path} is not a readable .npy file: it is an archive.")
+    return array
+
+
+def npy_shape(file: IO[bytes], n_bytes: int) -> tuple[int, ...]:
+    """The shape of an array in NumPy's own format, if the bytes that its header promises are there.
+
+    Parameters
+    ----------
+    file : binary stream
+        At its beginning.
+    n_bytes : int
+        How many bytes it has.
+
+    Returns
+    -------
+    tuple of int
+
+    Raises
+    ------
+    ValueError
+        If it has more bytes or fewer. NumPy would first make room for as many as the header says.
+    """
+    version = npy.read_magic(file)
+    shape, _, dtype = (npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0)(file)
+    if dtype.hasobject:
+        raise ValueError("it holds Python objects, which are not read")
+    if min(shape, default=0) < 0 or not dtype.itemsize or prod(shape) * dtype.itemsize != n_bytes - file.tell():
+        raise ValueError(f"it has not the bytes of an array of shape {shape} and type {dtype}")
+    return tuple(shape)

@@ -1,0 +1,124 @@
+"""How large numbers may be, so that what is computed from them is finite; asked before anything is learned."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from codekin._system.stored_rows import StoredRows
+
+MAX_SINGLE = 1e15
+"""In single precision squares of larger numbers, or sums of a hundred million of these squares, may be infinite."""
+MAX_DOUBLE = 1e100
+"""The same for double precision, with some room for weights."""
+MIN_SINGLE = 1e-15
+"""Where no number is larger than this, what single precision makes of them may be zero."""
+
+
+def largest_magnitude(X: Any) -> float:
+    """The largest absolute value; 0 where there is none, NaN where a value is.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or StoredRows
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> largest_magnitude(np.array([[1, -3], [2, 0]]))
+    3.0
+    """
+    if isinstance(X, StoredRows):
+        return max((largest_magnitude(block.data) for _, block in X.blocks()), default=0.0)
+    values = np.asarray(X)
+    if sparse.issparse(X):
+        rows: Any = X if hasattr(X, "indptr") else sparse.csr_array(cast(Any, X))
+        values = rows.data
+    return max(float(values.max()), -float(values.min())) if values.size else 0.0
+
+
+def check_single_precision(X: Any, *, is_to_learn_from: bool) -> None:
+    """Raise where samples are too large for learners in single precision, or, to learn from, too small.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or StoredRows of shape (n_samples, n_features)
+    is_to_learn_from : bool
+        Whether the samples are for training.
+    """
+    largest = largest_magnitude(X)
+    if not np.isfinite(largest):
+        raise ValueError(f"The values of X must be finite. Got {largest}.")
+    if largest > MAX_SINGLE:
+        raise ValueError(
+            f"The values of X must be at most {MAX_SINGLE:g} for learners in single precision. "
+            f"Got {largest:g}; scale the features."
+        )
+    if is_to_learn_from and 0 < largest < MIN_SINGLE:
+        raise ValueError(
+            f"Some values of X must be at least {MIN_SINGLE:g} for learners in single precision. "
+            f"Got at most {largest:g}; scale the features."
+        )
+
+
+def check_weights(weights: NDArray[Any]) -> None:
+    """Raise where weights of samples are too large to be summed and multiplied.
+
+    Parameters
+    ----------
+    weights : array of shape (n_samples,)
+    """
+    largest = largest_magnitude(weights)
+    if not largest <= MAX_SINGLE:
+        raise ValueError(
+            f"The weights of samples must be at most {MAX_SINGLE:g}. Got {largest:g}; divide all of them by a number."
+        )
+
+
+def check_learned(weights: NDArray[Any]) -> None:
+    """Raise where a learner has diverged, as none does with its own settings on samples that passed the checks.
+
+    Parameters
+    ----------
+    weights : array of shape (n_features, n_bits)
+    """
+    if not np.isfinite(largest_magnitude(weights)):
+        raise ValueError(
+            "The weights of the bits have grown beyond single precision. Scale the features and the sample weights, "
+            "or make the learner's steps smaller (a larger 'r' of AROW, a smaller 'step' of Softmax)."
+        )
+
+
+def bounded_margins(margins: NDArray[Any]) -> NDArray[Any]:
+    """Margins whose squares can be added up; an error where there is no number.
+
+    Parameters
+    ----------
+    margins : array of shape (n_samples, n_bits)
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_bits)
+        The margins themselves, cut off at ``MAX_SINGLE``.
+
+    Examples
+    --------
+    >>> bounded_margins(np.array([[0.5, -np.inf]]))
+    array([[ 5.e-01, -1.e+15]])
+    """
+    largest = largest_magnitude(margins)
+    if largest <= MAX_SINGLE:
+        return margins
+    if np.isnan(largest):
+        sample, bit = (int(place) for place in np.argwhere(np.isnan(margins))[0])
+        raise ValueError(
+            f"The margin of bit {bit} is not a number for sample {sample}. Its features may be too large or too "
+            "small for the learner; scale them."
+        )
+    return np.asarray(np.clip(margins, -MAX_SINGLE, MAX_SINGLE))

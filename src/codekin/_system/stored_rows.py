@@ -1,0 +1,287 @@
+"""Rows of a sparse matrix that stay on disk: read a block at a time, in their order or shuffled.
+
+What is done block by block takes the same memory for any number of rows, except for a few bytes a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from codekin._system.memory import in_units
+
+IntArray = NDArray[np.intp]
+FloatArray = NDArray[np.float64]
+
+PAGES_PER_BLOCK = 64
+"""A shuffled block is made of so many pieces of the file from anywhere, so that files in order of class do no harm."""
+LEAST_PAGE = 1 << 14
+"""Smaller pieces than this take longer to find than to read."""
+BYTES_PER_VALUE = 8
+BYTES_PER_ROW = 24
+
+
+@dataclass(frozen=True, eq=False)
+class StoredRows:
+    """The rows of a sparse matrix on disk, or some of its rows and columns.
+
+    Estimators and learners take it in the place of a sparse matrix. A slice or an increasing array of rows, ``X[:10]``,
+    reads these into memory; :meth:`at` and ``X[:, columns]`` read nothing.
+
+    Parameters
+    ----------
+    folder : Path
+        Holds ``features.npy``, the columns of the values, row after row, and ``values.npy``.
+    row_ends : array of shape (n_rows + 1,)
+        Where the values of each row of the file begin, and where the last one's end.
+    n_features : int
+        How many columns the file has.
+    checksum : str
+        Changes when anything in the files does.
+    max_memory : int
+        How many bytes of the samples, or of what is made of them, may be in memory. A block takes half of it; the rest
+        is for what is made of it.
+    rows : array of int, optional
+        Which rows of the file these are, in increasing order; all by default.
+    columns : array of int, optional
+        Which columns, in increasing order; all by default.
+    """
+
+    folder: Path
+    row_ends: NDArray[np.int64] = field(repr=False)
+    n_features: int
+    checksum: str
+    max_memory: int
+    rows: IntArray | None = field(default=None, repr=False)
+    columns: IntArray | None = field(default=None, repr=False)
+
+    ndim = 2
+    dtype = np.dtype(np.float32)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many rows and columns there are."""
+        n_rows = len(self.row_ends) - 1 if self.rows is None else len(self.rows)
+        return n_rows, self.n_features if self.columns is None else len(self.columns)
+
+    @property
+    def nnz(self) -> int:
+        """How many values are stored in these rows, in all columns of the file."""
+        if self.rows is None:
+            return int(self.row_ends[-1])
+        return int((self.row_ends[self.rows + 1] - self.row_ends[self.rows]).sum())
+
+    @property
+    def rows_at_once(self) -> int:
+        """How many rows of average length a block has."""
+        n_rows = self.shape[0]
+        row_bytes = BYTES_PER_ROW + BYTES_PER_VALUE * self.nnz / max(n_rows, 1)
+        return max(int(self.max_memory // 2 / row_bytes), 1)
+
+    def __getitem__(self, key: Any) -> Any:
+        """Some rows in memory, or some columns as another view of the file."""
+        if isinstance(key, tuple):
+            rows, columns = key
+            if rows != slice(None):
+                raise TypeError("Rows on disk are indexed by rows, X[rows], or by columns, X[:, columns].")
+            columns = np.asarray(columns)
+            return replace(self, columns=columns if self.columns is None else self.columns[columns])
+        if isinstance(key, slice):
+            start, stop, step = key.indices(self.shape[0])
+            if step != 1:
+                raise TypeError("Rows on disk are indexed by slices without a step.")
+            return self._joined([(start, max(start, stop))])
+        return self.at(np.asarray(key)).in_memory()
+
+    def at(self, rows: IntArray) -> StoredRows:
+        """Some of the rows, still on disk.
+
+        Parameters
+        ----------
+        rows : array of int
+            In increasing order.
+
+        Returns
+        -------
+        StoredRows
+        """
+        return replace(self, rows=rows if self.rows is None else self.rows[rows])
+
+    def in_memory(self) -> sparse.csr_array:
+        """All rows as a sparse matrix; read page by page, so that rows far apart do no harm.
+
+        Returns
+        -------
+        csr_array
+        """
+        return self._joined(self._pages)
+
+    def blocks(self) -> Iterator[tuple[slice, sparse.csr_array]]:
+        """The rows in their order, as many at a time as the memory allows.
+
+        Yields
+        ------
+        rows : slice
+        block : csr_array
+        """
+        step = self._pages_per_block
+        for first in range(0, len(self._pages), step):
+            start, stop = self._pages[first][0], self._pages[first : first + step][-1][1]
+            yield slice(start, stop), self._joined([(start, stop)])
+
+    def shuffled_blocks(self, rng: np.random.Generator) -> Iterator[tuple[IntArray, sparse.csr_array]]:
+        """Blocks of pieces from all over the file, each piece in one of them; the rows of a block are not shuffled.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            Draws the order of the pieces.
+
+        Yields
+        ------
+        rows : ndarray
+            The number of each row of the block.
+        block : csr_array
+        """
+        order, step = rng.permutation(len(self._pages)).tolist(), self._pages_per_block
+        for first in range(0, len(order), step):
+            pages = [self._pages[number] for number in order[first : first + step]]
+            yield np.concatenate([np.arange(a, b) for a, b in pages]), self._joined(pages)
+
+    @property
+    def _page_bytes(self) -> int:
+        return min(max(self.max_memory // 2 // PAGES_PER_BLOCK, LEAST_PAGE), max(self.max_memory // 2, 1))
+
+    @property
+    def _pages_per_block(self) -> int:
+        return max(self.max_memory // 2 // self._page_bytes, 1)
+
+    @cached_property
+    def _pages(self) -> list[tuple[int, int]]:
+        """The first row of each piece of the file, and the one after its last."""
+        n_rows, n_bytes = self.shape[0], self._page_bytes
+        numbers = np.arange(n_rows) if self.rows is None else self.rows
+        ends = BYTES_PER_VALUE * self.row_ends[numbers + 1] + BYTES_PER_ROW * (numbers + 1)
+        starts, stop = [0], 0
+        while stop < n_rows:
+            row = int(numbers[stop])
+            begin = BYTES_PER_VALUE * int(self.row_ends[row]) + BYTES_PER_ROW * row
+            stop = max(int(np.searchsorted(ends, begin + n_bytes, side="right")), stop + 1)
+            starts.append(stop)
+        return list(pairwise(starts))
+
+    def _joined(self, pages: Sequence[tuple[int, int]]) -> sparse.csr_array:
+        """Some pieces of the file in one matrix; what lies between the rows of a piece is read as well and dropped."""
+        numbers = range(len(self.row_ends) - 1) if self.rows is None else self.rows
+        spans = [(int(numbers[start]), int(numbers[stop - 1]) + 1) for start, stop in pages if start < stop]
+        ends = [self.row_ends[first : last + 1] for first, last in spans]
+        lengths = np.concatenate([np.zeros(0, np.int64), *(np.diff(of_span) for of_span in ends)])
+        indptr = np.concatenate([[0], np.cumsum(lengths)])
+        pieces = [(int(of_span[0]), int(of_span[-1] - of_span[0])) for of_span in ends]
+        joined: Any = sparse.csr_array(
+            (self._items("values.npy", np.float32, pieces), self._items("features.npy", np.int32, pieces), indptr),
+            shape=(len(lengths), self.n_features),
+        )
+        joined.has_sorted_indices = joined.has_canonical_format = True
+        if self.rows is not None:
+            is_wanted = np.concatenate([_is_among(self.rows, *span) for span in spans])
+            joined = joined if is_wanted.all() else joined[np.flatnonzero(is_wanted)]
+        return cast(sparse.csr_array, joined if self.columns is None else sparse.csr_array(joined[:, self.columns]))
+
+    def _items(self, name: str, dtype: type, pieces: Sequence[tuple[int, int]]) -> NDArray[Any]:
+        """The items of some pieces of an array on disk, each given by its first item and how many it has."""
+        path = self.folder / name
+        items = np.empty(sum(count for _, count in pieces), dtype=np.dtype(dtype).newbyteorder("<"))
+        content, n_done = items.view(np.uint8).data, 0
+        n_header = path.stat().st_size - int(self.row_ends[-1]) * items.itemsize
+        with path.open("rb", buffering=0) as file:
+            for first, count in pieces:
+                file.seek(n_header + first * items.itemsize)
+                stop = n_done + count * items.itemsize
+                while n_done < stop:
+                    n_read = file.readinto(content[n_done:stop])
+                    if not n_read:
+                        raise OSError(f"{path} became shorter while it was read.")
+                    n_done += n_read
+        return items
+
+
+def _is_among(rows: IntArray, first: int, stop: int) -> NDArray[np.bool_]:
+    """Which of the numbers from ``first`` to ``stop - 1`` are among increasing ones."""
+    is_among = np.zeros(stop - first, dtype=bool)
+    is_among[rows[np.searchsorted(rows, first) : np.searchsorted(rows, stop)] - first] = True
+    return is_among
+
+
+def is_sparse(X: Any) -> bool:
+    """Whether samples are sparse, in memory or on disk.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or StoredRows
+
+    Returns
+    -------
+    bool
+    """
+    return isinstance(X, StoredRows) or bool(sparse.issparse(X))
+
+
+def blocks_of(X: Any) -> Iterator[tuple[slice, Any]]:
+    """What is in memory as one block, what is on disk in many.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or StoredRows
+
+    Yields
+    ------
+    rows : slice
+    block : array or sparse matrix
+    """
+    if isinstance(X, StoredRows):
+        yield from X.blocks()
+    else:
+        yield slice(0, X.shape[0]), X
+
+
+def class_sums(X: Any, class_index: IntArray, weights: FloatArray, n_classes: int) -> sparse.csr_array:
+    """The weighted sum of the samples of each class.
+
+    Parameters
+    ----------
+    X : sparse matrix or StoredRows of shape (n_samples, n_features)
+    class_index : array of shape (n_samples,)
+    weights : array of shape (n_samples,)
+    n_classes : int
+
+    Returns
+    -------
+    csr_array of shape (n_classes, n_features), float64
+
+    Raises
+    ------
+    MemoryError
+        If the samples are on disk and the sums do not fit into half of their memory.
+    """
+    total: sparse.csr_array | None = None
+    for rows, block in blocks_of(X):
+        n_rows = block.shape[0]
+        members = sparse.csr_array((weights[rows], (class_index[rows], np.arange(n_rows))), shape=(n_classes, n_rows))
+        sums = sparse.csr_array(members @ block.astype(np.float64))
+        total = sums if total is None else sparse.csr_array(total + sums)
+        if isinstance(X, StoredRows) and 12 * total.nnz > X.max_memory // 2:
+            raise MemoryError(
+                f"The means of {n_classes:,} classes have more than {total.nnz:,} entries, {in_units(12 * total.nnz)}, "
+                f"which is too much beside samples that may take {in_units(X.max_memory)}. Allow more memory, or do "
+                "without them: with the preserving assignment of a taxonomy and no re-ranking."
+            )
+    return sparse.csr_array((n_classes, X.shape[1])) if total is None else total

@@ -1,0 +1,223 @@
+"""What class trees are made from: edges, nested containers, dotted names, graphs and linkage matrices.
+
+Every function here turns one source into the four arguments of :class:`~codekin.classes.ClassTree`; the class
+methods of that class, which call them, say what they take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from codekin.classes._tree_checks import cycle_sentence, listed
+from codekin.coding import FloatArray, IntArray
+
+
+class TreeArguments(NamedTuple):
+    """The arguments of a class tree."""
+
+    parent: ArrayLike
+    node_of_class: ArrayLike
+    edge_length: FloatArray | None
+    labels: Sequence[Hashable] | None
+
+
+def tree_from_edges(edges: Iterable[Sequence[Any]] | ArrayLike, classes: Sequence[Hashable] | None) -> TreeArguments:
+    """From pairs or triples of names."""
+    parents, children, lengths = _edge_columns(edges)
+    child_set = set(children)
+    if len(child_set) < len(children):
+        raise ValueError(_two_parents_sentence(parents, children))
+    roots = [name for name in dict.fromkeys(parents) if name not in child_set]
+    new_root = [None] if len(roots) != 1 else []
+    labels = [*new_root, *roots, *children]
+    node_of_name = {name: node for node, name in enumerate(labels) if node >= len(new_root)}
+    roots_parent = [-1, *[0] * len(roots)] if new_root else [-1]
+    parent = [*roots_parent, *[node_of_name[name] for name in parents]]
+    if not roots:
+        raise ValueError(cycle_sentence(np.array(parent), 1, tuple(labels)))
+    edge_length = np.concatenate([np.ones(len(roots_parent)), lengths])
+    return _labelled(parent, labels, classes, edge_length)
+
+
+def tree_from_nested(nested: Mapping[Any, Any] | Sequence[Any], classes: Sequence[Hashable] | None) -> TreeArguments:
+    """From dicts and lists within each other."""
+    parent, labels, contents = [-1], [cast(Hashable, None)], [cast(Any, nested)]
+    # A list that grows while it is read: nodes by level, and no limit to how deep they are nested.
+    for node, content in enumerate(contents):
+        for name, inside in _nested_children(content):
+            parent.append(node)
+            labels.append(name)
+            contents.append(inside)
+    if len(parent) == 1:
+        raise ValueError(f"A nested tree is a mapping or a list with something in it. Got {nested!r}.")
+    return _labelled(parent, labels, classes)
+
+
+def tree_from_names(names: Sequence[str], separator: str) -> TreeArguments:
+    """From names that spell their way down from the root."""
+    if not separator:
+        raise ValueError("The 'separator' parameter must not be empty. Got ''.")
+    node_of_path: dict[tuple[str, ...], int] = {(): 0}
+    parent, labels = [-1], [cast(Hashable, None)]
+    node_of_class: list[int] = []
+    for name in names:
+        node, path = 0, cast(tuple[str, ...], ())
+        for part in filter(None, str(name).split(separator)):
+            path = (*path, part)
+            if path not in node_of_path:
+                node_of_path[path] = len(parent)
+                parent.append(node)
+                labels.append(separator.join(path))
+            node = node_of_path[path]
+        if node == 0:
+            raise ValueError(f"The names of classes must not be empty. Got {name!r} for class {len(node_of_class)}.")
+        node_of_class.append(node)
+    return TreeArguments(parent, node_of_class, None, labels)
+
+
+def tree_from_networkx(
+    graph: Any, classes: Sequence[Hashable] | None, root: Hashable | None, length: str | None
+) -> TreeArguments:
+    """From the edges of a graph."""
+    pairs = graph.edges
+    if not graph.is_directed():
+        if root is None:
+            raise ValueError("Which node of an undirected graph is on top cannot be told. Give it as 'root'.")
+        import networkx  # optional, so not above
+
+        pairs = list(networkx.bfs_edges(graph, root))
+        if not len(pairs) == graph.number_of_edges() == graph.number_of_nodes() - 1:
+            raise ValueError(
+                f"A tree with {graph.number_of_nodes()} nodes has {graph.number_of_nodes() - 1} edges, all of them in "
+                f"reach of its root. Got {graph.number_of_edges()} edges, {len(pairs)} of them leading to new nodes."
+            )
+    if length is None:
+        return tree_from_edges(pairs, classes)
+    return tree_from_edges(((u, v, graph.edges[u, v][length]) for u, v in pairs), classes)
+
+
+def tree_from_linkage(linkage: ArrayLike, labels: Sequence[Hashable] | None, unit_edges: bool) -> TreeArguments:
+    """From the rows of a linkage matrix."""
+    rows = np.asarray(linkage, dtype=np.float64)
+    if rows.ndim != 2 or rows.shape[1] != 4 or not len(rows):
+        raise ValueError(f"A linkage matrix has four columns and at least one row. Got shape {rows.shape}.")
+    n_classes, n_nodes = len(rows) + 1, 2 * len(rows) + 1
+    joined = rows[:, :2].astype(np.intp)
+    if not np.array_equal(np.sort(joined, axis=None), np.arange(n_nodes - 1)):
+        raise ValueError("Each cluster of a linkage matrix is joined exactly once. Got one that is not.")
+    # From the root down, each pair of siblings takes the next two numbers, and so keeps its order.
+    node_of_cluster = np.zeros(n_nodes, dtype=np.intp)
+    node_of_cluster[joined[::-1].ravel()] = np.arange(1, n_nodes)
+    height = np.concatenate([np.zeros(n_classes), rows[:, 2]])
+    above = n_classes + np.repeat(np.arange(len(rows)), 2)
+    parent = np.full(n_nodes, -1, dtype=np.intp)
+    parent[node_of_cluster[joined.ravel()]] = node_of_cluster[above]
+    edge_length = np.ones(n_nodes)
+    if not unit_edges:
+        rises = (height[above] - height[joined.ravel()]) / 2
+        if rises.min() < -1e-9 * height.max():  # equal heights may differ by rounding
+            raise ValueError(
+                "A linkage whose heights decrease (centroid and median linkage do that) gives no path lengths. "
+                "Use unit_edges=True, or another linkage."
+            )
+        edge_length[node_of_cluster[joined.ravel()]] = np.maximum(rises, 0.0)
+    names: list[Hashable] | None = None
+    if labels is not None:
+        if len(labels) != n_classes:
+            raise ValueError(f"There is one label per class, {n_classes}. Got {len(labels)} labels.")
+        names = [None] * n_nodes
+        for k, name in enumerate(labels):
+            names[node_of_cluster[k]] = name
+    return TreeArguments(parent, node_of_cluster[:n_classes], edge_length, names)
+
+
+def _labelled(
+    parent: Sequence[int],
+    labels: Sequence[Hashable],
+    classes: Sequence[Hashable] | None,
+    edge_length: FloatArray | None = None,
+) -> TreeArguments:
+    """Look the classes up among the labels: leaves first, inner nodes after them."""
+    numbers = np.asarray(parent, dtype=np.intp)
+    is_inner = np.zeros(len(numbers), dtype=bool)
+    is_inner[numbers[numbers >= 0]] = True
+    node_of_leaf, repeated_leaves = _index(labels, np.flatnonzero(~is_inner))
+    if classes is None:
+        if repeated_leaves:
+            raise ValueError(f"Each leaf needs a name of its own. Got {listed(repeated_leaves)} more than once.")
+        try:
+            classes = sorted(cast(Iterable[Any], node_of_leaf))
+        except TypeError:
+            raise ValueError("The names of the leaves cannot be sorted. Give their order as 'classes'.") from None
+    node_of_inner, repeated_inner = _index(labels, np.flatnonzero(is_inner))
+    node_of_name = node_of_inner | node_of_leaf
+    ambiguous = repeated_leaves | (repeated_inner - node_of_leaf.keys())
+    names = list(classes)
+    missing = [name for name in names if name not in node_of_name]
+    if missing:
+        raise ValueError(f"Every class must be a node of the tree. Not found: {listed(missing)}.")
+    unclear = [name for name in names if name in ambiguous]
+    if unclear:
+        raise ValueError(f"Every class must be one node of the tree. Found more than once: {listed(unclear)}.")
+    return TreeArguments(numbers, [node_of_name[name] for name in names], edge_length, labels)
+
+
+def _edge_columns(edges: Iterable[Sequence[Any]] | ArrayLike) -> tuple[list[Any], list[Any], FloatArray]:
+    rows = edges.tolist() if isinstance(edges, np.ndarray) else list(cast(Iterable[Sequence[Any]], edges))
+    if not rows:
+        raise ValueError("A class tree needs at least one edge. Got none.")
+    sizes = {len(row) for row in rows}
+    if sizes not in ({2}, {3}):
+        wrong = next((row for row in rows if len(row) not in (2, 3)), rows[0])
+        raise ValueError(
+            f"Edges must be pairs (parent, child) or triples (parent, child, length), all alike. Got {wrong!r}."
+        )
+    lengths = np.array([row[2] for row in rows], dtype=np.float64) if sizes == {3} else np.ones(len(rows))
+    return [row[0] for row in rows], [row[1] for row in rows], lengths
+
+
+def _two_parents_sentence(parents: list[Any], children: list[Any]) -> str:
+    parent_of: dict[Any, Any] = {}
+    for parent, child in zip(parents, children, strict=True):
+        if child in parent_of:
+            if parent_of[child] == parent:
+                return f"Each edge may be given once. Got {parent!r} -> {child!r} twice."
+            return f"A node of a tree has one parent. {child!r} has two, {parent_of[child]!r} and {parent!r}."
+        parent_of[child] = parent
+    raise AssertionError("no child occurs twice")
+
+
+def _nested_children(content: Any) -> Iterator[tuple[Hashable, Any]]:
+    """The name and the content of each child."""
+    if content is None:
+        return
+    if isinstance(content, Mapping):
+        yield from content.items()
+    elif isinstance(content, (list, tuple)):
+        for item in content:
+            if isinstance(item, Mapping):
+                yield from item.items()
+            elif isinstance(item, (list, tuple)):
+                yield None, item
+            else:
+                yield item, None
+    else:
+        yield content, None
+
+
+def _index(labels: Sequence[Hashable], nodes: IntArray) -> tuple[dict[Hashable, int], set[Hashable]]:
+    """The node of each name among ``nodes``, and the names that more than one of them has."""
+    node_of_name: dict[Hashable, int] = {}
+    repeated: set[Hashable] = set()
+    for node in nodes.tolist():
+        name = labels[node]
+        if name is None:
+            continue
+        if name in node_of_name:
+            repeated.add(name)
+        node_of_name[name] = node
+    return node_of_name, repeated

@@ -1,0 +1,194 @@
+"""Euclidean distances between vectors, one per class, a block at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+from codekin.classes.interface import (
+    MAX_DENSE_CLASSES,
+    DistanceMoments,
+    inner_product,
+    moments_of,
+    refuse_too_many,
+)
+from codekin.classes.tree import ClassTree
+from codekin.coding import CodingMatrix, FloatArray
+
+_BLOCK_ENTRIES = 4_000_000
+"""How many distances are held at once where they are not all made."""
+
+
+class EmbeddingDistances:
+    """Euclidean distances between vectors, one per class.
+
+    Squared distances have a closed form. Without the square the sums go through blocks of distances, never more than
+    some millions at a time; their time grows with the number of pairs.
+
+    Parameters
+    ----------
+    vectors : array-like or sparse matrix of shape (n_classes, n_dimensions)
+        The vectors.
+    squared : bool, default=False
+        Take the squares of the distances.
+
+    Examples
+    --------
+    >>> EmbeddingDistances([[0, 0], [3, 4]]).matrix()
+    array([[0., 5.],
+           [5., 0.]])
+    """
+
+    tree: ClassTree | None = None
+
+    def __init__(self, vectors: Any, *, squared: bool = False) -> None:
+        self.vectors = _checked_vectors(vectors)
+        self.squared = squared
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes there are."""
+        return int(self.vectors.shape[0])
+
+    def matrix(self) -> FloatArray:
+        """All distances; refused for more than 5,000 classes."""
+        refuse_too_many(self.n_classes)
+        return self._matrix
+
+    def between(self, u: ArrayLike, v: ArrayLike) -> FloatArray:
+        """The distances between classes ``u`` and ``v``, arrays that broadcast against each other."""
+        first, second = np.broadcast_arrays(np.asarray(u, dtype=np.intp), np.asarray(v, dtype=np.intp))
+        differences = self._centred[first.ravel()] - self._centred[second.ravel()]
+        squares = _row_squares(differences).reshape(first.shape)
+        return squares if self.squared else np.sqrt(squares)
+
+    def row_sums(self) -> FloatArray:
+        """The sum of the distances of each class to all others."""
+        return self._sums[0]
+
+    def moments(self) -> DistanceMoments:
+        """The sums over all pairs."""
+        return moments_of(*self._sums)
+
+    def inner_product(self, coding_matrix: ArrayLike) -> float:
+        """The sum over all ordered pairs of class distance times codeword distance."""
+        form = self._squared_form if self.squared else self._blockwise_form
+        return inner_product(coding_matrix, self._sums[0], form)
+
+    @cached_property
+    def _centred(self) -> Any:
+        """The vectors, moved to their mean where that does not fill zeros: distances stay, rounding shrinks."""
+        return self.vectors if _is_sparse(self.vectors) else self.vectors - self.vectors.mean(axis=0)
+
+    @cached_property
+    def _squares(self) -> FloatArray:
+        return _row_squares(self._centred)
+
+    @cached_property
+    def _sums(self) -> tuple[FloatArray, float]:
+        """Row sums and sum of squares."""
+        if self.squared:
+            x, q, n_classes = self._centred, self._squares, self.n_classes
+            total = np.asarray(x.sum(axis=0)).ravel()
+            row_sums = n_classes * q + q.sum() - 2 * np.asarray(x @ total).ravel()
+            weighted = np.asarray(x.T @ q).ravel()
+            squares = 2 * n_classes * (q @ q) + 2 * q.sum() ** 2 - 8 * (weighted @ total) + 4 * self._gram_squares
+            return row_sums, float(squares)
+        row_sums, squares = np.zeros(self.n_classes), 0.0
+        for rows, columns, block in self._blocks():
+            row_sums[rows] += block.sum(axis=1)
+            squares += float(np.vdot(block, block)) * (1 if rows == columns else 2)
+            if rows != columns:
+                row_sums[columns] += block.sum(axis=0)
+        return row_sums, squares
+
+    @property
+    def _gram_squares(self) -> float:
+        """The sum of the squared inner products of all pairs of vectors."""
+        x = self._centred
+        if not _is_sparse(x) and x.shape[1] <= min(self.n_classes, MAX_DENSE_CLASSES):
+            return float(np.sum((x.T @ x) ** 2))
+        step = max(1, _BLOCK_ENTRIES // self.n_classes)
+        products = (x[start : start + step] @ x.T for start in range(0, self.n_classes, step))
+        return sum(float(np.sum((block.data if _is_sparse(block) else block) ** 2)) for block in products)
+
+    def _squared_form(self, matrix: CodingMatrix) -> float:
+        M = matrix.astype(np.float64)
+        return 2 * float((self._squares @ M) @ M.sum(axis=0)) - 2 * float(np.sum(np.asarray(self._centred.T @ M) ** 2))
+
+    def _blockwise_form(self, matrix: CodingMatrix) -> float:
+        M = matrix.astype(np.float64)
+        return sum(
+            float(np.vdot(M[rows], block @ M[columns])) * (1 if rows == columns else 2)
+            for rows, columns, block in self._blocks()
+        )
+
+    def _blocks(self) -> Iterator[tuple[slice, slice, FloatArray]]:
+        """Blocks of distances on and above the diagonal."""
+        if self.n_classes <= MAX_DENSE_CLASSES:
+            everything = slice(0, self.n_classes)
+            yield everything, everything, self._matrix
+            return
+        width = int(_BLOCK_ENTRIES**0.5)
+        slices = [slice(start, min(start + width, self.n_classes)) for start in range(0, self.n_classes, width)]
+        for i, rows in enumerate(slices):
+            for columns in slices[i:]:
+                yield rows, columns, self._block(rows, columns)
+
+    def _block(self, rows: slice, columns: slice) -> FloatArray:
+        x, q = self._centred, self._squares
+        products = x[rows] @ x[columns].T
+        if _is_sparse(products):
+            products = products.toarray()
+        scale = q[rows, None] + q[None, columns]
+        squares = scale - 2 * products
+        # Where two vectors nearly agree, the difference of large numbers has lost its digits: subtract first.
+        i, j = np.nonzero(squares <= 1e-5 * scale)
+        for start in range(0, len(i), 100_000):
+            near = slice(start, start + 100_000)
+            squares[i[near], j[near]] = _row_squares(x[rows][i[near]] - x[columns][j[near]])
+        return np.asarray(squares if self.squared else np.sqrt(squares, out=squares))
+
+    @cached_property
+    def _matrix(self) -> FloatArray:
+        everything = slice(0, self.n_classes)
+        matrix = self._block(everything, everything)
+        matrix = (matrix + matrix.T) / 2
+        np.fill_diagonal(matrix, 0.0)
+        matrix.flags.writeable = False
+        return matrix
+
+    def __repr__(self) -> str:
+        """One line."""
+        kind = "squared Euclidean" if self.squared else "Euclidean"
+        return f"<EmbeddingDistances: {self.n_classes} classes, {kind} in {self.vectors.shape[1]} dimensions>"
+
+
+def _checked_vectors(vectors: Any) -> Any:
+    checked: Any
+    if _is_sparse(vectors):
+        checked = sparse.csr_array(cast(Any, vectors)).astype(np.float64)
+        values = checked.data
+    else:
+        checked = values = np.array(cast(ArrayLike, vectors), dtype=np.float64)
+    if checked.ndim != 2 or 0 in checked.shape:
+        raise ValueError(f"Class vectors must be a matrix with one row per class. Got shape {checked.shape}.")
+    if not np.isfinite(values).all():
+        raise ValueError("Class vectors must be finite. Got a value that is not.")
+    values.flags.writeable = False
+    return checked
+
+
+def _is_sparse(x: Any) -> bool:
+    return bool(sparse.issparse(x))
+
+
+def _row_squares(x: Any) -> FloatArray:
+    if _is_sparse(x):
+        return np.asarray(x.multiply(x).sum(axis=1), dtype=np.float64).ravel()
+    return np.asarray(np.einsum("ij,ij->i", x, x))

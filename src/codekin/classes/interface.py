@@ -1,0 +1,100 @@
+"""What scores and searches ask of class distances, and the arithmetic that all answers share.
+
+Whatever is needed of the class distances ``A`` follows from two operations on them, the row sums and the quadratic form
+``Q(M) = sum_uv A_uv <M_u, M_v>``. With ``r_u`` the number of non-zero bits of codeword ``M_u``, the distance between
+two codewords is ``(r_u + r_v - <M_u, M_v> - <|M_u|, |M_v|>) / 2``, and so
+
+    ``F = sum_uv A_uv D_uv = sum_u r_u sum_v A_uv - (Q(M) + Q(|M|)) / 2``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from codekin.classes.tree import ClassTree
+from codekin.coding import MAX_DENSE_CODEWORDS, CodingMatrix, FloatArray
+
+MAX_DENSE_CLASSES = MAX_DENSE_CODEWORDS
+"""No matrix of all pairs of classes is made for more classes than this, unless somebody brings one."""
+
+
+@dataclass(frozen=True)
+class DistanceMoments:
+    """The sums over all ordered pairs of classes that the spread of random assignments depends on.
+
+    Parameters
+    ----------
+    total : float
+        The sum of all distances.
+    sum_of_squares : float
+        The sum of their squares, the squared Frobenius norm.
+    sum_of_squared_row_sums : float
+        The sum over classes of the squared sum of their distances.
+    """
+
+    total: float
+    sum_of_squares: float
+    sum_of_squared_row_sums: float
+
+
+@runtime_checkable
+class ClassDistances(Protocol):
+    """What scores and searches ask of class distances; symmetric, with a zero diagonal."""
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes there are."""
+
+    @property
+    def tree(self) -> ClassTree | None:
+        """The tree whose path lengths these are, if there is one."""
+
+    def matrix(self) -> FloatArray:
+        """All distances, (n_classes, n_classes); refused where they would be too many."""
+
+    def between(self, u: ArrayLike, v: ArrayLike) -> FloatArray:
+        """The distances between classes ``u`` and ``v``, arrays that broadcast against each other."""
+
+    def row_sums(self) -> FloatArray:
+        """The sum of the distances of each class to all others, (n_classes,)."""
+
+    def moments(self) -> DistanceMoments:
+        """The sums over all pairs, exactly."""
+
+    def inner_product(self, coding_matrix: ArrayLike) -> float:
+        """The sum over all ordered pairs of class distance times codeword distance."""
+
+
+def inner_product(coding_matrix: ArrayLike, row_sums: FloatArray, form: Callable[[CodingMatrix], float]) -> float:
+    """The sum of class distance times codeword distance, from the row sums and the quadratic form of the former."""
+    given = np.asarray(coding_matrix)
+    if given.ndim != 2 or len(given) != len(row_sums):
+        raise ValueError(f"The coding matrix needs one row per class, {len(row_sums)}. Got shape {given.shape}.")
+    M = given.astype(np.int8)
+    used = np.abs(M)
+    if used.max(initial=0) > 1 or (given.dtype != np.int8 and not np.array_equal(given, M)):
+        raise ValueError("The entries of a coding matrix must be -1, 0 or +1. Got another value.")
+    if used.all():
+        # No zeros: every row of |M| is ones, and its form is the sum of all distances, once per bit.
+        return float(M.shape[1] * row_sums.sum() - form(M)) / 2
+    n_used = used.sum(axis=1, dtype=np.float64)
+    return float(n_used @ row_sums - (form(M) + form(used)) / 2)
+
+
+def moments_of(row_sums: FloatArray, sum_of_squares: float) -> DistanceMoments:
+    """The moments that follow from the row sums and the sum of squares."""
+    return DistanceMoments(float(row_sums.sum()), sum_of_squares, float(row_sums @ row_sums))
+
+
+def refuse_too_many(n_classes: int) -> None:
+    """Raise where a matrix of all pairs would be too large."""
+    if n_classes > MAX_DENSE_CLASSES:
+        raise ValueError(
+            f"Distances between all pairs of {n_classes} classes would take {n_classes**2 * 8 / 2**30:.1f} GiB; "
+            f"they are made for at most {MAX_DENSE_CLASSES} classes."
+        )

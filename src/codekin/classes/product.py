@@ -1,0 +1,105 @@
+"""Signed class distances in factored form: minus the inner products of vectors, one per class."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from codekin.classes.interface import DistanceMoments, inner_product, moments_of, refuse_too_many
+from codekin.classes.tree import ClassTree
+from codekin.coding import CodingMatrix, FloatArray
+
+
+class ProductDistances:
+    """``A_uv = -<f_u, f_v>`` for different classes ``u`` and ``v``, in closed form at any number of classes.
+
+    This is what a learnability matrix is off its diagonal, and the diagonal meets only distances of a codeword to
+    itself. All sums need the factors once: time and memory grow with their number of entries.
+
+    Parameters
+    ----------
+    factors : array-like of shape (n_classes, n_factors)
+        The vectors ``f``; kept in float32 if they are, and in float64 otherwise.
+
+    Examples
+    --------
+    >>> ProductDistances([[1, 0], [1, 2], [0, -3]]).matrix()
+    array([[ 0., -1.,  0.],
+           [-1.,  0.,  6.],
+           [ 0.,  6.,  0.]])
+    """
+
+    tree: ClassTree | None = None
+
+    def __init__(self, factors: ArrayLike) -> None:
+        given = np.array(factors)
+        if given.dtype != np.float32:
+            given = given.astype(np.float64)
+        if given.ndim != 2 or not len(given):
+            raise ValueError(f"Factors must be a matrix with one row per class. Got shape {given.shape}.")
+        if not np.isfinite(given).all():
+            raise ValueError("Factors must be finite. Got a value that is not.")
+        given.flags.writeable = False
+        self.factors: NDArray[np.floating] = given
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes there are."""
+        return len(self.factors)
+
+    def matrix(self) -> FloatArray:
+        """All distances; refused for more than 5,000 classes."""
+        refuse_too_many(self.n_classes)
+        return self._matrix
+
+    def between(self, u: ArrayLike, v: ArrayLike) -> FloatArray:
+        """The distances between classes ``u`` and ``v``, arrays that broadcast against each other."""
+        first, second = np.broadcast_arrays(np.asarray(u, dtype=np.intp), np.asarray(v, dtype=np.intp))
+        products = np.einsum("...f,...f->...", self.factors[first], self.factors[second], dtype=np.float64)
+        return np.where(first == second, 0.0, 0.0 - products)
+
+    def row_sums(self) -> FloatArray:
+        """The sum of the distances of each class to all others."""
+        return self._row_sums
+
+    def moments(self) -> DistanceMoments:
+        """The sums over all pairs."""
+        return self._moments
+
+    def inner_product(self, coding_matrix: ArrayLike) -> float:
+        """The sum over all ordered pairs of class distance times codeword distance."""
+        return inner_product(coding_matrix, self._row_sums, self._quadratic_form)
+
+    def _quadratic_form(self, matrix: CodingMatrix) -> float:
+        M = matrix.astype(self.factors.dtype)
+        lengths = np.einsum("ub,ub->u", M, M, dtype=np.float64)
+        return float(self._squares @ lengths - np.sum((self.factors.T @ M).astype(np.float64) ** 2))
+
+    @cached_property
+    def _squares(self) -> FloatArray:
+        return np.asarray(np.einsum("uf,uf->u", self.factors, self.factors, dtype=np.float64))
+
+    @cached_property
+    def _row_sums(self) -> FloatArray:
+        return np.asarray(
+            self._squares - self.factors @ self.factors.sum(axis=0, dtype=np.float64).astype(self.factors.dtype)
+        )
+
+    @cached_property
+    def _moments(self) -> DistanceMoments:
+        gram = (self.factors.T @ self.factors).astype(np.float64)
+        return moments_of(self._row_sums, float(np.sum(gram * gram) - self._squares @ self._squares))
+
+    @cached_property
+    def _matrix(self) -> FloatArray:
+        factors = self.factors.astype(np.float64)
+        matrix = 0.0 - factors @ factors.T
+        np.fill_diagonal(matrix, 0.0)
+        matrix.flags.writeable = False
+        return matrix
+
+    def __repr__(self) -> str:
+        """One line."""
+        return f"<ProductDistances: {self.n_classes} classes, signed, {self.factors.shape[1]} factors>"

@@ -1,0 +1,162 @@
+"""Path lengths in a class tree, summed edge by edge."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from codekin.classes.interface import DistanceMoments, inner_product, moments_of, refuse_too_many
+from codekin.classes.tree import ClassTree
+from codekin.coding import CodingMatrix, FloatArray, IntArray
+
+_BLOCK_ENTRIES = 4_000_000
+"""How many running sums are held at once."""
+
+
+class TreeDistances:
+    """Path lengths in a class tree, in closed form: time and memory grow with the tree, not with pairs of classes.
+
+    With ``w_e`` the length of the edge above a node, ``h_u`` the depth of class ``u`` and ``S_e`` the sum of the rows
+    of ``M`` below the edge, ``A_uv = h_u + h_v - 2 sum of w_e over the edges above both``, so
+
+        ``Q(M) = 2 <sum_u h_u M_u, sum_u M_u> - 2 sum_e w_e |S_e|^2``.
+
+    Parameters
+    ----------
+    tree : ClassTree
+        The tree.
+
+    Examples
+    --------
+    >>> distances = TreeDistances(ClassTree.from_nested([["a", "b"], ["c"]]))
+    >>> distances.matrix()
+    array([[0., 2., 4.],
+           [2., 0., 4.],
+           [4., 4., 0.]])
+    """
+
+    def __init__(self, tree: ClassTree) -> None:
+        self.tree: ClassTree = tree
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes there are."""
+        return self.tree.n_classes
+
+    def matrix(self) -> FloatArray:
+        """All path lengths; refused for more than 5,000 classes."""
+        refuse_too_many(self.n_classes)
+        return self._matrix
+
+    def between(self, u: ArrayLike, v: ArrayLike) -> FloatArray:
+        """The path lengths between classes ``u`` and ``v``, arrays that broadcast against each other."""
+        return self.tree.path_length(u, v)
+
+    def row_sums(self) -> FloatArray:
+        """The sum of the path lengths from each class to all others."""
+        return self._row_sums
+
+    def moments(self) -> DistanceMoments:
+        """The sums over all pairs, from sums over edges."""
+        return self._moments
+
+    def inner_product(self, coding_matrix: ArrayLike) -> float:
+        """The sum over all ordered pairs of class distance times codeword distance."""
+        return inner_product(coding_matrix, self._row_sums, self._quadratic_form)
+
+    @cached_property
+    def _class_depth(self) -> FloatArray:
+        return self.tree.depth[self.tree.node_of_class]
+
+    @cached_property
+    def _shared_edges(self) -> _SharedEdges:
+        """The edges above two classes or more, those above the same classes taken together."""
+        tree = self.tree
+        start, stop = tree.class_spans.T
+        is_shared = (stop - start > 1) & (tree.edge_length > 0)
+        key, group = np.unique(start[is_shared] * (self.n_classes + 1) + stop[is_shared], return_inverse=True)
+        length = np.bincount(group, weights=tree.edge_length[is_shared], minlength=len(key)).astype(np.float64)
+        start, stop = np.divmod(key, self.n_classes + 1)
+        return _SharedEdges(start, stop, length)
+
+    @cached_property
+    def _own_length(self) -> FloatArray:
+        """The length of the edges that are above one class only, by class."""
+        start, stop = self.tree.class_spans.T
+        is_own = stop - start == 1
+        by_rank = np.bincount(start[is_own], weights=self.tree.edge_length[is_own], minlength=self.n_classes)
+        length = np.empty(self.n_classes)
+        length[self.tree.class_order()] = by_rank
+        return length
+
+    def _quadratic_form(self, matrix: CodingMatrix) -> float:
+        edges, order = self._shared_edges, self.tree.class_order()
+        depth, own_length = self._class_depth[order], self._own_length[order]
+        form = 0.0
+        # A few bits at a time, so that the running sums of 100,000 classes stay small.
+        width = max(1, _BLOCK_ENTRIES // self.n_classes)
+        for start in range(0, matrix.shape[1], width):
+            M = matrix[order, start : start + width].astype(np.float64)
+            running = np.zeros((len(M) + 1, M.shape[1]))
+            np.cumsum(M, axis=0, out=running[1:])
+            below = running[edges.stop] - running[edges.start]
+            shared = edges.length @ np.einsum("eb,eb->e", below, below) + own_length @ np.einsum("ub,ub->u", M, M)
+            form += 2 * float((depth @ M) @ running[-1]) - 2 * float(shared)
+        return form
+
+    @cached_property
+    def _row_sums(self) -> FloatArray:
+        tree, depth = self.tree, self._class_depth
+        # Of the edges above u, each counts as often as there are classes below it. It begins to count at the first of
+        # them in depth-first order and ends after the last.
+        start, stop = tree.class_spans.T
+        counted = tree.edge_length * (stop - start)
+        changes = np.bincount(start, counted, self.n_classes + 1) - np.bincount(stop, counted, self.n_classes + 1)
+        shared = np.empty(self.n_classes)
+        shared[tree.class_order()] = np.cumsum(changes)[:-1]
+        return np.asarray(self.n_classes * depth + depth.sum() - 2 * shared)
+
+    @cached_property
+    def _moments(self) -> DistanceMoments:
+        tree, depth, n_classes = self.tree, self._class_depth, self.n_classes
+        spans = tree.class_spans
+        n_below = (spans[:, 1] - spans[:, 0]).astype(np.float64)
+        running = np.concatenate([[0.0], np.cumsum(depth[tree.class_order()])])
+        depth_below = running[spans[:, 1]] - running[spans[:, 0]]
+        squared_rise = tree.depth**2 - np.where(tree.parent >= 0, tree.depth[tree.parent], 0.0) ** 2
+        sum_of_squares = (
+            2 * n_classes * (depth @ depth)
+            + 2 * depth.sum() ** 2
+            - 8 * float(np.sum(tree.edge_length * depth_below * n_below))
+            + 4 * float(np.sum(n_below**2 * squared_rise))
+        )
+        return moments_of(self._row_sums, float(sum_of_squares))
+
+    @cached_property
+    def _matrix(self) -> FloatArray:
+        tree = self.tree
+        order, depth, parting = tree.class_order(), self._class_depth, tree.parting_depths()
+        by_rank = np.zeros((self.n_classes, self.n_classes))
+        for rank in range(self.n_classes - 1):
+            by_rank[rank, rank + 1 :] = np.minimum.accumulate(parting[rank:])
+        by_rank = depth[order][:, None] + depth[order][None, :] - 2 * (by_rank + by_rank.T)
+        matrix = np.empty_like(by_rank)
+        matrix[np.ix_(order, order)] = by_rank
+        np.fill_diagonal(matrix, 0.0)
+        matrix.flags.writeable = False
+        return matrix
+
+    def __repr__(self) -> str:
+        """One line."""
+        return f"<TreeDistances: {self.n_classes} classes, {self.tree.n_nodes} nodes>"
+
+
+class _SharedEdges(NamedTuple):
+    """Edge ``e`` has length ``length[e]`` and the classes ``start[e]:stop[e]`` of the depth-first order below it."""
+
+    start: IntArray
+    stop: IntArray
+    length: FloatArray

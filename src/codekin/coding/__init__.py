@@ -1,0 +1,25 @@
+"""The nouns of error-correcting output codes: a codebook, an assignment of codewords to classes, and both as one code.
+
+A codebook says which codewords exist; an assignment says which class gets which of them. Together they are a code, with
+a coding matrix whose row ``k`` is the codeword of class ``k`` and whose column ``j`` is a binary subproblem.
+"""
+
+from codekin.coding.assignment import Assignment
+from codekin.coding.code import Code
+from codekin.coding.codebook import MAX_DENSE_CODEWORDS, Codebook, Trellis, codeword_distances
+from codekin.coding.labels import EncodedLabels
+from codekin.coding.types import CodingMatrix, FloatArray, IntArray, Margins
+
+__all__ = [
+    "MAX_DENSE_CODEWORDS",
+    "Assignment",
+    "Code",
+    "Codebook",
+    "CodingMatrix",
+    "EncodedLabels",
+    "FloatArray",
+    "IntArray",
+    "Margins",
+    "Trellis",
+    "codeword_distances",
+]

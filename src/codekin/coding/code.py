@@ -1,0 +1,70 @@
+"""A codebook under an assignment: the codeword of every class."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from numpy.typing import ArrayLike
+
+from codekin.coding.assignment import Assignment
+from codekin.coding.codebook import Codebook
+from codekin.coding.types import CodingMatrix
+
+
+@dataclass(frozen=True, eq=False)
+class Code:
+    """A codebook under an assignment: the codeword of every class.
+
+    Parameters
+    ----------
+    codebook : Codebook
+        The codewords.
+    assignment : Assignment
+        Which class has which of them.
+
+    Examples
+    --------
+    >>> code = Code(Codebook([[1, 1], [1, -1], [-1, 1]]), Assignment([2, 0]))
+    >>> code.coding_matrix
+    array([[-1,  1],
+           [ 1,  1]], dtype=int8)
+    """
+
+    codebook: Codebook
+    assignment: Assignment
+
+    @classmethod
+    def of(cls, coding_matrix: ArrayLike) -> Code:
+        """The code whose class ``k`` has row ``k`` of a matrix.
+
+        Parameters
+        ----------
+        coding_matrix : array-like of shape (n_classes, n_bits)
+
+        Returns
+        -------
+        Code
+        """
+        codebook = Codebook(coding_matrix)
+        return cls(codebook, Assignment.identity(codebook.n_codewords))
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes there are."""
+        return self.assignment.n_classes
+
+    @property
+    def n_bits(self) -> int:
+        """How many bits a codeword has."""
+        return self.codebook.n_bits
+
+    @property
+    def is_full(self) -> bool:
+        """Whether every codeword belongs to a class."""
+        return self.n_classes == self.codebook.n_codewords
+
+    @cached_property
+    def coding_matrix(self) -> CodingMatrix:
+        """Row ``k`` is the codeword of class ``k``."""
+        return self.codebook.coding_matrix(self.assignment)

@@ -1,0 +1,43 @@
+"""Labels whose classes are known already."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codekin.coding.types import IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedLabels:
+    """Labels as numbers of distinct ones: 8 bytes a sample, however long they are.
+
+    Estimators take it in the place of an array of labels; NumPy sees such an array.
+
+    Parameters
+    ----------
+    classes : array of shape (n_classes,)
+        Distinct labels in sorted order, each of them used.
+    class_index : array of shape (n_samples,)
+        ``classes[class_index[i]]`` is the label of sample ``i``.
+
+    Examples
+    --------
+    >>> labels = EncodedLabels(np.array(["cat", "dog"]), np.array([1, 0, 1]))
+    >>> np.asarray(labels)
+    array(['dog', 'cat', 'dog'], dtype='<U3')
+    """
+
+    classes: NDArray[Any]
+    class_index: IntArray = field(repr=False)
+
+    def __len__(self) -> int:
+        """How many samples there are."""
+        return len(self.class_index)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """The labels one by one."""
+        return np.asarray(self.classes[self.class_index], dtype=dtype)

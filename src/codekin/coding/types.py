@@ -1,0 +1,13 @@
+"""The arrays of the method, by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+CodingMatrix = NDArray[np.int8]
+IntArray = NDArray[np.intp]
+FloatArray = NDArray[np.float64]
+Margins = NDArray[np.floating[Any]]
