@@ -123,7 +123,7 @@ def test_the_map_of_the_readme_is_the_code():
     inside = {name.rstrip("/") for indent, name in listed if indent}
     outside = {name for indent, name in listed if not indent}
     package = ROOT / "src" / "codekin"
-    found = {path.name for path in package.iterdir() if not path.name.startswith(("_", "py.typed"))}
+    found = {path.name for path in package.iterdir() if not path.name.startswith(("__", "_version", "py.typed"))}
     assert inside == found
     assert all((ROOT / name).exists() for name in outside)
 
