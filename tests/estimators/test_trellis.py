@@ -7,8 +7,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from codekin.classes import ClassTree
 from codekin.datasets import make_sparse_topics
 from codekin.estimators import TrellisClassifier
-from codekin.estimators.learner_choice import AutoLearner
 from codekin.estimators.taxonomies import as_class_tree
+from codekin.fitting.learner_choice import AutoLearner
 from codekin.learners import AROW, Softmax
 from codekin.measures import expected_calibration_error
 

@@ -13,7 +13,7 @@ from types import ModuleType
 
 import codekin
 
-INTERNAL = ("cli", "demo", "kernels")
+INTERNAL = ("cli", "demo", "fitting", "kernels")
 SNAPSHOT = Path(__file__).with_name("public_api.txt")
 
 

@@ -31,7 +31,7 @@ from codekin.cli.values import one_of, positive_number, trellis_width
 from codekin.codebooks import CODEBOOKS, trellis_codebook
 from codekin.coding import Codebook, codeword_distances
 from codekin.datasets import Data, TextData, TextVectorizer, read_data, read_distances, read_matrix, read_taxonomy
-from codekin.estimators.choices import Classes, choose_codebook, learnability_assignment
+from codekin.fitting.choices import Classes, choose_codebook, learnability_assignment
 from codekin.progress import counted_off, tell, telling
 from codekin.storage import codeword_text, save_assignment
 

@@ -19,7 +19,7 @@ from codekin.cli.option_needs import TAXONOMY_NEEDS, check_needs, check_standard
 from codekin.cli.options import AsJson, Format, IndexBase, Multilabel, NThreads, Quiet, Taxonomy, TaxonomyLayout
 from codekin.cli.streams import show
 from codekin.datasets import read_taxonomy
-from codekin.estimators.recipe import microseconds_of
+from codekin.fitting.recipe import microseconds_of
 from codekin.measures import PredictionMeasures, confidence_error, prediction_measures
 from codekin.progress import tell, telling
 

@@ -82,7 +82,7 @@ from codekin.datasets import (
 )
 from codekin.datasets.reading import format_of
 from codekin.estimators import TrellisClassifier
-from codekin.estimators.learner_choice import AutoLearner
+from codekin.fitting.learner_choice import AutoLearner
 from codekin.learners import AROW, Checkpoints, EpochReport, Softmax
 from codekin.progress import tell
 from codekin.storage import (

@@ -11,8 +11,8 @@ from codekin.assignments import ASSIGNMENTS
 from codekin.cli.options import READING
 from codekin.cli.values import count_or_auto, one_of, positive_number, share_or_none, size, trellis_width, two_numbers
 from codekin.decoding import LOSSES
-from codekin.estimators.checked_choices import ASSIGNMENT_POLICIES
-from codekin.estimators.ranked import RERANK
+from codekin.fitting.checked_choices import ASSIGNMENT_POLICIES
+from codekin.fitting.ranked import RERANK
 from codekin.learners import LEARNERS, PRECISIONS
 
 ASSIGNMENT_NAMES = tuple(dict.fromkeys(["auto", *ASSIGNMENT_POLICIES, *ASSIGNMENTS]))

@@ -17,10 +17,10 @@ from codekin.assignments import AssignmentResult
 from codekin.classes import ClassDistances
 from codekin.coding import Assignment, Code, Codebook, EncodedLabels, FloatArray, IntArray, Margins
 from codekin.decoding import Loss, get_loss
-from codekin.estimators.checked_choices import check_loss_choice
 from codekin.estimators.growth import best_free_codewords
 from codekin.estimators.inputs import label_array
-from codekin.estimators.report import FitReport, code_report, measured
+from codekin.fitting.checked_choices import check_loss_choice
+from codekin.fitting.report import FitReport, code_report, measured
 from codekin.model import Member, Model
 
 

@@ -22,19 +22,19 @@ from codekin.coding import Code, FloatArray, IntArray
 from codekin.estimators.bit_attributes import BitAttributes
 from codekin.estimators.bit_probabilities import BitProbabilities
 from codekin.estimators.callbacks import begin_callbacks
-from codekin.estimators.checked_choices import (
+from codekin.estimators.class_weights import check_weights_of_learner, with_class_weight
+from codekin.estimators.coded import checked_weights
+from codekin.estimators.inputs import validated, with_learner_tags
+from codekin.estimators.metadata import learner_params, router
+from codekin.estimators.weight_signature import lists_weights_if
+from codekin.fitting.checked_choices import (
     check_assignment_choice,
     check_distances_choice,
     warn_of_constant_bits,
 )
-from codekin.estimators.choices import choose_assignment, choose_codebook
-from codekin.estimators.class_weights import check_weights_of_learner, with_class_weight
-from codekin.estimators.coded import checked_weights
-from codekin.estimators.features import classes_as_learned
-from codekin.estimators.inputs import validated, with_learner_tags
-from codekin.estimators.learner_choice import decoding_loss
-from codekin.estimators.metadata import learner_params, router
-from codekin.estimators.weight_signature import lists_weights_if
+from codekin.fitting.choices import choose_assignment, choose_codebook
+from codekin.fitting.features import classes_as_learned
+from codekin.fitting.learner_choice import decoding_loss
 from codekin.learners import LEARNERS, FittedBits, IndependentBits, Learner, calibrate_bits, learner_of
 from codekin.learners.calibration import N_FOLDS
 from codekin.model import Member, Model

@@ -15,6 +15,8 @@ from sklearn.utils import check_consistent_length, column_or_1d, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
+from codekin.fitting.features import is_search
+
 
 def label_array(y: Any) -> Any:
     """Labels as scikit-learn knows them: numbers, truth values or text in an array of that type.
@@ -139,17 +141,3 @@ def first_step(learner: Any) -> Any:
     if hasattr(learner, "steps"):
         return next((first_step(step) for _, step in learner.steps if step not in (None, "passthrough")), learner)
     return first_step(learner.estimator) if is_search(learner) else learner
-
-
-def is_search(learner: Any) -> bool:
-    """Whether the learner tries settings of an estimator, as a grid search does.
-
-    Parameters
-    ----------
-    learner : classifier
-
-    Returns
-    -------
-    bool
-    """
-    return hasattr(learner, "estimator") and hasattr(learner, "cv")

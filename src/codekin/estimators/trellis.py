@@ -26,19 +26,19 @@ from codekin.codebooks import trellis_codebook
 from codekin.codebooks.trellis import check_spare_codewords
 from codekin.coding import Assignment, Code, EncodedLabels, FloatArray, IntArray
 from codekin.decoding.minimum_loss import check_k
-from codekin.estimators.budget import Records, SharedWork, Task, best_within, recipes_within, vector_bytes
-from codekin.estimators.choices import Classes, is_one_order
-from codekin.estimators.code_learning import LearnedCode, compressed, learned_code
 from codekin.estimators.coded import CodedClassifier, checked_weights
 from codekin.estimators.held_out import as_pair, check_known_labels
 from codekin.estimators.inputs import label_array
-from codekin.estimators.learner_choice import candidate_learners, decoding_loss, memory_limit
-from codekin.estimators.order_choice import Orders, choose_orders
-from codekin.estimators.ranked import RERANK, fit_ranked, holdout
-from codekin.estimators.recipe import Limits, Recipe, Trial, default_recipe
-from codekin.estimators.size import bytes_of_tree, fixed_bytes, reckoned_bytes
 from codekin.estimators.taxonomies import as_class_tree
-from codekin.estimators.temperature import Temperature, fit_temperature
+from codekin.fitting.budget import Records, SharedWork, Task, best_within, recipes_within, vector_bytes
+from codekin.fitting.choices import Classes, is_one_order
+from codekin.fitting.learner_choice import candidate_learners, decoding_loss, memory_limit
+from codekin.fitting.members import LearnedCode, compressed, learned_code
+from codekin.fitting.order_choice import Orders, choose_orders
+from codekin.fitting.ranked import RERANK, fit_ranked, holdout
+from codekin.fitting.recipe import Limits, Recipe, Trial, default_recipe
+from codekin.fitting.size import bytes_of_tree, fixed_bytes, reckoned_bytes
+from codekin.fitting.temperature import Temperature, fit_temperature
 from codekin.learners import PRECISIONS, Checkpoints, EpochReport, Learner, learner_name
 from codekin.learners.compact import Precision
 from codekin.model import Member, Model

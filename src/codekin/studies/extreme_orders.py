@@ -15,9 +15,9 @@ from codekin.class_distances import CLASS_DISTANCES_FROM_DATA
 from codekin.classes import ClassTree
 from codekin.coding import Codebook, IntArray
 from codekin.datasets import Dataset, load_dataset
-from codekin.estimators.choices import Classes, learnability_assignment
 from codekin.estimators.taxonomies import as_class_tree
 from codekin.estimators.trellis import MAX_CLUSTERED_CLASSES
+from codekin.fitting.choices import Classes, learnability_assignment
 
 TreeName = Literal["given", "learned"]
 

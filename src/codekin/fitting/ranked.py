@@ -12,8 +12,8 @@ import numpy as np
 
 from codekin._system.stored_rows import StoredRows
 from codekin.coding import Assignment, Codebook, IntArray
-from codekin.estimators.choices import Classes, choose_assignment, is_one_order
-from codekin.estimators.temperature import Temperature, fit_candidate_temperature, fit_temperature
+from codekin.fitting.choices import Classes, choose_assignment, is_one_order
+from codekin.fitting.temperature import Temperature, fit_candidate_temperature, fit_temperature
 from codekin.model import Candidates, Member, Model
 from codekin.progress import tell, within
 from codekin.ranking import (

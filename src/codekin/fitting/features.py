@@ -15,8 +15,7 @@ from sklearn.utils import get_tags
 from codekin.class_distances import learned_confusion_distances
 from codekin.classes import ClassDistances, DenseDistances
 from codekin.coding import FloatArray, IntArray
-from codekin.estimators.choices import Classes
-from codekin.estimators.inputs import is_search
+from codekin.fitting.choices import Classes
 from codekin.learners.independent import seeded
 
 MAX_CATEGORIES = 100
@@ -222,3 +221,8 @@ def learner_confusion(
         counted="out_of_fold",
         n_folds=min(N_FOLDS, len(class_index)),
     )
+
+
+def is_search(learner: Any) -> bool:
+    """Whether the learner tries settings of an estimator, as a grid search does."""
+    return hasattr(learner, "estimator") and hasattr(learner, "cv")

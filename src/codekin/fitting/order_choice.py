@@ -9,10 +9,10 @@ import numpy as np
 
 from codekin.assignments import AssignmentResult
 from codekin.coding import Assignment, Code, Codebook
-from codekin.estimators.checked_choices import check_assignment_choice
-from codekin.estimators.choices import Classes, choose_assignment
-from codekin.estimators.ranked import other_assignment
-from codekin.estimators.recipe import MANY_CLASSES
+from codekin.fitting.checked_choices import check_assignment_choice
+from codekin.fitting.choices import Classes, choose_assignment
+from codekin.fitting.ranked import other_assignment
+from codekin.fitting.recipe import MANY_CLASSES
 from codekin.learners import AROW
 from codekin.model import make_decoder
 from codekin.progress import within

@@ -18,8 +18,8 @@ from scipy import sparse
 from codekin._system.memory import available_memory, in_units
 from codekin.codebooks import trellis_codebook
 from codekin.coding import IntArray
-from codekin.estimators.recipe import Limits, Recipe, Trial, microseconds_of
-from codekin.estimators.size import BYTES_PER_TRIAL, bytes_besides_weights
+from codekin.fitting.recipe import Limits, Recipe, Trial, microseconds_of
+from codekin.fitting.size import BYTES_PER_TRIAL, bytes_besides_weights
 from codekin.learners import Checkpoints
 from codekin.progress import tell
 from codekin.ranking.vectors import LARGEST_GAP

@@ -5,9 +5,9 @@ import pytest
 
 from codekin.datasets import make_sparse_topics
 from codekin.estimators import FitReport, TrellisClassifier, order_choice
-from codekin.estimators.budget import Task, recipes_within
-from codekin.estimators.recipe import Limits, Recipe, Trial, default_recipe
-from codekin.estimators.size import reckoned_bytes
+from codekin.fitting.budget import Task, recipes_within
+from codekin.fitting.recipe import Limits, Recipe, Trial, default_recipe
+from codekin.fitting.size import reckoned_bytes
 from codekin.learners import Checkpoints, Softmax
 from codekin.storage import load_model, model_bytes, save_model, stored_bytes
 

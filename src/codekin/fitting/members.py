@@ -12,9 +12,9 @@ import numpy as np
 
 from codekin.coding import Code
 from codekin.decoding import Decoder, Loss
-from codekin.estimators.learner_choice import decoding_loss
-from codekin.estimators.recipe import Recipe
-from codekin.estimators.size import bytes_of_bits
+from codekin.fitting.learner_choice import decoding_loss
+from codekin.fitting.recipe import Recipe
+from codekin.fitting.size import bytes_of_bits
 from codekin.learners import Learner, Validation, compacted, learner_name
 from codekin.model import Member, make_decoder
 from codekin.progress import tell, within

@@ -11,7 +11,7 @@ from codekin.classes import ClassTree
 from codekin.coding import Assignment
 from codekin.datasets import make_sparse_topics
 from codekin.estimators import TrellisClassifier
-from codekin.estimators.ranked import holdout
+from codekin.fitting.ranked import holdout
 from codekin.learners import AROW, Checkpoints
 from codekin.model import Model
 

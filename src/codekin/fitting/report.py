@@ -16,7 +16,7 @@ from codekin.assignments import AssignmentProblem
 from codekin.classes import ClassDistances
 from codekin.coding import FloatArray, IntArray
 from codekin.decoding import Loss
-from codekin.estimators.recipe import Trial
+from codekin.fitting.recipe import Trial
 from codekin.measures import binary_losses, multiclass_error_bound
 from codekin.model import Model
 

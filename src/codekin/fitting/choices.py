@@ -17,7 +17,7 @@ from codekin.classes import ClassDistances, ClassTree, as_class_distances
 from codekin.codebooks import CODEBOOKS
 from codekin.codebooks.trellis import check_spare_codewords
 from codekin.coding import Assignment, Codebook, FloatArray, IntArray
-from codekin.estimators.checked_choices import (
+from codekin.fitting.checked_choices import (
     CODEBOOK_ARGUMENTS,
     are_distances,
     check_assignment_choice,
