@@ -12,7 +12,7 @@ from codekin.classes import DenseDistances
 from codekin.codebooks import one_vs_rest
 from codekin.coding import Assignment
 from codekin.estimators import ECOCClassifier, FitReport, TrellisClassifier
-from codekin.estimators import report as module
+from codekin.fitting import report as module
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@ import pytest
 
 from codekin import TrellisClassifier
 from codekin.datasets import make_sparse_topics
-from codekin.estimators import order_choice
+from codekin.fitting import order_choice
 from codekin.fitting.order_choice import default_policy
 
 pytestmark = pytest.mark.xdist_group("order choice")  # one search for all of them

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from codekin.datasets import make_sparse_topics
-from codekin.estimators import FitReport, TrellisClassifier, order_choice
+from codekin.estimators import FitReport, TrellisClassifier
+from codekin.fitting import order_choice
 from codekin.fitting.budget import Task, recipes_within
 from codekin.fitting.recipe import Limits, Recipe, Trial, default_recipe
 from codekin.fitting.size import reckoned_bytes
