@@ -19,7 +19,7 @@ def loaded_classifier(folder: Path, display: Display) -> SavedModel:
     with display.watching(only_if_slow=True):
         tell(f"loading {folder}")
         saved = load_saved(folder)
-    if isinstance(saved.model, Model):
+    if not saved.has_labels:
         raise ModelFolderError(f"{folder} holds a code without labels; save the classifier around it instead.")
     return saved
 

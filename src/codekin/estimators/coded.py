@@ -14,14 +14,15 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from codekin._system.magnitudes import check_weights
 from codekin.assignments import AssignmentResult
-from codekin.classes import ClassDistances
+from codekin.classes import ClassDistances, TreeDistances
 from codekin.coding import Assignment, Code, Codebook, EncodedLabels, FloatArray, IntArray, Margins
 from codekin.decoding import Loss, get_loss
 from codekin.estimators.growth import best_free_codewords
 from codekin.estimators.inputs import label_array
 from codekin.fitting.checked_choices import check_loss_choice
-from codekin.fitting.report import FitReport, code_report, measured
+from codekin.fitting.report import FitReport, code_report, measured, restored
 from codekin.model import Member, Model
+from codekin.storage.classifier_parts import ClassifierParts
 
 
 class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
@@ -36,6 +37,9 @@ class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
     class_distances_: ClassDistances | None
     loss_: Loss
     model_: Model
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+    _rng: np.random.Generator
     _report: FitReport | None
 
     @property
@@ -190,24 +194,50 @@ class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
             self._report = measured(self._report, self.model_, self.loss_, X, class_index)
         return self._report
 
-    def restore_fit(self, model: Model, labels: NDArray[Any], report: FitReport) -> None:
-        """Take over a fitted model, as it comes from storage. The class distances are not part of it.
+    def _parts_to_store(self) -> tuple[Model, ClassifierParts]:
+        """The model, and what the classifier is besides: what :func:`codekin.storage.save_model` asks for."""
+        check_is_fitted(self, "model_")
+        params = self.get_params(deep=False)
+        del params["n_jobs"]  # how the work was shared out says nothing about the model
+        parts = ClassifierParts(
+            type(self).__name__,
+            params,
+            self.classes_,
+            self.report().as_dict(),
+            n_features=getattr(self, "n_features_in_", None),
+            feature_names=getattr(self, "feature_names_in_", None),
+            class_tree=None if self.class_distances_ is None else self.class_distances_.tree,
+        )
+        return self.model_, self._with_learner(parts)
 
-        Parameters
-        ----------
-        model : Model
-        labels : ndarray of shape (n_classes,)
-            The label of each class.
-        report : FitReport
-            What was measured when it was fitted.
-        """
-        self.classes_ = labels
-        self.codebook_, self.assignment_, self.assignment_result_ = model.codebook, model.assignment, None
-        self.class_distances_ = None
-        self.loss_ = get_loss(model.decoder.loss)
-        self._rng = np.random.default_rng(self.random_state if isinstance(self.random_state, int) else None)
-        self._set_model(model)
-        self._report = report
+    @classmethod
+    def _from_stored(cls, model: Model, parts: ClassifierParts) -> Self:
+        """The classifier around a model from storage, ready to predict; of distances it has trees only."""
+        report = restored(parts.report, model)
+        classifier = cls(**cls._stored_params(model, parts))
+        classifier.classes_ = parts.labels
+        classifier.codebook_, classifier.assignment_ = model.codebook, model.assignment
+        classifier.assignment_result_ = None
+        classifier.class_distances_ = None if parts.class_tree is None else TreeDistances(parts.class_tree)
+        classifier.loss_ = get_loss(model.decoder.loss)
+        seed = classifier.random_state
+        classifier._rng = np.random.default_rng(seed if isinstance(seed, int) else None)
+        classifier._set_model(model)
+        classifier._report = report
+        if parts.n_features is not None:
+            classifier.n_features_in_ = parts.n_features
+        if parts.feature_names is not None:
+            classifier.feature_names_in_ = np.array(parts.feature_names, dtype=object)
+        return classifier
+
+    @abstractmethod
+    def _with_learner(self, parts: ClassifierParts) -> ClassifierParts:
+        """The parts with who learned the bits."""
+
+    @classmethod
+    @abstractmethod
+    def _stored_params(cls, model: Model, parts: ClassifierParts) -> dict[str, Any]:
+        """The parameters of a classifier from storage."""
 
     def _validate_params(self) -> None:
         super()._validate_params()

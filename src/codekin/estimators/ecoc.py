@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, Self
 
@@ -39,6 +40,7 @@ from codekin.learners import LEARNERS, FittedBits, IndependentBits, Learner, cal
 from codekin.learners.calibration import N_FOLDS
 from codekin.model import Member, Model
 from codekin.samples import Samples
+from codekin.storage.classifier_parts import ClassifierParts
 
 
 def _learner_has(method: str) -> Any:
@@ -340,6 +342,22 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
 
     def _set_bits(self, bits: FittedBits) -> None:
         self._set_model(Model((Member.of(self._code, bits, self.loss_, is_weighted=self.weighted_decoding),)))
+
+    def _with_learner(self, parts: ClassifierParts) -> ClassifierParts:
+        if isinstance(self.estimator, str | None):
+            return parts
+        own = type(self.estimator) in LEARNERS.values()
+        return (
+            replace(parts, learner=self.estimator, is_learner_given=True)
+            if own
+            else replace(parts, estimator=self.estimator)
+        )
+
+    @classmethod
+    def _stored_params(cls, model: Model, parts: ClassifierParts) -> dict[str, Any]:
+        learner = parts.estimator if parts.learner is None else parts.learner
+        given = {} if learner is None else {"estimator": learner}
+        return {"assignment": model.assignment, "codebook": model.codebook, **parts.params, **given}
 
     def _validated_samples(self, X: Any) -> Any:
         X = validated(self, X, learner=self._bit_classifier(), reset=False)[0]

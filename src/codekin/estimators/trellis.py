@@ -39,12 +39,13 @@ from codekin.fitting.ranked import RERANK, fit_ranked, holdout
 from codekin.fitting.recipe import Limits, Recipe, Trial, default_recipe
 from codekin.fitting.size import bytes_of_tree, fixed_bytes, reckoned_bytes
 from codekin.fitting.temperature import Temperature, fit_temperature
-from codekin.learners import PRECISIONS, Checkpoints, EpochReport, Learner, learner_name
+from codekin.learners import LEARNERS, PRECISIONS, Checkpoints, EpochReport, Learner, learner_name
 from codekin.learners.compact import Precision
 from codekin.model import Member, Model
 from codekin.model.probabilities import all_log_probabilities, log_probabilities_of, top_k_probabilities
 from codekin.progress import Progress, listening, within
 from codekin.samples import Samples
+from codekin.storage.classifier_parts import ClassifierParts
 
 MAX_CLUSTERED_CLASSES = 15_000
 """A class tree of more classes than this is learned by halving the set of classes instead of joining pairs."""
@@ -633,6 +634,26 @@ class TrellisClassifier(CodedClassifier):
         """Set the temperature and what the report will say of it."""
         self.temperature_ = temperature.value
         self._report, self._report_facts = None, {"learner": learner_name(self.learner_), **temperature.measures}
+
+    def _with_learner(self, parts: ClassifierParts) -> ClassifierParts:
+        is_given = type(self.learner) in LEARNERS.values()
+        return replace(parts, learner=self.learner_, is_learner_given=is_given, temperature=self.temperature_)
+
+    @classmethod
+    def _stored_params(cls, model: Model, parts: ClassifierParts) -> dict[str, Any]:
+        learner = {"learner": parts.learner} if parts.is_learner_given else {}
+        return {"assignment": model.assignment, **parts.params, **learner}
+
+    @classmethod
+    def _from_stored(cls, model: Model, parts: ClassifierParts) -> Self:
+        """The classifier around a model from storage, ready to predict."""
+        classifier = super()._from_stored(model, parts)
+        if parts.learner is not None:
+            classifier.learner_ = parts.learner
+        if parts.temperature is None:
+            raise KeyError("temperature")
+        classifier.temperature_ = parts.temperature
+        return classifier
 
     def _report_fields(self) -> dict[str, Any]:
         return self._report_facts

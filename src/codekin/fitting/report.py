@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from math import isnan, nan
 from typing import Any, Self
 
@@ -19,12 +20,10 @@ from codekin.decoding import Loss
 from codekin.fitting.recipe import Trial
 from codekin.measures import binary_losses, multiclass_error_bound
 from codekin.model import Model
+from codekin.storage.values import shortened
 
 MARGINS_PER_BLOCK = 1 << 19
 """How many margins are held at once: four megabytes, some times over."""
-
-RENAMED = {"training_error": "error"}
-"""Fields by the names that the first folders know them by."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,9 +112,7 @@ class FitReport:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """The report whose ``as_dict`` this is."""
-        numbers: dict[str, Any] = {
-            RENAMED.get(key, key): float("nan") if value is None else value for key, value in values.items()
-        }
+        numbers: dict[str, Any] = {key: float("nan") if value is None else value for key, value in values.items()}
         numbers["bit_losses"] = np.array(values["bit_losses"], dtype=np.float64)
         numbers["trials"] = tuple(Trial.from_dict(trial) for trial in values.get("trials", ()))
         return cls(**numbers)
@@ -266,3 +263,19 @@ def measured(report: FitReport, model: Model, loss: Loss, X: Any, class_index: I
         error=n_wrong / n_samples,
         certified_share=n_certified / n_samples if report.n_members > 1 else nan,
     )
+
+
+def restored(values: Mapping[str, Any], model: Model) -> FitReport:
+    """The report of a model from storage; one that cannot be shown, or is of another model, is refused."""
+    report = FitReport.from_dict(values)
+    shape = (model.n_classes, model.n_bits)
+    if (report.n_classes, report.n_bits) != shape or report.bit_losses.shape not in (shape[1:], (0,)):
+        raise ValueError(f"the report is not of {model.n_classes} classes and {model.n_bits} bits.")
+    kinds: dict[Any, Any] = {"int": int, "float": int | float, "str": str}
+    for field_ in fields(report):
+        value = getattr(report, field_.name)
+        if field_.type in kinds and not isinstance(value, kinds[field_.type]):
+            raise ValueError(f"'{field_.name}' of the report must be of type {field_.type}. Got {shortened(value)}.")
+    json.dumps(report.as_dict())
+    str(report)
+    return report

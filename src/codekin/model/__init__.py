@@ -228,6 +228,10 @@ class Model:
             raise ValueError("A model without a ranking lists no candidates; use top_k.")
         return self._ranked.candidates(X, self.margins(X), n, chosen)
 
+    def _parts_to_store(self) -> tuple[Model, None]:
+        """Itself, and nothing around it: what :func:`codekin.storage.save_model` asks for."""
+        return self, None
+
     @cached_property
     def _ranked(self) -> RankedCodes:
         return RankedCodes(

@@ -16,13 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sklearn.utils.validation import check_is_fitted
-
 from codekin._system.arrays import Arrays
 from codekin._system.folders import check_folder, visible
-from codekin.estimators import ECOCClassifier, TrellisClassifier
 from codekin.model import Model
 from codekin.storage.assignments import SavedAssignment, codeword_text, load_assignment, save_assignment
+from codekin.storage.classifier_parts import ClassifierParts, describe_classifier, home_of, restore_classifier
 from codekin.storage.consistency import check_classifier, check_input, check_member, check_ranking, check_shape
 from codekin.storage.files import (
     ARRAYS,
@@ -36,8 +34,9 @@ from codekin.storage.files import (
     write_folder,
 )
 from codekin.storage.learner_files import read_learners, warn_of_refusal
+from codekin.storage.migrations import migrated
 from codekin.storage.model_input import ModelInput, describe_input, input_bytes, restore_input
-from codekin.storage.parts import describe_classifier, describe_member, restore_classifier, restore_member
+from codekin.storage.parts import describe_member, restore_member
 from codekin.storage.ranked_parts import describe_ranking, restore_ranking
 
 __all__ = [
@@ -60,7 +59,7 @@ __all__ = [
 
 
 def save_model(
-    model: ECOCClassifier | TrellisClassifier | Model,
+    model: Any,
     folder: str | os.PathLike[str],
     *,
     model_input: ModelInput | None = None,
@@ -85,6 +84,7 @@ def save_model(
     --------
     >>> from tempfile import TemporaryDirectory
     >>> from sklearn.datasets import load_iris
+    >>> from codekin import ECOCClassifier
     >>> X, y = load_iris(return_X_y=True)
     >>> classifier = ECOCClassifier(random_state=0).fit(X, y)
     >>> with TemporaryDirectory() as home:
@@ -100,7 +100,7 @@ def save_model(
     return target
 
 
-def stored_bytes(model: ECOCClassifier | TrellisClassifier | Model, model_input: ModelInput | None = None) -> int:
+def stored_bytes(model: Any, model_input: ModelInput | None = None) -> int:
     """How many bytes a model takes on the disk, all files of its folder together, before it is saved.
 
     Parameters
@@ -119,6 +119,7 @@ def stored_bytes(model: ECOCClassifier | TrellisClassifier | Model, model_input:
     --------
     >>> from tempfile import TemporaryDirectory
     >>> from sklearn.datasets import load_iris
+    >>> from codekin import TrellisClassifier
     >>> classifier = TrellisClassifier(random_state=0).fit(*load_iris(return_X_y=True))
     >>> with TemporaryDirectory() as home:
     ...     stored_bytes(classifier) == model_bytes(save_model(classifier, f"{home}/iris"))
@@ -127,36 +128,35 @@ def stored_bytes(model: ECOCClassifier | TrellisClassifier | Model, model_input:
     return folder_bytes(*_described(model, model_input))
 
 
-def _described(
-    model: ECOCClassifier | TrellisClassifier | Model, model_input: ModelInput | None
+def _described(model: Any, model_input: ModelInput | None) -> tuple[Json, Arrays, list[Any]]:
+    """A model, or the classifier around it, as a description, arrays and scikit-learn learners."""
+    if not hasattr(model, "_parts_to_store"):
+        raise TypeError(
+            "save_model saves an ECOCClassifier, a TrellisClassifier or a Model. "
+            f"Got an object of type {type(model).__name__}."
+        )
+    coded, parts = model._parts_to_store()
+    return describe(coded, parts, model_input)
+
+
+def describe(
+    model: Model, parts: ClassifierParts | None = None, model_input: ModelInput | None = None
 ) -> tuple[Json, Arrays, list[Any]]:
-    """A model as a description, arrays and scikit-learn learners."""
+    """A model and what is around it as a description, arrays and scikit-learn learners."""
     arrays: Arrays = {}
     learners: list[Any] = []
-    coded = model if isinstance(model, Model) else _fitted_part(model)
     description: Json = {
-        "n_classes": coded.n_classes,
-        "n_bits": coded.n_bits,
-        **describe_member(coded.first, arrays, learners),
+        "n_classes": model.n_classes,
+        "n_bits": model.n_bits,
+        **describe_member(model.first, arrays, learners),
     }
-    if coded.ranking is not None:
-        description["ranking"] = describe_ranking(coded, arrays, learners)
-    if not isinstance(model, Model):
-        description["classifier"] = describe_classifier(model, arrays, learners)
+    if model.ranking is not None:
+        description["ranking"] = describe_ranking(model, arrays, learners)
+    if parts is not None:
+        description["classifier"] = describe_classifier(parts, arrays, learners)
     if model_input is not None:
         description["input"] = describe_input(model_input, arrays)
     return description, arrays, learners
-
-
-def _fitted_part(classifier: Any) -> Model:
-    """The model in an estimator; an error where it has none yet, or where this is no such estimator."""
-    if not isinstance(classifier, ECOCClassifier | TrellisClassifier):
-        raise TypeError(
-            "save_model saves an ECOCClassifier, a TrellisClassifier or a Model. "
-            f"Got an object of type {type(classifier).__name__}."
-        )
-    check_is_fitted(classifier, "model_")
-    return classifier.model_
 
 
 def check_target(folder: str | os.PathLike[str]) -> Path:
@@ -232,11 +232,14 @@ class SavedModel:
         How its samples came from a file.
     n_bytes : int
         How many bytes the folder takes on the disk.
+    has_labels : bool
+        Whether the model is a classifier, and not the code alone.
     """
 
     model: Any
     model_input: ModelInput
     n_bytes: int
+    has_labels: bool
 
 
 def load_saved(folder: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> SavedModel:
@@ -282,22 +285,30 @@ def _loaded(source: Path, trusted: Sequence[str]) -> SavedModel:
     checksums = {name: facts["sha256"] for name, facts in description["files"].items()}
     learners = read_learners(source / LEARNERS, checksums[LEARNERS], trusted) if LEARNERS in checksums else []
     with _explained(source):
-        first = restore_member(description, arrays, learners)
-        check_member(first)
-        model: Any = Model((first,))
-        if "ranking" in description:
-            model = restore_ranking(first, description["ranking"], arrays, learners)
-            for member in model.members:
-                check_member(member)
-            check_ranking(model)
-        if "classifier" in description:
-            model = restore_classifier(model, description["classifier"], arrays, learners)
-            check_classifier(model)
+        description = migrated(description)
+        model = restore_model(description, arrays, learners)
+        check_shape(model, description)
         model_input = restore_input(description.get("input", {"encoding": {}}), arrays)
-        check_input(model_input, model)
-        coded = model if isinstance(model, Model) else model.model_
-        check_shape(coded, description)
-    return SavedModel(model, model_input, model_bytes(source))
+        classifier: Any = model
+        if "classifier" in description:
+            parts = restore_classifier(description["classifier"], arrays, learners, model.n_classes)
+            check_classifier(parts, model)
+            check_input(model_input, parts)
+            classifier = home_of(parts.kind)._from_stored(model, parts)
+    return SavedModel(classifier, model_input, model_bytes(source), has_labels=classifier is not model)
+
+
+def restore_model(description: Json, arrays: Arrays, learners: list[Any]) -> Model:
+    """The model that a description and its arrays are of."""
+    first = restore_member(description, arrays, learners)
+    check_member(first)
+    if "ranking" not in description:
+        return Model((first,))
+    model = restore_ranking(first, description["ranking"], arrays, learners)
+    for member in model.members:
+        check_member(member)
+    check_ranking(model)
+    return model
 
 
 def model_bytes(folder: str | os.PathLike[str]) -> int:

@@ -17,6 +17,7 @@ from codekin.learners import (
     EstimatorBits,
 )
 from codekin.model import Member, Model
+from codekin.storage.classifier_parts import ClassifierParts
 from codekin.storage.files import Json
 from codekin.storage.model_input import ModelInput
 
@@ -47,24 +48,22 @@ def check_ranking(model: Model) -> None:
     _check(len(widths) <= 1, f"there are weights for {', '.join(map(str, sorted(widths)))} features")
 
 
-def check_classifier(classifier: Any) -> None:
+def check_classifier(parts: ClassifierParts, model: Model) -> None:
     """Raise unless there is a label for every class, and a weight for every feature."""
-    model = classifier.model_
     _check(
-        classifier.classes_.shape == (model.n_classes,),
-        f"there are {classifier.classes_.shape[0]} labels for {model.n_classes} classes",
+        parts.labels.shape == (model.n_classes,),
+        f"there are {parts.labels.shape[0]} labels for {model.n_classes} classes",
     )
     widths = _widths(model)
-    n_features = getattr(classifier, "n_features_in_", None)
     _check(
-        not widths or widths == {n_features},
-        f"there are weights for {', '.join(map(str, sorted(widths)))} features, not for {n_features}",
+        not widths or widths == {parts.n_features},
+        f"there are weights for {', '.join(map(str, sorted(widths)))} features, not for {parts.n_features}",
     )
 
 
-def check_input(model_input: ModelInput, classifier: Any) -> None:
+def check_input(model_input: ModelInput, parts: ClassifierParts) -> None:
     """Raise unless texts become as many features as the model has."""
-    vectorizer, n_features = model_input.vectorizer, getattr(classifier, "n_features_in_", None)
+    vectorizer, n_features = model_input.vectorizer, parts.n_features
     _check(
         vectorizer is None or n_features is None or vectorizer.n_features == n_features,
         f"texts have {0 if vectorizer is None else vectorizer.n_features} features, the model {n_features}",

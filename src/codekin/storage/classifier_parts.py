@@ -1,0 +1,144 @@
+"""What a classifier is besides its model, as JSON and arrays. The estimators make this value and are made from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codekin._system.arrays import Arrays, as_narrow
+from codekin._system.index_arrays import check_indices
+from codekin.classes import ClassTree
+from codekin.learners import LEARNERS, Learner, learner_name
+from codekin.storage.files import Json
+from codekin.storage.values import positive_number, shortened, texts, whole_number
+
+HOMES = {"ECOCClassifier": "codekin.estimators", "TrellisClassifier": "codekin.estimators"}
+"""The kinds of classifiers that a folder may hold, and where they are at home. Estimators lie above storage and are
+looked up when a folder asks for one."""
+PLAIN = str | bool | int | float | None
+
+
+@dataclass(frozen=True, eq=False)
+class ClassifierParts:
+    """What a classifier is besides its model.
+
+    ``params`` holds those parameters that are names or numbers; all others are described by what they became in the
+    fit. ``estimator`` is the scikit-learn classifier that learned the bits, ``learner`` the one of codekin's.
+    """
+
+    kind: str
+    params: Mapping[str, Any]
+    labels: NDArray[Any]
+    report: Mapping[str, Any]
+    n_features: int | None = None
+    feature_names: Sequence[str] | None = None
+    estimator: Any = None
+    learner: Learner | None = None
+    is_learner_given: bool = False
+    temperature: float | None = None
+    class_tree: ClassTree | None = None
+    plan: Mapping[str, Any] = field(default_factory=dict)
+
+
+def home_of(kind: Any) -> Any:
+    """The class of this name."""
+    if kind not in HOMES:
+        raise KeyError(f"a classifier of kind {shortened(kind)}")
+    return getattr(import_module(HOMES[kind]), kind)
+
+
+def describe_classifier(parts: ClassifierParts, arrays: Arrays, learners: list[Any]) -> Json:
+    params = {key: value for key, value in parts.params.items() if isinstance(value, PLAIN)}
+    description: Json = {
+        "kind": parts.kind,
+        "params": params,
+        "n_features_in": parts.n_features,
+        "labels": _describe_labels(parts.labels, arrays),
+        "report": dict(parts.report),
+    }
+    if parts.plan:
+        description["plan"] = dict(parts.plan)
+    if parts.learner is not None:
+        description["learner"] = _describe_learner(parts.learner)
+        description["is_learner_given"] = parts.is_learner_given
+    if parts.estimator is not None:
+        description["estimator"] = len(learners)
+        learners.append(parts.estimator)
+    if parts.temperature is not None:
+        description["temperature"] = parts.temperature
+    tree = parts.class_tree
+    if tree is not None:
+        arrays["tree_parent"], arrays["tree_node_of_class"] = as_narrow(tree.parent), as_narrow(tree.node_of_class)
+        if (tree.edge_length[tree.parent != -1] != 1).any():
+            arrays["tree_edge_length"] = tree.edge_length
+        description["has_class_tree"] = True
+    if parts.feature_names is not None:
+        description["feature_names_in"] = [str(name) for name in parts.feature_names]
+    return description
+
+
+def restore_classifier(description: Json, arrays: Arrays, learners: list[Any], n_classes: int) -> ClassifierParts:
+    params = dict(description["params"])
+    odd = [name for name, value in params.items() if not isinstance(value, PLAIN)]
+    if odd:
+        raise ValueError(f"the parameter '{odd[0]}' must be a name or a number. Got {shortened(params[odd[0]])}.")
+    n_features, names, temperature = (
+        description.get(name) for name in ("n_features_in", "feature_names_in", "temperature")
+    )
+    n_features = None if n_features is None else whole_number(n_features, "n_features_in")
+    saved = description.get("learner")
+    return ClassifierParts(
+        kind=description["kind"],
+        params=params,
+        labels=_restore_labels(description["labels"], arrays, n_classes),
+        report=description["report"],
+        n_features=n_features,
+        feature_names=None if names is None else texts(names, "feature_names_in", n_features or 0),
+        estimator=learners[whole_number(description["estimator"], "estimator")] if "estimator" in description else None,
+        learner=None if saved is None else LEARNERS[saved["name"]](**saved["settings"]),
+        is_learner_given=bool(description.get("is_learner_given", saved is not None)),
+        temperature=None if temperature is None else positive_number(temperature, "temperature"),
+        class_tree=_restore_tree(arrays, n_classes) if description.get("has_class_tree") else None,
+        plan=description.get("plan", {}),
+    )
+
+
+def _restore_tree(arrays: Arrays, n_classes: int) -> ClassTree:
+    parent, node_of_class = arrays["tree_parent"], arrays["tree_node_of_class"]
+    check_indices(node_of_class, len(parent), "the nodes of classes")
+    # The parent of the root is -1.
+    if parent.dtype.kind not in "iu" or int(parent.max(initial=0)) >= len(parent) or len(node_of_class) != n_classes:
+        raise ValueError(f"the class tree must have nodes for {n_classes} classes.")
+    return ClassTree(parent.astype(np.intp), node_of_class.astype(np.intp), arrays.get("tree_edge_length"))
+
+
+def _describe_learner(learner: Any) -> Json | None:
+    """The name and the settings of one of our own learners; None for any other, which cannot go on learning."""
+    name = learner_name(learner)
+    if name not in LEARNERS:
+        return None
+    settings = {setting.name: getattr(learner, setting.name) for setting in fields(learner) if setting.name != "n_jobs"}
+    if settings["class_weight"] is not None and not isinstance(settings["class_weight"], str):
+        settings["class_weight"] = np.asarray(settings["class_weight"], dtype=np.float64).tolist()
+    return {"name": name, "settings": settings}
+
+
+def _describe_labels(labels: NDArray[Any], arrays: Arrays) -> Json:
+    if labels.dtype.kind in "biuf":
+        arrays["labels"] = labels
+        return {"kind": "array"}
+    if all(isinstance(label, str) for label in labels.tolist()):
+        return {"kind": "text", "is_object": labels.dtype.kind == "O", "values": labels.tolist()}
+    raise TypeError(f"Labels must be all numbers or all text to be saved. Got labels of type {labels.dtype}.")
+
+
+def _restore_labels(description: Json, arrays: Arrays, n_classes: int) -> NDArray[Any]:
+    if description["kind"] == "array":
+        return np.array(arrays["labels"])
+    names = texts(description["values"], "labels", n_classes)
+    return np.array(names, dtype=object if description["is_object"] else None)
