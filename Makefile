@@ -16,7 +16,7 @@ help:  ## show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## */make \1\t/' | expand -t 18
 
 demo: $(VENV)/.installed  ## random against informed assignments, then every assignment; leaves pictures and pages
-	$(BIN)/codekin demo --output $(OUT)/demo
+	$(BIN)/python examples/01_assignments_matter.py --output $(OUT)/demo
 	$(BIN)/codekin study run synthetic --output $(OUT)/studies
 	$(BIN)/codekin study run exhaustive --only yeast --output $(OUT)/studies
 	@echo "The pages: $(OUT)/demo/index.html and $(OUT)/studies/index.html"

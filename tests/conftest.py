@@ -1,9 +1,8 @@
-"""What all tests share: where the optional real data sets are, and what the demo found."""
+"""What all tests share: where the optional real data sets are."""
 
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -28,22 +27,3 @@ def shared_data() -> Callable[[str], Path]:
         return folder
 
     return find
-
-
-# Tests that use these belong to the group "demo", so that they are made once.
-
-
-@pytest.fixture(scope="session")
-def quick_result() -> Any:
-    """What `codekin demo --quick` finds on two problems."""
-    from codekin.demo import run_demo
-
-    return run_demo(n_draws=2, is_quick=True)
-
-
-@pytest.fixture(scope="session")
-def quick_diagnoses() -> Any:
-    """What `codekin demo` finds on diagnoses, with one seed."""
-    from codekin.demo import run_diagnoses
-
-    return run_diagnoses(n_seeds=1)

@@ -13,7 +13,7 @@ from types import ModuleType
 
 import codekin
 
-INTERNAL = ("cli", "demo", "fitting", "kernels")
+INTERNAL = ("cli", "fitting", "kernels")
 SNAPSHOT = Path(__file__).with_name("public_api.txt")
 
 

@@ -24,7 +24,6 @@ import typer
 from typer.core import TyperGroup
 
 from codekin._version import __version__
-from codekin.cli.demo import demo
 from codekin.cli.display import starting
 from codekin.cli.streams import escaped, hold_closed_streams
 
@@ -117,7 +116,6 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.command()(demo)
 
 
 def _not_loaded() -> None:
