@@ -28,7 +28,8 @@ from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
 from codekin import ECOCClassifier
-from codekin.datasets import load_dataset, load_yeast
+from codekin.datasets import load_dataset
+from codekin.datasets.embedded import load_yeast
 
 MIN_SAMPLES_LEAF = 3
 

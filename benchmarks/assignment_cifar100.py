@@ -16,11 +16,14 @@ from time import perf_counter
 import numpy as np
 from scipy.optimize import quadratic_assignment
 
-from codekin.assignments import AssignmentProblem, assign
-from codekin.classes import ClassTree, EmbeddingDistances, TreeDistances
+from codekin.assignments import assign
+from codekin.assignments.scores import AssignmentProblem
+from codekin.classes import ClassTree
+from codekin.classes.embedding import EmbeddingDistances
+from codekin.classes.tree_distances import TreeDistances
 from codekin.codebooks import dense_random
 from codekin.coding import Assignment
-from codekin.datasets import data_home
+from codekin.datasets.home import data_home
 
 TIME_LIMIT = 0.5
 PORTFOLIO, DESCENTS, DESCENT = f"portfolio, {TIME_LIMIT} s", "descent, best of 10", "descent, one"

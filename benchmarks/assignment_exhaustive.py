@@ -12,7 +12,8 @@ from time import perf_counter
 
 import numpy as np
 
-from codekin.assignments import all_scores, assign
+from codekin.assignments import assign
+from codekin.assignments.exhaustive import all_scores
 from codekin.codebooks import dense_random
 
 N_SAMPLED = 20_000

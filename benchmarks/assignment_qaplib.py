@@ -13,7 +13,7 @@ import numpy as np
 
 from codekin.assignments import assign, quadratic_assignment
 from codekin.codebooks import dense_random
-from codekin.datasets import data_home
+from codekin.datasets.home import data_home
 
 TIME_LIMIT = 2.0
 

@@ -21,7 +21,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from codekin import ECOCClassifier
-from codekin.datasets import load_yeast
+from codekin.datasets.embedded import load_yeast
 from codekin.measures import expected_calibration_error
 
 LEARNERS = {

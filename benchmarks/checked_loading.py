@@ -15,7 +15,7 @@ import numpy as np
 from codekin._system.files import sha256
 from codekin.codebooks import trellis_codebook
 from codekin.coding import Assignment, Code
-from codekin.learners import LinearBits
+from codekin.learners.linear import LinearBits
 from codekin.model import Member, Model
 from codekin.storage import load_model, model_bytes, save_model
 

@@ -25,7 +25,8 @@ from codekin import ECOCClassifier
 from codekin.assignments import assign
 from codekin.class_distances import learnability_distances, learned_confusion_distances, mean_distances
 from codekin.codebooks import dense_random
-from codekin.datasets import load_dataset, load_yeast
+from codekin.datasets import load_dataset
+from codekin.datasets.embedded import load_yeast
 
 DISTANCES = {
     "means": mean_distances,

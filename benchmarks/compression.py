@@ -24,7 +24,8 @@ import numpy as np
 from codekin import TrellisClassifier
 from codekin._system.threads import limited_threads
 from codekin.datasets import load_dataset
-from codekin.learners import PRECISIONS, Validation, compacted
+from codekin.learners import Validation
+from codekin.learners.compact import PRECISIONS, compacted
 from codekin.storage import model_bytes, save_model
 
 SETS = ("icd10cm_category", "wordnet_hypernym")

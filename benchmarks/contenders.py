@@ -147,7 +147,7 @@ class OneVsRest(Contender):
         np.save(self.model_path, self.bits(data.X, data.y, N_EPOCHS, validation).weights)
 
     def load(self):
-        from codekin.learners import LinearBits
+        from codekin.learners.linear import LinearBits
 
         weights = np.load(self.model_path)
         self.linear = LinearBits(weights, np.zeros(weights.shape[1]))

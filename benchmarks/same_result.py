@@ -23,7 +23,7 @@ from joblib import parallel_config
 from codekin import studies
 from codekin._system.workers import with_workers
 from codekin.assignments import assign
-from codekin.classes import TreeDistances
+from codekin.classes.tree_distances import TreeDistances
 from codekin.codebooks import trellis_codebook
 from codekin.datasets import make_sparse_topics
 from codekin.estimators import ECOCClassifier, TrellisClassifier

@@ -16,10 +16,11 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from codekin.assignments import nth_assignment
+from codekin.assignments.exhaustive import nth_assignment
 from codekin.codebooks import dense_random
-from codekin.datasets import data_home
-from codekin.decoding import MinimumLossDecoder, get_loss
+from codekin.datasets.home import data_home
+from codekin.decoding import MinimumLossDecoder
+from codekin.decoding.losses import get_loss
 from codekin.studies.configuration import load_study
 from codekin.studies.exhaustive import load_problem, load_splits, sweep_task
 from codekin.studies.sample_blocks import rounded_margins

@@ -17,8 +17,9 @@ from time import process_time
 
 import numpy as np
 
-from codekin.codebooks import TrellisGraph
-from codekin.decoding import ShortestPathDecoder, get_loss
+from codekin.codebooks.trellis import TrellisGraph
+from codekin.decoding import ShortestPathDecoder
+from codekin.decoding.losses import get_loss
 
 WIDTHS = (2, 5, 10)
 

@@ -15,7 +15,7 @@ exclude_patterns = ["_build"]
 myst_enable_extensions = ["dollarmath", "deflist"]
 myst_heading_anchors = 3
 
-autodoc_default_options = {"no-value": True}
+autodoc_default_options = {"members": True, "imported-members": True, "inherited-members": True, "no-value": True}
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the docstrings give the types, with shapes
 autosummary_generate = False  # the reference lists what a folder exports; there are no pages per name
@@ -26,9 +26,15 @@ html_theme = "furo"
 html_title = f"codekin {release}"
 
 
+def is_ours(member: Any) -> bool:
+    """Whether codekin defines this attribute of a class; what scikit-learn or Python defines is theirs to document."""
+    function = getattr(member, "__func__", None) or getattr(member, "fget", None) or getattr(member, "func", member)
+    home = getattr(function, "__module__", None) or getattr(getattr(function, "__objclass__", None), "__module__", None)
+    return home is None or home.startswith("codekin")
+
+
 def _is_left_out(app: object, what: str, name: str, obj: object, skip: bool, options: object) -> bool:
-    # Made by scikit-learn for metadata routing; their docstrings refer to its own pages.
-    return skip or (name.startswith("set_") and name.endswith("_request"))
+    return skip or (what == "class" and not is_ours(obj))
 
 
 def setup(app: Any) -> None:

@@ -26,16 +26,12 @@ from codekin import ECOCClassifier, TrellisClassifier
 from codekin.assignments import EquidistantCodebookWarning, assign
 from codekin.class_distances import CLASS_DISTANCES
 from codekin.codebooks import CODEBOOKS
-from codekin.datasets import load_digits_dataset, load_icd10cm, load_yeast, vectorized
+from codekin.datasets import vectorized
+from codekin.datasets.embedded import load_digits_dataset, load_icd10cm, load_yeast
 from codekin.pages import Beside, Cell, Column, Command, Page, Paragraph, Picture, Section, Table, write_page
-from codekin.plots import (
-    PolicyComparison,
-    assignment_views,
-    draw_coding_matrices,
-    draw_distances,
-    draw_policy_comparison,
-    save_figure,
-)
+from codekin.plots.assignments import assignment_views, draw_coding_matrices, draw_distances
+from codekin.plots.comparisons import PolicyComparison, draw_policy_comparison
+from codekin.plots.style import save_figure
 
 POLICIES = ("random", "preserving")
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from codekin import TrellisClassifier, load_model, save_model
-from codekin.datasets import load_icd10cm, vectorized
+from codekin.datasets import vectorized
+from codekin.datasets.embedded import load_icd10cm
 
 BUDGET = 150_000  # bytes on disk, the whole folder
 

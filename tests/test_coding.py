@@ -4,7 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from codekin.coding import Assignment, Codebook, codeword_distances
+from codekin.coding import Assignment, Codebook
+from codekin.coding.codebook import codeword_distances
 
 ternary = hnp.arrays(np.int8, st.tuples(st.integers(1, 6), st.integers(1, 20)), elements=st.sampled_from([-1, 0, 1]))
 

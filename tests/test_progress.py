@@ -5,7 +5,7 @@ import pytest
 
 from codekin._system.threads import on_threads
 from codekin.assignments import assign
-from codekin.classes import EmbeddingDistances
+from codekin.classes.embedding import EmbeddingDistances
 from codekin.codebooks import trellis_codebook
 from codekin.datasets import make_sparse_topics
 from codekin.estimators import TrellisClassifier

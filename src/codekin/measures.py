@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from codekin.classes import ClassTree
 from codekin.coding import Codebook, CodingMatrix, FloatArray, IntArray, Margins
 
+__all__ = ["PredictionMeasures", "prediction_measures"]
+
 MAX_LEVELS = 20
 """Class trees that are deeper than this have no levels that people could name."""
 

@@ -16,6 +16,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
+__all__ = ["Progress", "listening"]
+
 
 @dataclass(frozen=True)
 class Progress:

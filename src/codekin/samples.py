@@ -11,6 +11,8 @@ import numpy as np
 from codekin._system.stored_rows import StoredRows
 from codekin.coding import FloatArray, IntArray
 
+__all__ = ["Samples"]
+
 
 @dataclass(frozen=True, eq=False)
 class Samples:

@@ -10,7 +10,8 @@ from codekin._system import stored_rows
 from codekin._system.stored_rows import class_sums
 from codekin.class_distances import CLASS_DISTANCES_FROM_DATA
 from codekin.datasets import SparseData, cached_data, write_data
-from codekin.ranking import centroid_vectors, learned_vectors
+from codekin.ranking.learned import learned_vectors
+from codekin.ranking.vectors import centroid_vectors
 
 
 @pytest.fixture

@@ -22,7 +22,8 @@ from codekin.assignments import assign
 from codekin.assignments.budget import Budget
 from codekin.cli.main import main
 from codekin.coding import Codebook
-from codekin.datasets import export_dataset, make_sparse_topics
+from codekin.datasets import make_sparse_topics
+from codekin.datasets.exporting import export_dataset
 from codekin.estimators import ECOCClassifier, TrellisClassifier
 from codekin.learners import AROW
 from codekin.learners.arow_state import AROWBits

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from codekin.classes import ClassTree, TreeDistances
+from codekin.classes import ClassTree
+from codekin.classes.tree_distances import TreeDistances
 from codekin.coding import Codebook
 
 

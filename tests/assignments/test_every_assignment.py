@@ -6,7 +6,7 @@ from tests.assignments.problems import random_codebook, random_distances, random
 
 from codekin.assignments import ASSIGNMENTS, EquidistantCodebookWarning, assign, class_codeword_score, class_codeword_z
 from codekin.assignments._solver import PATH_LENGTHS, TREE, VECTORS
-from codekin.classes import EmbeddingDistances
+from codekin.classes.embedding import EmbeddingDistances
 from codekin.coding import Codebook
 
 NEEDS_A_TREE = {name for name, solver in ASSIGNMENTS.items() if {TREE, PATH_LENGTHS} & set(solver.needs)}

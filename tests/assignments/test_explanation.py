@@ -1,8 +1,10 @@
 import numpy as np
 import pytest
 
-from codekin.assignments import ClassPair, explanation, nearest_classes, torn_pairs
-from codekin.classes import ClassTree, DenseDistances, TreeDistances
+from codekin.assignments import explanation
+from codekin.assignments.explanation import ClassPair, nearest_classes, torn_pairs
+from codekin.classes import ClassTree, DenseDistances
+from codekin.classes.tree_distances import TreeDistances
 from codekin.codebooks import dense_random, sparse_random, trellis_codebook
 from codekin.coding import Assignment
 

@@ -5,8 +5,11 @@ import pytest
 from scipy.sparse import eye_array
 from tests.assignments.problems import random_codebook, random_distances, random_tree_distances
 
-from codekin.assignments import ASSIGNMENTS, assign, choose_method, class_codeword_score, compare_assignments
-from codekin.classes import DenseDistances, EmbeddingDistances, PartialDistances
+from codekin.assignments import ASSIGNMENTS, assign, class_codeword_score, compare_assignments
+from codekin.assignments.policy import choose_method
+from codekin.classes import DenseDistances
+from codekin.classes.embedding import EmbeddingDistances
+from codekin.classes.partial import PartialDistances
 from codekin.codebooks import trellis_codebook
 from codekin.coding import Codebook
 

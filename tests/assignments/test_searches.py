@@ -9,9 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.assignments.problems import random_codebook, random_distances, random_tree_distances
 
-from codekin.assignments import all_scores, assign, class_codeword_score, nth_assignment, quadratic_assignment
+from codekin.assignments import assign, class_codeword_score, quadratic_assignment
+from codekin.assignments.exhaustive import all_scores, nth_assignment
 from codekin.assignments.seriation import bit_reversed, codeword_order, spectral_class_order
-from codekin.classes import DenseDistances, EmbeddingDistances, ProductDistances
+from codekin.classes import DenseDistances
+from codekin.classes.embedding import EmbeddingDistances
+from codekin.classes.product import ProductDistances
 from codekin.codebooks import trellis_codebook
 from codekin.coding import Assignment, Codebook
 

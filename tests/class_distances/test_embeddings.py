@@ -7,8 +7,9 @@ import pytest
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-from codekin.class_distances import embedding_distances, name_vectors, read_word_vectors
-from codekin.classes import PartialDistances
+from codekin.class_distances import embedding_distances, read_word_vectors
+from codekin.class_distances.word_vectors import name_vectors
+from codekin.classes.partial import PartialDistances
 
 WORDS = {"cat": [1.0, 0.0], "fish": [0.0, 2.0], "aquarium": [2.0, 2.0], "ice_cream": [5.0, 5.0], "T-shirt": [7.0, 7.0]}
 

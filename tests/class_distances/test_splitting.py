@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 from tests.reference.splitting import split_order
 
-from codekin.class_distances import halving_tree, splitting_distances
+from codekin.class_distances import splitting_distances
+from codekin.class_distances.splitting import halving_tree
 from codekin.kernels.balanced_split import balanced_split_order
 
 

@@ -4,7 +4,8 @@ import networkx
 import numpy as np
 import pytest
 
-from codekin.class_distances import class_tree, taxonomy_distances
+from codekin.class_distances import taxonomy_distances
+from codekin.class_distances.taxonomy import class_tree
 from codekin.classes import ClassTree
 
 EDGES = [("all", "animal"), ("all", "ship"), ("animal", "cat"), ("animal", "dog")]

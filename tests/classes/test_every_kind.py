@@ -9,17 +9,12 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-from codekin.classes import (
-    ClassDistances,
-    ClassTree,
-    DenseDistances,
-    EmbeddingDistances,
-    PartialDistances,
-    ProductDistances,
-    TreeDistances,
-    as_class_distances,
-)
-from codekin.coding import codeword_distances
+from codekin.classes import ClassDistances, ClassTree, DenseDistances, as_class_distances
+from codekin.classes.embedding import EmbeddingDistances
+from codekin.classes.partial import PartialDistances
+from codekin.classes.product import ProductDistances
+from codekin.classes.tree_distances import TreeDistances
+from codekin.coding.codebook import codeword_distances
 
 
 def random_tree(rng: np.random.Generator, n_nodes: int, *, weighted: bool) -> ClassTree:

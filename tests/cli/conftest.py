@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from codekin.cli.main import main
-from codekin.datasets import export_dataset, load_icd10cm, make_sparse_topics
+from codekin.datasets import make_sparse_topics
+from codekin.datasets.embedded import load_icd10cm
+from codekin.datasets.exporting import export_dataset
 from tests.conftest import ROOT
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT / "src")}

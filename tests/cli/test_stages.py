@@ -2,7 +2,8 @@
 
 import pytest
 
-from codekin.datasets import export_dataset, make_sparse_topics
+from codekin.datasets import make_sparse_topics
+from codekin.datasets.exporting import export_dataset
 
 RERANKING = ["listing the classes that are confused", "learning class vectors"]
 

@@ -3,7 +3,8 @@ import itertools
 import numpy as np
 import pytest
 
-from codekin.classes import ClassTree, DenseDistances, TreeDistances
+from codekin.classes import ClassTree, DenseDistances
+from codekin.classes.tree_distances import TreeDistances
 from codekin.codebooks import spectral
 from codekin.codebooks.eigenvector import _cheapest_subsets, _with_distinct_rows
 

@@ -7,7 +7,8 @@ import os
 import numpy as np
 import pytest
 
-from codekin.datasets import CacheError, DataError, ReadOptions, cached_data, open_cache, read_data
+from codekin.datasets import DataError, ReadOptions, cached_data, read_data
+from codekin.datasets.caching import CacheError, open_cache
 
 TEXT = b"cat 1:0.5 3:1\ndog 2:2\n\ncat 3:-1e-3 7:2\n3 1:1\n"
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from tests.conftest import ROOT
 
-from codekin.datasets import load_dataset, load_digits_dataset, load_icd10cm, load_yeast
+from codekin.datasets import load_dataset
+from codekin.datasets.embedded import load_digits_dataset, load_icd10cm, load_yeast
 
 DATA = ROOT / "src" / "codekin" / "datasets" / "data"
 

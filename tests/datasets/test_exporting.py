@@ -1,7 +1,8 @@
 import numpy as np
 
 from codekin.classes import ClassTree
-from codekin.datasets import Dataset, Split, export_dataset, load_dataset, make_sparse_topics, read_data, read_taxonomy
+from codekin.datasets import Dataset, Split, load_dataset, make_sparse_topics, read_data, read_taxonomy
+from codekin.datasets.exporting import export_dataset
 
 
 def test_what_is_exported_is_read_back(tmp_path):

@@ -5,7 +5,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from codekin.datasets import DATASETS, SOURCES, RemoteFile, RemoteSource, fetch
+from codekin.datasets import DATASETS, fetch
+from codekin.datasets.fetching import SOURCES, RemoteFile, RemoteSource
 
 CONTENT = b"protein 0.5 MIT\n" * 50_000
 

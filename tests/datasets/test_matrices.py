@@ -4,7 +4,8 @@ import io
 import numpy as np
 import pytest
 
-from codekin.datasets import DataError, read_distances, read_matrix
+from codekin.datasets import DataError
+from codekin.datasets.matrices import read_distances, read_matrix
 
 
 def stream(text):

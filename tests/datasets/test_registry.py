@@ -1,6 +1,7 @@
 import pytest
 
-from codekin.datasets import DATASETS, data_home, load_dataset
+from codekin.datasets import DATASETS, load_dataset
+from codekin.datasets.home import data_home
 
 
 def test_the_data_home_is_given_or_in_the_environment_or_in_the_cache(monkeypatch, tmp_path):

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 from sklearn.naive_bayes import GaussianNB
 
-from codekin.datasets import make_blobs_with_tree, make_sparse_topics
+from codekin.datasets import make_sparse_topics
+from codekin.datasets.synthetic import make_blobs_with_tree
 
 MAKERS = [make_blobs_with_tree, make_sparse_topics]
 

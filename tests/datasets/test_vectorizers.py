@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from codekin.datasets import FittedVectorizer, TextVectorizer, load_icd10cm, load_yeast, vectorized
+from codekin.datasets import FittedVectorizer, TextVectorizer, vectorized
+from codekin.datasets.embedded import load_icd10cm, load_yeast
 
 TEXTS = ["The cat purrs, the cat sleeps", "a dog barks", "käse 😀 cheese", "cat and dog", "A DOG"]
 CHOICES = [

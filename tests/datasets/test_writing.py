@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from codekin.datasets import DataError, ReadOptions, SparseData, TextData, convert_data, read_data, write_data
+from codekin.datasets import DataError, ReadOptions, SparseData, TextData, read_data, write_data
+from codekin.datasets.writing import convert_data
 
 labels = st.text(st.characters(exclude_categories=["Cs", "Cc", "Z"]), min_size=1, max_size=8).filter(
     lambda label: not set(label) & set(":,#")

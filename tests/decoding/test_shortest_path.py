@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codekin.codebooks import TrellisGraph, trellis_codebook
+from codekin.codebooks import trellis_codebook
+from codekin.codebooks.trellis import TrellisGraph
 from codekin.coding import Assignment
 from codekin.decoding import LOSSES, MinimumLossDecoder, ShortestPathDecoder, shortest_path
 

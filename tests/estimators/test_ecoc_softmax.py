@@ -13,7 +13,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from codekin.codebooks import CODEBOOKS
 from codekin.estimators import ECOCClassifier
-from codekin.learners import LinearBits, Softmax
+from codekin.learners import Softmax
+from codekin.learners.linear import LinearBits
 from codekin.storage import load_model, save_model
 
 # As with scikit-learn's own online learners: a sample shown once with weight 2 is not a sample shown twice.

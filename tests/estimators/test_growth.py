@@ -9,7 +9,8 @@ from sklearn.datasets import load_digits
 from codekin import ECOCClassifier, TrellisClassifier
 from codekin.codebooks import dense_random, trellis_codebook
 from codekin.coding import Assignment, Code
-from codekin.decoding import MinimumLossDecoder, ShortestPathDecoder, get_loss
+from codekin.decoding import MinimumLossDecoder, ShortestPathDecoder
+from codekin.decoding.losses import get_loss
 from codekin.estimators.growth import best_free_codewords, free_codewords
 from codekin.storage import load_model, save_model
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from codekin import TrellisClassifier
-from codekin.coding import EncodedLabels
+from codekin.coding.labels import EncodedLabels
 from codekin.datasets import SparseData, cached_data, make_sparse_topics, write_data
 
 

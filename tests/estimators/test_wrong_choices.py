@@ -16,7 +16,7 @@ from codekin.assignments import assign
 from codekin.classes import DenseDistances
 from codekin.codebooks import CODEBOOKS
 from codekin.coding import Codebook
-from codekin.decoding import get_loss
+from codekin.decoding.losses import get_loss
 
 X = np.random.default_rng(0).normal(size=(40, 3)) + np.repeat(np.arange(4), 10)[:, None]
 y = np.repeat(["ant", "bee", "cat", "dog"], 10)

@@ -9,7 +9,8 @@ from tests.reference.tree_swaps import alignment
 
 from codekin.assignments.scores import AssignmentProblem
 from codekin.assignments.vectors import VectorProblem
-from codekin.classes import EmbeddingDistances, ProductDistances
+from codekin.classes.embedding import EmbeddingDistances
+from codekin.classes.product import ProductDistances
 from codekin.codebooks import trellis_codebook
 from codekin.kernels.path_swaps import anneal_path_swaps
 

@@ -8,7 +8,8 @@ from tests.reference import tree_swaps as reference
 
 from codekin.assignments.scores import AssignmentProblem
 from codekin.assignments.tree_problem import TreeProblem
-from codekin.classes import ClassTree, TreeDistances
+from codekin.classes import ClassTree
+from codekin.classes.tree_distances import TreeDistances
 from codekin.coding import Codebook
 from codekin.kernels.tree_swaps import anneal_tree_swaps, fill_node_sums
 

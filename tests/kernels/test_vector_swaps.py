@@ -9,7 +9,8 @@ from tests.reference import tree_swaps as reference
 
 from codekin.assignments.scores import AssignmentProblem
 from codekin.assignments.vectors import VectorProblem
-from codekin.classes import EmbeddingDistances, ProductDistances
+from codekin.classes.embedding import EmbeddingDistances
+from codekin.classes.product import ProductDistances
 from codekin.kernels.vector_swaps import anneal_vector_swaps
 
 seeds = st.integers(0, 2**32 - 1)

@@ -7,17 +7,16 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from codekin.coding import Code
-from codekin.learners import (
-    AROW,
+from codekin.learners import AROW, Validation
+from codekin.learners.compact import (
     PRECISIONS,
+    SMALLEST_HALF,
     CompactLinearBits,
     CompactSparseLinearBits,
-    LinearBits,
-    SparseLinearBits,
-    Validation,
     compacted,
+    decompressed,
 )
-from codekin.learners.compact import SMALLEST_HALF, decompressed
+from codekin.learners.linear import LinearBits, SparseLinearBits
 from codekin.samples import Samples
 
 NARROW = [precision for precision in PRECISIONS if precision != "float32"]

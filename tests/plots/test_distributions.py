@@ -1,8 +1,16 @@
 import numpy as np
 import pytest
 
-from codekin.plots import draw_class_distances, draw_joint_densities, draw_variations, joint_density, variation
-from codekin.plots.distributions import MASSES, N_CELLS, regression
+from codekin.plots.distributions import (
+    MASSES,
+    N_CELLS,
+    draw_class_distances,
+    draw_joint_densities,
+    draw_variations,
+    joint_density,
+    regression,
+    variation,
+)
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,8 @@ import pytest
 from scipy import sparse
 
 from codekin.datasets import make_sparse_topics
-from codekin.ranking import centroid_vectors, learned_vectors
+from codekin.ranking.learned import learned_vectors
+from codekin.ranking.vectors import centroid_vectors
 
 
 @pytest.fixture(scope="module")

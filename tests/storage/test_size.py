@@ -11,7 +11,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from codekin.datasets import TextVectorizer, make_sparse_topics
 from codekin.estimators import ECOCClassifier, TrellisClassifier
-from codekin.storage import ModelInput, input_bytes, load_model, model_bytes, save_model, stored_bytes
+from codekin.storage import ModelInput, load_model, model_bytes, save_model, stored_bytes
+from codekin.storage.model_input import input_bytes
 
 TREE = [("top", "left"), ("top", "right"), *(("left" if k < 5 else "right", k) for k in range(10))]
 WORDS = ["grün", "日本", "a\nb", "\ud800", 'qu"ote', "d", "e", "f", "g", "h"]

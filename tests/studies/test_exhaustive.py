@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from tests.reference.sweep import margins_of
 
-from codekin.assignments import class_codeword_score, nth_assignment
+from codekin.assignments import class_codeword_score
+from codekin.assignments.exhaustive import nth_assignment
 from codekin.codebooks import CODEBOOKS
 from codekin.coding import Assignment
 from codekin.decoding import MinimumLossDecoder

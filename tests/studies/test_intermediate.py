@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from codekin.assignments import random_score_moments
+from codekin.assignments.scores import random_score_moments
 from codekin.classes import DenseDistances
 from codekin.codebooks import CODEBOOKS
 from codekin.datasets import DATASETS

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from codekin.studies import Journal, JournalError, Record
+from codekin.studies.journal import Journal, JournalError, Record
 
 
 def record(key):

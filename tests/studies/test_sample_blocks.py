@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from codekin.codebooks import CODEBOOKS
-from codekin.decoding import get_loss
+from codekin.decoding.losses import get_loss
 from codekin.studies.sample_blocks import grid_exponent, rounded_margins, sample_blocks
 
 

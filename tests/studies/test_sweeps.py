@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from tests.reference import sweep as reference
 
-from codekin.assignments import nth_assignment
+from codekin.assignments.exhaustive import nth_assignment
 from codekin.codebooks import CODEBOOKS
 from codekin.coding import Codebook
-from codekin.decoding import MinimumLossDecoder, get_loss
+from codekin.decoding import MinimumLossDecoder
+from codekin.decoding.losses import get_loss
 from codekin.measures import average_binary_loss
 from codekin.studies.sample_blocks import rounded_margins
 from codekin.studies.sweeps import (

@@ -1,20 +1,26 @@
 """What is public, and its snapshot on disk: `make api` rewrites public_api.txt after a change that was meant.
 
-Public are the names in ``__all__`` of the package and of its folders, one level down, and their public attributes, but
-for the folders listed as internal.
+Public are the names in ``__all__`` of the package and of the modules that ``docs/api`` lists, with their attributes:
+their own and those they inherit from other classes of codekin. The same rule makes the pages of the reference.
 """
 
+import dataclasses
 import importlib
 import inspect
 import pkgutil
+import re
+import runpy
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
+from typing import Any
 
 import codekin
+from tests.conftest import ROOT
 
-INTERNAL = ("cli", "fitting", "kernels")
+REFERENCE = ROOT / "docs" / "api"
 SNAPSHOT = Path(__file__).with_name("public_api.txt")
+
+is_ours = runpy.run_path(str(ROOT / "docs" / "conf.py"))["is_ours"]
 
 
 def all_modules() -> list[str]:
@@ -27,71 +33,74 @@ def all_modules() -> list[str]:
 
 
 def public_modules() -> list[str]:
-    """The package and what lies directly in it: deeper modules are where things are kept, not where users find them."""
-    return [name for name in all_modules() if name.count(".") <= 1 and name.partition(".")[2] not in INTERNAL]
+    """The modules on the pages of the reference. Others are where things are kept, not where users find them."""
+    pages = [page.read_text(encoding="utf-8") for page in REFERENCE.glob("*.md")]
+    return sorted(name for page in pages for name in re.findall(r"^.. automodule:: (\S+)$", page, re.MULTILINE))
 
 
-def public_names(module: ModuleType) -> list[str]:
-    """``__all__``, or else what the module itself defines."""
-    declared = getattr(module, "__all__", None)
-    if declared is not None:
-        return sorted(declared)
-    return sorted(
-        name
-        for name, value in vars(module).items()
-        if not name.startswith("_") and getattr(value, "__module__", None) == module.__name__
-    )
+def public_objects() -> dict[str, Any]:
+    """Every public name, by the path under which users import it."""
+    modules = [(name, importlib.import_module(name)) for name in public_modules()]
+    return {f"{path}.{name}": getattr(module, name) for path, module in modules for name in sorted(module.__all__)}
+
+
+def public_members(owner: type) -> dict[str, Any]:
+    """The methods, properties and other attributes of a class that codekin defines, as the class has them."""
+    members = {}
+    for name in dir(owner):
+        member = inspect.getattr_static(owner, name)
+        if not name.startswith("_") and is_ours(getattr(owner, name)) and is_ours(member):
+            members[name] = member
+    return members
 
 
 def public_api() -> list[str]:
-    """One line per public name: where it is, what it is, how it is called."""
-    lines = []
-    for module_name in public_modules():
-        module = importlib.import_module(module_name)
-        for name in public_names(module):
-            path = f"{module_name}.{name}"
-            # What the package itself exports is described where it is at home.
-            lines += [f"export {path}"] if module_name == "codekin" else _described(path, getattr(module, name))
-    return lines
+    """What the package exports, then what each name is and how it is called."""
+    exported = ", ".join(sorted(codekin.__all__))
+    described = [line for path, value in public_objects().items() for line in _described(path, value)]
+    return [f"exports of codekin: {exported}", *described]
 
 
-def _described(path: str, value: object) -> Iterator[str]:
+def _described(path: str, value: Any) -> Iterator[str]:
     if inspect.isclass(value):
         yield f"class {path}{_signature(value)}"
-        # Inherited ones belong to the class that defines them; scikit-learn's are not ours to promise.
-        for name, member in sorted(vars(value).items()):
-            if not name.startswith("_"):
-                yield from _described_member(f"{path}.{name}", member)
-    elif callable(value):
+        yield from _described_members(value)
+    elif inspect.isfunction(value):
         yield f"def {path}{_signature(value)}"
-    elif isinstance(value, dict):
-        yield from (f"entry {path}[{key!r}]" for key in sorted(value, key=str))
+    elif isinstance(value, dict | tuple):
+        yield f"table {path}: {', '.join(map(str, value))}"
     else:
         yield f"value {path}"
 
 
-def _described_member(path: str, member: object) -> Iterator[str]:
-    if isinstance(member, classmethod | staticmethod):
-        member = member.__func__
-    if inspect.isfunction(member):
-        yield f"    def {path}{_signature(member)}"
-    elif not inspect.isclass(member):
-        yield f"    attribute {path}"
+def _described_members(owner: type) -> Iterator[str]:
+    members = public_members(owner)
+    methods = {name: getattr(owner, name) for name in members if _is_method(getattr(owner, name))}
+    # The constructor lists the fields of a dataclass.
+    fields = [field.name for field in dataclasses.fields(owner)] if dataclasses.is_dataclass(owner) else []
+    if attributes := [name for name in members if name not in methods and name not in fields]:
+        yield f"    has {', '.join(attributes)}"
+    for name, method in methods.items():
+        yield f"    def {name}{_signature(method)}"
 
 
-def _signature(value: object) -> str:
+def _is_method(member: Any) -> bool:
+    return inspect.isfunction(member) or inspect.ismethod(member)
+
+
+def _signature(value: Any) -> str:
     try:
-        signature = inspect.signature(value)  # type: ignore[arg-type]
+        signature = inspect.signature(value)
     except (TypeError, ValueError):
         return "(...)"
-    # Names, kinds and whether there is a default are the promise; annotations and default objects are documentation.
-    parameters = [
-        parameter.replace(
-            annotation=parameter.empty, default=... if parameter.default is not parameter.empty else parameter.empty
-        )
-        for parameter in signature.parameters.values()
-    ]
-    return str(inspect.Signature(parameters)).replace("=Ellipsis", "=...")
+    parameters = [_without_annotation(parameter) for parameter in signature.parameters.values()]
+    return str(inspect.Signature(parameters)).replace("Ellipsis", "...")
+
+
+def _without_annotation(parameter: inspect.Parameter) -> inspect.Parameter:
+    """Names, kinds and plain defaults are the promise; annotations and default objects are documentation."""
+    is_plain = parameter.default is parameter.empty or isinstance(parameter.default, str | int | float | tuple | None)
+    return parameter.replace(annotation=parameter.empty, default=parameter.default if is_plain else ...)
 
 
 if __name__ == "__main__":

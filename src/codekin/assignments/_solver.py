@@ -18,7 +18,10 @@ from codekin.assignments.budget import Budget
 from codekin.assignments.quadratic import QuadraticSolution
 from codekin.assignments.result import AssignmentResult, Sense
 from codekin.assignments.scores import AssignmentProblem
-from codekin.classes import ClassDistances, EmbeddingDistances, ProductDistances, TreeDistances
+from codekin.classes import ClassDistances
+from codekin.classes.embedding import EmbeddingDistances
+from codekin.classes.product import ProductDistances
+from codekin.classes.tree_distances import TreeDistances
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from codekin.classes import ClassDistances, ClassTree, TreeDistances, as_class_distances
-from codekin.coding import MAX_DENSE_CODEWORDS, Assignment, Codebook, FloatArray, IntArray
+from codekin.classes import ClassDistances, ClassTree, as_class_distances
+from codekin.classes.tree_distances import TreeDistances
+from codekin.coding import Assignment, Codebook, FloatArray, IntArray
+from codekin.coding.codebook import MAX_DENSE_CODEWORDS
 
 _NEIGHBOURS = 8
 """How many of the classes next to a class are looked at as candidates for similar pairs."""

@@ -30,8 +30,11 @@ from codekin.assignments.tabu import tabu_search
 from codekin.assignments.tree_problem import TreeProblem
 from codekin.assignments.trees import anneal_tree, deal
 from codekin.assignments.vectors import VectorProblem, anneal_vectors
-from codekin.classes import ClassDistances, ClassTree, PartialDistances, TreeDistances, as_class_distances
-from codekin.coding import MAX_DENSE_CODEWORDS, Assignment, Codebook
+from codekin.classes import ClassDistances, ClassTree, as_class_distances
+from codekin.classes.partial import PartialDistances
+from codekin.classes.tree_distances import TreeDistances
+from codekin.coding import Assignment, Codebook
+from codekin.coding.codebook import MAX_DENSE_CODEWORDS
 
 ASSIGNMENTS: Mapping[str, Solver] = {
     "random": Solver(solve_at_random, is_informed=False),

@@ -25,8 +25,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codekin.classes import ClassDistances, ClassTree, DenseDistances, DistanceMoments, as_class_distances
-from codekin.coding import MAX_DENSE_CODEWORDS, Assignment, Codebook, CodingMatrix, codeword_distances
+from codekin.classes import ClassDistances, ClassTree, DenseDistances, as_class_distances
+from codekin.classes.interface import DistanceMoments
+from codekin.coding import Assignment, Codebook, CodingMatrix
+from codekin.coding.codebook import MAX_DENSE_CODEWORDS, codeword_distances
 
 _BLOCK_ROWS = 65_536
 """How many codewords are multiplied at once; sums of so many terms of size one are exact in float32."""

@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 
 from codekin.assignments.result import Sense
-from codekin.classes import ClassDistances, EmbeddingDistances, ProductDistances
-from codekin.coding import MAX_DENSE_CODEWORDS, Codebook, FloatArray, IntArray
+from codekin.classes import ClassDistances
+from codekin.classes.embedding import EmbeddingDistances
+from codekin.classes.product import ProductDistances
+from codekin.coding import Codebook, FloatArray, IntArray
+from codekin.coding.codebook import MAX_DENSE_CODEWORDS
 
 _MAX_DENSE_EIGENPROBLEM = 300
 """Up to so many rows all eigenvectors are found; beyond, the one that is needed."""

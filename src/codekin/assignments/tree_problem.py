@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from codekin.assignments.scores import AssignmentProblem
 from codekin.assignments.swap_runs import codeword_vectors
-from codekin.classes import ClassTree, TreeDistances
+from codekin.classes import ClassTree
+from codekin.classes.tree_distances import TreeDistances
 from codekin.coding import FloatArray, IntArray
 
 

@@ -11,7 +11,8 @@ from codekin.assignments._solver import check_at_least_1
 from codekin.assignments.scores import AssignmentProblem
 from codekin.assignments.seriation import principal_order
 from codekin.assignments.swap_runs import Propose, Schedule, SwapRun, codeword_vectors
-from codekin.classes import EmbeddingDistances, ProductDistances
+from codekin.classes.embedding import EmbeddingDistances
+from codekin.classes.product import ProductDistances
 from codekin.coding import FloatArray, IntArray
 
 _PATH_SCHEDULE = Schedule(0.2, 0.01, proposals_per_class=2_000, min_proposals=1_000_000, max_proposals=50_000_000)

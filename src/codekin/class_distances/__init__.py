@@ -13,9 +13,9 @@ from codekin.class_distances.confusion import confusion_distances, learned_confu
 from codekin.class_distances.embeddings import embedding_distances
 from codekin.class_distances.learnability import learnability_distances, learnability_matrix
 from codekin.class_distances.means import mean_distances
-from codekin.class_distances.splitting import halving_tree, splitting_distances
-from codekin.class_distances.taxonomy import class_tree, taxonomy_distances
-from codekin.class_distances.word_vectors import name_vectors, read_word_vectors
+from codekin.class_distances.splitting import splitting_distances
+from codekin.class_distances.taxonomy import taxonomy_distances
+from codekin.class_distances.word_vectors import read_word_vectors
 from codekin.classes import ClassDistances
 
 CLASS_DISTANCES_FROM_DATA: dict[str, Callable[..., ClassDistances]] = {
@@ -35,17 +35,13 @@ CLASS_DISTANCES: dict[str, Callable[..., Any]] = CLASS_DISTANCES_FROM_DATA | {
 
 __all__ = [
     "CLASS_DISTANCES",
-    "CLASS_DISTANCES_FROM_DATA",
-    "class_tree",
     "clustering_distances",
     "confusion_distances",
     "embedding_distances",
-    "halving_tree",
     "learnability_distances",
     "learnability_matrix",
     "learned_confusion_distances",
     "mean_distances",
-    "name_vectors",
     "read_word_vectors",
     "splitting_distances",
     "taxonomy_distances",

@@ -10,7 +10,10 @@ from threadpoolctl import threadpool_limits
 
 from codekin.class_distances.projections import leading_directions
 from codekin.class_distances.samples import class_samples
-from codekin.classes import MAX_DENSE_CLASSES, ClassTree, EmbeddingDistances, TreeDistances
+from codekin.classes import ClassTree
+from codekin.classes.embedding import EmbeddingDistances
+from codekin.classes.interface import MAX_DENSE_CLASSES
+from codekin.classes.tree_distances import TreeDistances
 from codekin.coding import FloatArray, IntArray
 
 MAX_ORDERED_CLASSES = 2_000

@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from codekin.class_distances.samples import ClassSamples, class_samples, stratified_folds
-from codekin.classes import MAX_DENSE_CLASSES, ClassDistances, DenseDistances, PartialDistances
+from codekin.classes import ClassDistances, DenseDistances
+from codekin.classes.interface import MAX_DENSE_CLASSES
+from codekin.classes.partial import PartialDistances
 from codekin.coding import IntArray
 
 Counted = Literal["train", "out_of_fold", "inverse_folds"]

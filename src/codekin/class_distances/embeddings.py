@@ -12,8 +12,10 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from codekin.class_distances.word_vectors import name_vectors
-from codekin.classes import ClassDistances, EmbeddingDistances, PartialDistances
+from codekin.classes import ClassDistances
 from codekin.classes._tree_checks import listed
+from codekin.classes.embedding import EmbeddingDistances
+from codekin.classes.partial import PartialDistances
 
 
 def embedding_distances(

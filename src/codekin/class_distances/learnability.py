@@ -24,8 +24,9 @@ from codekin.class_distances.least_squares import (
 )
 from codekin.class_distances.projections import leading_directions, random_directions
 from codekin.class_distances.samples import ClassSamples, class_samples, stratified_folds
-from codekin.classes import MAX_DENSE_CLASSES, ClassDistances, DenseDistances, ProductDistances
-from codekin.classes.interface import refuse_too_many
+from codekin.classes import ClassDistances, DenseDistances
+from codekin.classes.interface import MAX_DENSE_CLASSES, refuse_too_many
+from codekin.classes.product import ProductDistances
 from codekin.coding import FloatArray, IntArray
 
 Projection = Literal["auto", "features", "svd", "random"]

@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from codekin.class_distances.samples import class_samples
-from codekin.classes import ClassDistances, EmbeddingDistances, PartialDistances
+from codekin.classes import ClassDistances
+from codekin.classes.embedding import EmbeddingDistances
+from codekin.classes.partial import PartialDistances
 
 
 def mean_distances(

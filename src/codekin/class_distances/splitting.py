@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from codekin.class_distances.samples import class_samples
-from codekin.classes import ClassTree, TreeDistances
+from codekin.classes import ClassTree
+from codekin.classes.tree_distances import TreeDistances
 from codekin.coding import IntArray
 
 N_ITERATIONS = 10

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from codekin.classes import ClassTree, TreeDistances
+from codekin.classes import ClassTree
 from codekin.classes._tree_checks import listed
+from codekin.classes.tree_distances import TreeDistances
 
 
 def taxonomy_distances(

@@ -8,24 +8,14 @@ vectors, inner products, and any of them for some of the classes only.
 from numpy.typing import ArrayLike
 
 from codekin.classes.dense import DenseDistances
-from codekin.classes.embedding import EmbeddingDistances
-from codekin.classes.interface import MAX_DENSE_CLASSES, ClassDistances, DistanceMoments
-from codekin.classes.partial import PartialDistances
-from codekin.classes.product import ProductDistances
+from codekin.classes.interface import ClassDistances
 from codekin.classes.tree import ClassTree
 from codekin.classes.tree_distances import TreeDistances
 
 __all__ = [
-    "MAX_DENSE_CLASSES",
     "ClassDistances",
     "ClassTree",
     "DenseDistances",
-    "DistanceMoments",
-    "EmbeddingDistances",
-    "PartialDistances",
-    "ProductDistances",
-    "TreeDistances",
-    "as_class_distances",
 ]
 
 

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from codekin.classes.tree import ClassTree
-from codekin.coding import MAX_DENSE_CODEWORDS, CodingMatrix, FloatArray
+from codekin.coding import CodingMatrix, FloatArray
+from codekin.coding.codebook import MAX_DENSE_CODEWORDS
 
 MAX_DENSE_CLASSES = MAX_DENSE_CODEWORDS
 """No matrix of all pairs of classes is made for more classes than this, unless somebody brings one."""

@@ -12,16 +12,12 @@ import numpy as np
 import typer
 
 from codekin._system.threads import limited_threads
-from codekin.assignments import (
-    ASSIGNMENTS,
-    POLICIES,
-    AssignmentResult,
-    assign,
-    nearest_classes,
-    torn_pairs,
-)
+from codekin.assignments import ASSIGNMENTS, AssignmentResult, assign
+from codekin.assignments.explanation import nearest_classes, torn_pairs
+from codekin.assignments.policy import POLICIES
 from codekin.class_distances import CLASS_DISTANCES_FROM_DATA
-from codekin.classes import ClassDistances, TreeDistances
+from codekin.classes import ClassDistances
+from codekin.classes.tree_distances import TreeDistances
 from codekin.cli.cluster import workers
 from codekin.cli.display import Display
 from codekin.cli.option_needs import ASSIGN_NEEDS, check_needs, check_standard_input
@@ -29,11 +25,15 @@ from codekin.cli.options import AsJson, Format, NJobs, NThreads, Quiet, RandomSt
 from codekin.cli.streams import show
 from codekin.cli.values import one_of, positive_number, trellis_width
 from codekin.codebooks import CODEBOOKS, trellis_codebook
-from codekin.coding import Codebook, codeword_distances
-from codekin.datasets import Data, TextData, TextVectorizer, read_data, read_distances, read_matrix, read_taxonomy
+from codekin.coding import Codebook
+from codekin.coding.codebook import codeword_distances
+from codekin.datasets import TextData, TextVectorizer, read_data, read_taxonomy
+from codekin.datasets.matrices import read_distances, read_matrix
+from codekin.datasets.samples import Data
 from codekin.fitting.choices import Classes, choose_codebook, learnability_assignment
 from codekin.progress import counted_off, tell, telling
-from codekin.storage import codeword_text, save_assignment
+from codekin.storage import save_assignment
+from codekin.storage.assignments import codeword_text
 
 app = typer.Typer()
 

@@ -11,17 +11,11 @@ import typer
 from codekin.cli.display import Display
 from codekin.cli.options import AsJson, Quiet
 from codekin.cli.values import one_of
-from codekin.datasets import (
-    DATASETS,
-    FORMATS,
-    SOURCES,
-    WRITABLE_FORMATS,
-    convert_data,
-    export_dataset,
-    fetch,
-    load_dataset,
-)
-from codekin.datasets import data_home as home_folder
+from codekin.datasets import DATASETS, FORMATS, fetch, load_dataset
+from codekin.datasets.exporting import export_dataset
+from codekin.datasets.fetching import SOURCES
+from codekin.datasets.home import data_home as home_folder
+from codekin.datasets.writing import WRITABLE_FORMATS, convert_data
 from codekin.progress import tell, telling
 
 app = typer.Typer(no_args_is_help=True, help="List, download, convert and export data sets.")

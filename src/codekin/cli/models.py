@@ -7,8 +7,8 @@ from typing import Any
 
 from codekin._system.memory import in_units
 from codekin.cli.display import Display
-from codekin.datasets import ReadOptions, label_kind
-from codekin.datasets.options import LabelKind
+from codekin.datasets import ReadOptions
+from codekin.datasets.options import LabelKind, label_kind
 from codekin.model import Model
 from codekin.progress import tell
 from codekin.storage import ModelFolderError, SavedModel, load_saved

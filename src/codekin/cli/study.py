@@ -158,7 +158,7 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Look one assignment up among all that a study has tested."""
-    from codekin.assignments import nth_assignment
+    from codekin.assignments.exhaustive import nth_assignment
     from codekin.studies import load_study
     from codekin.studies.exhaustive import load_sweep
     from codekin.studies.workspace import Workspace

@@ -85,14 +85,8 @@ from codekin.estimators import TrellisClassifier
 from codekin.fitting.learner_choice import AutoLearner
 from codekin.learners import AROW, Checkpoints, EpochReport, Softmax
 from codekin.progress import tell
-from codekin.storage import (
-    SavedAssignment,
-    check_target,
-    input_bytes,
-    load_assignment,
-    model_bytes,
-    save_model,
-)
+from codekin.storage import SavedAssignment, check_target, load_assignment, model_bytes, save_model
+from codekin.storage.model_input import input_bytes
 
 app = typer.Typer()
 

@@ -13,7 +13,8 @@ from codekin.cli.values import count_or_auto, one_of, positive_number, share_or_
 from codekin.decoding import LOSSES
 from codekin.fitting.checked_choices import ASSIGNMENT_POLICIES
 from codekin.fitting.ranked import RERANK
-from codekin.learners import LEARNERS, PRECISIONS
+from codekin.learners import LEARNERS
+from codekin.learners.compact import PRECISIONS
 
 ASSIGNMENT_NAMES = tuple(dict.fromkeys(["auto", *ASSIGNMENT_POLICIES, *ASSIGNMENTS]))
 

@@ -13,7 +13,6 @@ from scipy.sparse import csr_array, vstack
 from codekin._system.stored_rows import StoredRows
 from codekin.cli.display import Display
 from codekin.datasets import (
-    Data,
     DataError,
     FittedVectorizer,
     ReadOptions,
@@ -21,10 +20,11 @@ from codekin.datasets import (
     TextData,
     TextVectorizer,
     cached_data,
-    label_kind,
     read_data,
 )
 from codekin.datasets.caching import DEFAULT_MEMORY
+from codekin.datasets.options import label_kind
+from codekin.datasets.samples import Data
 from codekin.progress import counted_off, telling
 from codekin.storage import ModelInput
 

@@ -12,7 +12,7 @@ from codekin.codebooks.orthogonal import hadamard
 from codekin.codebooks.own_matrix import given
 from codekin.codebooks.random import dense_random, sparse_random
 from codekin.codebooks.tree_codes import decoc, nested_dichotomies
-from codekin.codebooks.trellis import TrellisGraph, trellis_codebook
+from codekin.codebooks.trellis import trellis_codebook
 from codekin.coding import Codebook
 
 CODEBOOKS: dict[str, Callable[..., Codebook]] = {
@@ -38,12 +38,10 @@ by their names what it needs: ``n_bits``, ``class_distances``, ``class_tree``, `
 __all__ = [
     "CODEBOOKS",
     "OptimisedColumns",
-    "TrellisGraph",
     "decoc",
     "dense_random",
     "error_correcting_factorization",
     "exhaustive",
-    "given",
     "hadamard",
     "hexj",
     "nested_dichotomies",

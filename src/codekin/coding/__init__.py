@@ -6,20 +6,15 @@ a coding matrix whose row ``k`` is the codeword of class ``k`` and whose column 
 
 from codekin.coding.assignment import Assignment
 from codekin.coding.code import Code
-from codekin.coding.codebook import MAX_DENSE_CODEWORDS, Codebook, Trellis, codeword_distances
-from codekin.coding.labels import EncodedLabels
+from codekin.coding.codebook import Codebook
 from codekin.coding.types import CodingMatrix, FloatArray, IntArray, Margins
 
 __all__ = [
-    "MAX_DENSE_CODEWORDS",
     "Assignment",
     "Code",
     "Codebook",
     "CodingMatrix",
-    "EncodedLabels",
     "FloatArray",
     "IntArray",
     "Margins",
-    "Trellis",
-    "codeword_distances",
 ]

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from codekin.classes import ClassTree
-from codekin.coding import EncodedLabels, IntArray
+from codekin.coding import IntArray
+from codekin.coding.labels import EncodedLabels
 
 LabelArray = NDArray[np.int64] | NDArray[np.str_]
 

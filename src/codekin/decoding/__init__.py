@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Protocol
 
 from codekin.coding import FloatArray, IntArray, Margins
-from codekin.decoding.losses import LOSSES, Loss, LossLike, get_loss
+from codekin.decoding.losses import LOSSES, Loss, LossLike
 from codekin.decoding.minimum_loss import MinimumLossDecoder
 from codekin.decoding.shortest_path import ShortestPathDecoder
 
-__all__ = ["LOSSES", "Decoder", "Loss", "MinimumLossDecoder", "ShortestPathDecoder", "get_loss"]
+__all__ = ["LOSSES", "Loss", "MinimumLossDecoder", "ShortestPathDecoder"]
 
 
 class Decoder(Protocol):

@@ -20,7 +20,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
 from codekin._system.threads import run_blocks
-from codekin.coding import Assignment, FloatArray, IntArray, Margins, Trellis
+from codekin.coding import Assignment, FloatArray, IntArray, Margins
+from codekin.coding.codebook import Trellis
 from codekin.decoding.losses import STABLE_UNITS, Loss, LossLike, get_loss
 from codekin.decoding.minimum_loss import as_margins, check_k, set_apart
 

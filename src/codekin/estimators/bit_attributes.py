@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from codekin.coding import FloatArray
-from codekin.learners import LinearBits
 from codekin.learners.independent import ConstantBit
+from codekin.learners.linear import LinearBits
 from codekin.model import Model
 
 

@@ -14,9 +14,12 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from codekin._system.magnitudes import check_weights
 from codekin.assignments import AssignmentResult
-from codekin.classes import ClassDistances, TreeDistances
-from codekin.coding import Assignment, Code, Codebook, EncodedLabels, FloatArray, IntArray, Margins
-from codekin.decoding import Loss, get_loss
+from codekin.classes import ClassDistances
+from codekin.classes.tree_distances import TreeDistances
+from codekin.coding import Assignment, Code, Codebook, FloatArray, IntArray, Margins
+from codekin.coding.labels import EncodedLabels
+from codekin.decoding import Loss
+from codekin.decoding.losses import get_loss
 from codekin.estimators.growth import best_free_codewords
 from codekin.estimators.inputs import label_array
 from codekin.fitting.checked_choices import check_loss_choice

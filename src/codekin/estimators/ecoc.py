@@ -36,8 +36,8 @@ from codekin.fitting.checked_choices import (
 from codekin.fitting.choices import choose_assignment, choose_codebook
 from codekin.fitting.features import classes_as_learned
 from codekin.fitting.learner_choice import decoding_loss
-from codekin.learners import LEARNERS, FittedBits, IndependentBits, Learner, calibrate_bits, learner_of
-from codekin.learners.calibration import N_FOLDS
+from codekin.learners import LEARNERS, FittedBits, IndependentBits, Learner, learner_of
+from codekin.learners.calibration import N_FOLDS, calibrate_bits
 from codekin.model import Member, Model
 from codekin.samples import Samples
 from codekin.storage.classifier_parts import ClassifierParts

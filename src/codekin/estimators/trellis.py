@@ -24,7 +24,8 @@ from codekin._system.stored_rows import StoredRows
 from codekin._system.workers import with_workers
 from codekin.codebooks import trellis_codebook
 from codekin.codebooks.trellis import check_spare_codewords
-from codekin.coding import Assignment, Code, EncodedLabels, FloatArray, IntArray
+from codekin.coding import Assignment, Code, FloatArray, IntArray
+from codekin.coding.labels import EncodedLabels
 from codekin.decoding.minimum_loss import check_k
 from codekin.estimators.coded import CodedClassifier, checked_weights
 from codekin.estimators.held_out import as_pair, check_known_labels
@@ -39,8 +40,8 @@ from codekin.fitting.ranked import RERANK, fit_ranked, holdout
 from codekin.fitting.recipe import Limits, Recipe, Trial, default_recipe
 from codekin.fitting.size import bytes_of_tree, fixed_bytes, reckoned_bytes
 from codekin.fitting.temperature import Temperature, fit_temperature
-from codekin.learners import LEARNERS, PRECISIONS, Checkpoints, EpochReport, Learner, learner_name
-from codekin.learners.compact import Precision
+from codekin.learners import LEARNERS, Checkpoints, EpochReport, Learner, learner_name
+from codekin.learners.compact import PRECISIONS, Precision
 from codekin.model import Member, Model
 from codekin.model.probabilities import all_log_probabilities, log_probabilities_of, top_k_probabilities
 from codekin.progress import Progress, listening, within

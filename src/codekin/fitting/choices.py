@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from codekin.assignments import POLICIES, AssignmentResult, assign
+from codekin.assignments import AssignmentResult, assign
 from codekin.assignments.dense import is_blind
+from codekin.assignments.policy import POLICIES
 from codekin.class_distances import CLASS_DISTANCES_FROM_DATA
 from codekin.classes import ClassDistances, ClassTree, as_class_distances
 from codekin.codebooks import CODEBOOKS

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from codekin.coding import Codebook
-from codekin.decoding import Loss, get_loss
+from codekin.decoding import Loss
+from codekin.decoding.losses import get_loss
 from codekin.learners import AROW, LEARNERS, Learner, Softmax, learner_of
 
 NARROW = 2

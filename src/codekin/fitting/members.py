@@ -15,7 +15,8 @@ from codekin.decoding import Decoder, Loss
 from codekin.fitting.learner_choice import decoding_loss
 from codekin.fitting.recipe import Recipe
 from codekin.fitting.size import bytes_of_bits
-from codekin.learners import Learner, Validation, compacted, learner_name
+from codekin.learners import Learner, Validation, learner_name
+from codekin.learners.compact import compacted
 from codekin.model import Member, make_decoder
 from codekin.progress import tell, within
 from codekin.samples import Samples

@@ -16,15 +16,10 @@ from codekin.fitting.choices import Classes, choose_assignment, is_one_order
 from codekin.fitting.temperature import Temperature, fit_candidate_temperature, fit_temperature
 from codekin.model import Candidates, Member, Model
 from codekin.progress import tell, within
-from codekin.ranking import (
-    CANDIDATE_NUMBERS,
-    TOLERANCE,
-    ClassVectors,
-    Reranking,
-    best_weight,
-    centroid_vectors,
-    learned_vectors,
-)
+from codekin.ranking import Reranking
+from codekin.ranking.learned import learned_vectors
+from codekin.ranking.reranking import CANDIDATE_NUMBERS, TOLERANCE, best_weight
+from codekin.ranking.vectors import ClassVectors, centroid_vectors
 from codekin.samples import Samples
 
 RERANK = ("centroid", "learned")

@@ -13,7 +13,7 @@ from sklearn.utils import _safe_indexing
 
 from codekin._system.stored_rows import StoredRows
 from codekin._system.wording import counted
-from codekin.assignments import AssignmentProblem
+from codekin.assignments.scores import AssignmentProblem
 from codekin.classes import ClassDistances
 from codekin.coding import FloatArray, IntArray
 from codekin.decoding import Loss

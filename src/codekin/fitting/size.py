@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from codekin._system.arrays import as_narrow
 from codekin.classes import ClassDistances
-from codekin.learners import CompactLinearBits, SparseLinearBits
+from codekin.learners.compact import CompactLinearBits
+from codekin.learners.linear import SparseLinearBits
 
 BYTES_PER_BIT = 24
 """Of the description: the loss of a bit in the report."""

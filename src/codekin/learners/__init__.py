@@ -9,41 +9,24 @@ import numpy as np
 
 from codekin.coding import Code, Codebook, Margins
 from codekin.learners.arow import AROW
-from codekin.learners.arow_state import AROWBits
-from codekin.learners.calibration import CalibratedBits, calibrate_bits
 from codekin.learners.checkpoints import CheckpointError, Checkpoints
-from codekin.learners.compact import PRECISIONS, CompactLinearBits, CompactSparseLinearBits, compacted
-from codekin.learners.independent import EstimatorBits, IndependentBits
-from codekin.learners.linear import LinearBits, SparseLinearBits, Validation
+from codekin.learners.independent import IndependentBits
+from codekin.learners.linear import Validation
 from codekin.learners.softmax import Softmax
-from codekin.learners.softmax_state import SoftmaxBits
 from codekin.learners.training import EpochReport
 from codekin.samples import Samples
 
 __all__ = [
     "AROW",
     "LEARNERS",
-    "PRECISIONS",
-    "AROWBits",
-    "CalibratedBits",
     "CheckpointError",
     "Checkpoints",
-    "CompactLinearBits",
-    "CompactSparseLinearBits",
     "EpochReport",
-    "EstimatorBits",
     "FittedBits",
     "IndependentBits",
     "Learner",
-    "LinearBits",
     "Softmax",
-    "SoftmaxBits",
-    "SparseLinearBits",
     "Validation",
-    "calibrate_bits",
-    "compacted",
-    "learner_name",
-    "learner_of",
 ]
 
 

@@ -20,7 +20,7 @@ from codekin.learners import FittedBits
 from codekin.model.candidates import Candidates, RankedCodes
 from codekin.ranking import Reranking
 
-__all__ = ["Candidates", "Member", "Model", "make_decoder"]
+__all__ = ["Candidates", "Member", "Model"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,10 +17,12 @@ from scipy import sparse
 
 from codekin._system.threads import run_blocks
 from codekin.coding import Code, FloatArray, IntArray, Margins
-from codekin.decoding import Decoder, ShortestPathDecoder, get_loss
+from codekin.decoding import Decoder, ShortestPathDecoder
+from codekin.decoding.losses import get_loss
 from codekin.decoding.minimum_loss import set_apart
 from codekin.learners.linear import SparseRows
-from codekin.ranking import ClassVectors, Reranking
+from codekin.ranking import Reranking
+from codekin.ranking.vectors import ClassVectors
 
 SAMPLES_PER_BLOCK = 512
 

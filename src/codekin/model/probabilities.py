@@ -13,7 +13,8 @@ import numpy as np
 from scipy.special import log_softmax, logsumexp
 
 from codekin.coding import FloatArray, IntArray, Margins
-from codekin.decoding import ShortestPathDecoder, get_loss
+from codekin.decoding import ShortestPathDecoder
+from codekin.decoding.losses import get_loss
 from codekin.model import Candidates, Model
 
 

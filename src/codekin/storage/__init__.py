@@ -19,7 +19,7 @@ from typing import Any
 from codekin._system.arrays import Arrays
 from codekin._system.folders import check_folder, visible
 from codekin.model import Model
-from codekin.storage.assignments import SavedAssignment, codeword_text, load_assignment, save_assignment
+from codekin.storage.assignments import SavedAssignment, load_assignment, save_assignment
 from codekin.storage.classifier_parts import ClassifierParts, describe_classifier, home_of, restore_classifier
 from codekin.storage.consistency import check_classifier, check_input, check_member, check_ranking, check_shape
 from codekin.storage.files import (
@@ -35,7 +35,7 @@ from codekin.storage.files import (
 )
 from codekin.storage.learner_files import read_learners, warn_of_refusal
 from codekin.storage.migrations import migrated
-from codekin.storage.model_input import ModelInput, describe_input, input_bytes, restore_input
+from codekin.storage.model_input import ModelInput, describe_input, restore_input
 from codekin.storage.parts import describe_member, restore_member
 from codekin.storage.ranked_parts import describe_ranking, restore_ranking
 
@@ -43,15 +43,9 @@ __all__ = [
     "ModelFolderError",
     "ModelInput",
     "SavedAssignment",
-    "SavedModel",
-    "check_target",
-    "codeword_text",
-    "input_bytes",
     "load_assignment",
     "load_input",
     "load_model",
-    "load_saved",
-    "model_bytes",
     "save_assignment",
     "save_model",
     "stored_bytes",

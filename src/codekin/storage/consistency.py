@@ -10,12 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from codekin.learners import (
-    CalibratedBits,
-    CompactLinearBits,
-    CompactSparseLinearBits,
-    EstimatorBits,
-)
+from codekin.learners.calibration import CalibratedBits
+from codekin.learners.compact import CompactLinearBits, CompactSparseLinearBits
+from codekin.learners.independent import EstimatorBits
 from codekin.model import Member, Model
 from codekin.storage.classifier_parts import ClassifierParts
 from codekin.storage.files import Json

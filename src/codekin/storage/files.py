@@ -30,6 +30,7 @@ class ModelFolderError(ValueError):
 
 
 def write_folder(target: Path, description: Json, arrays: Arrays, learners: list[Any]) -> None:
+    """Write a description, arrays and learners as a model folder, complete or not at all."""
     description = _headed(description)
     make_folder(followed(target).parent)
     with whole_folder(target) as folder:
@@ -70,6 +71,7 @@ def _as_json(description: Json) -> bytes:
 
 
 def read_description(folder: Path) -> Json:
+    """What ``model.json`` says, checked against its own checksum and those of the other files."""
     path = folder / DESCRIPTION
     if not path.is_file():
         raise ModelFolderError(f"{folder} is not a model folder: it has no {DESCRIPTION}.")

@@ -10,9 +10,11 @@ from typing import Any
 from scipy.sparse import csr_array
 
 from codekin._system.arrays import Arrays, n_bytes_of
-from codekin.datasets import Data, FittedVectorizer, ReadOptions, Source, SparseData, TextData, iter_data
+from codekin.datasets import FittedVectorizer, ReadOptions, SparseData, TextData, iter_data
+from codekin.datasets.blocks import Source
 from codekin.datasets.options import checked_encoding
 from codekin.datasets.reading import ReadProgress, format_of
+from codekin.datasets.samples import Data
 
 
 @dataclass(frozen=True, eq=False)

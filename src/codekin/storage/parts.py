@@ -10,8 +10,8 @@ from codekin._system.arrays import Arrays, as_narrow
 from codekin.codebooks.trellis import check_spare_codewords, trellis_codebook
 from codekin.coding import Assignment, Code, Codebook, Margins
 from codekin.decoding import LOSSES
-from codekin.learners import CalibratedBits, EstimatorBits
-from codekin.learners.independent import ConstantBit
+from codekin.learners.calibration import CalibratedBits
+from codekin.learners.independent import ConstantBit, EstimatorBits
 from codekin.learners.learning import LearningBits
 from codekin.model import Member
 from codekin.storage.files import Json, ModelFolderError
@@ -20,6 +20,7 @@ from codekin.storage.weights import LINEAR_KINDS, describe_linear_bits, restore_
 
 
 def describe_member(member: Member, arrays: Arrays, learners: list[Any]) -> Json:
+    """A code, its bits and its decoder as JSON; arrays and learners are put where they are kept."""
     return {
         "codebook": describe_codebook(member.code.codebook, arrays),
         "assignment": describe_assignment(member.code.assignment, arrays),
@@ -29,6 +30,7 @@ def describe_member(member: Member, arrays: Arrays, learners: list[Any]) -> Json
 
 
 def restore_member(description: Json, arrays: Arrays, learners: list[Any]) -> Member:
+    """What :func:`describe_member` described."""
     codebook = restore_codebook(description["codebook"], arrays)
     named = description["assignment"]
     assignment = Assignment(arrays["codeword_of_class"], str(named["method"]), str(named.get("policy", "")))
@@ -38,6 +40,7 @@ def restore_member(description: Json, arrays: Arrays, learners: list[Any]) -> Me
 
 
 def describe_codebook(codebook: Codebook, arrays: Arrays) -> Json:
+    """A codebook as JSON and an array, or as the size of its trellis."""
     description: Json = {"name": codebook.name, "is_designed": codebook.is_designed}
     if codebook.trellis is not None:
         graph: Any = codebook.trellis
@@ -47,6 +50,7 @@ def describe_codebook(codebook: Codebook, arrays: Arrays) -> Json:
 
 
 def restore_codebook(description: Json, arrays: Arrays) -> Codebook:
+    """What :func:`describe_codebook` described."""
     if "trellis" in description:
         numbers = {name: whole_number(description["trellis"][name], name) for name in ("n_codewords", "width")}
         return trellis_codebook(**numbers)
@@ -55,11 +59,13 @@ def restore_codebook(description: Json, arrays: Arrays) -> Codebook:
 
 
 def describe_assignment(assignment: Assignment, arrays: Arrays) -> Json:
+    """An assignment as JSON and an array."""
     arrays["codeword_of_class"] = as_narrow(assignment.codeword_of_class)
     return {"method": assignment.method, **({"policy": assignment.policy} if assignment.policy else {})}
 
 
 def describe_decoder(decoder: Any) -> Json:
+    """The loss of a decoder, and whether it divides by the number of non-zero bits."""
     loss = decoder.loss if isinstance(decoder.loss, str) else decoder.loss.name
     if loss not in LOSSES:
         raise ValueError(f"A loss given as a function cannot be saved; use one of {sorted(LOSSES)}. Got {loss}.")
@@ -67,6 +73,7 @@ def describe_decoder(decoder: Any) -> Json:
 
 
 def describe_bits(bits: Any, arrays: Arrays, learners: list[Any]) -> Json:
+    """The predictors of all bits as JSON, arrays and learners."""
     if isinstance(bits, CalibratedBits):
         arrays["calibration_slopes"], arrays["calibration_intercepts"] = bits.slopes, bits.intercepts
         return {"kind": "calibrated", "bits": describe_bits(bits.bits, arrays, learners)}
@@ -89,6 +96,7 @@ def describe_bits(bits: Any, arrays: Arrays, learners: list[Any]) -> Json:
 
 
 def restore_bits(description: Json, arrays: Arrays, learners: list[Any]) -> Any:
+    """What :func:`describe_bits` described."""
     if description["kind"] == "calibrated":
         if description["bits"]["kind"] == "calibrated":
             raise ValueError("bits are calibrated once.")

@@ -9,8 +9,8 @@ import numpy as np
 from codekin._system.arrays import Arrays
 from codekin._system.index_arrays import check_counts, check_indices
 from codekin.model import Member, Model
-from codekin.ranking import ClassVectors, Reranking
-from codekin.ranking.vectors import features_of_gaps
+from codekin.ranking import Reranking
+from codekin.ranking.vectors import ClassVectors, features_of_gaps
 from codekin.storage.files import Json
 from codekin.storage.parts import describe_member, restore_member
 from codekin.storage.values import positive_number, typed, whole_number
@@ -39,6 +39,7 @@ def describe_ranking(model: Model, arrays: Arrays, learners: list[Any]) -> Json:
 
 
 def restore_ranking(first: Member, description: Json, arrays: Arrays, learners: list[Any]) -> Model:
+    """A ranked model from its first member and the description of the others."""
     members = [first]
     for number, member in enumerate(description["members"], start=1):
         prefix = f"member_{number}_"

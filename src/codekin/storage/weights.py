@@ -10,7 +10,8 @@ from scipy.sparse import csr_array
 
 from codekin._system.arrays import Arrays, as_narrow
 from codekin._system.index_arrays import check_compressed, check_counts
-from codekin.learners import CompactLinearBits, CompactSparseLinearBits, LinearBits, SparseLinearBits
+from codekin.learners.compact import CompactLinearBits, CompactSparseLinearBits
+from codekin.learners.linear import LinearBits, SparseLinearBits
 from codekin.storage.files import Json
 from codekin.storage.values import shortened, typed, whole_number
 
@@ -18,6 +19,7 @@ LINEAR_KINDS = (LinearBits, SparseLinearBits, CompactLinearBits, CompactSparseLi
 
 
 def describe_linear_bits(bits: Any, arrays: Arrays) -> Json:
+    """Linear predictors as JSON and arrays, whatever the form of their weights."""
     arrays["bias"] = bits.bias
     if isinstance(bits, LinearBits):
         arrays["weights"] = bits.weights
@@ -38,6 +40,7 @@ def describe_linear_bits(bits: Any, arrays: Arrays) -> Json:
 
 
 def restore_linear_bits(description: Json, arrays: Arrays) -> Any:
+    """What :func:`describe_linear_bits` described."""
     kind, bias = description["kind"], typed(arrays["bias"], "bias", "float32")
     if kind == "linear":
         return LinearBits(typed(arrays["weights"], "weights", "float32", 2), bias)

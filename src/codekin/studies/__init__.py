@@ -8,14 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from codekin.studies.configuration import Study, load_study, paper_studies
-    from codekin.studies.journal import Journal, JournalError, Record
     from codekin.studies.report import write_report
     from codekin.studies.running import StudyStatus, run_study, study_status
 
 _HOME = {
-    "Journal": "journal",
-    "JournalError": "journal",
-    "Record": "journal",
     "Study": "configuration",
     "StudyStatus": "running",
     "load_study": "configuration",
@@ -26,9 +22,6 @@ _HOME = {
 }
 
 __all__ = [
-    "Journal",
-    "JournalError",
-    "Record",
     "Study",
     "StudyStatus",
     "load_study",

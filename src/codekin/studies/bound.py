@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from codekin.assignments import all_scores, assign, class_codeword_score
+from codekin.assignments import assign, class_codeword_score
+from codekin.assignments.exhaustive import all_scores
 from codekin.class_distances import mean_distances
-from codekin.decoding import LOSSES, MinimumLossDecoder, get_loss
+from codekin.decoding import LOSSES, MinimumLossDecoder
+from codekin.decoding.losses import get_loss
 from codekin.measures import average_binary_loss, multiclass_error_bound
 from codekin.studies.configuration import Study
 from codekin.studies.dichotomies import LEARNERS, load_problem

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from codekin.pages import Block, Cell, Column, Picture, Table
-from codekin.plots import save_figure
 from codekin.plots.ranges import Range, draw_ranges
+from codekin.plots.style import save_figure
 from codekin.studies.configuration import Study
 from codekin.studies.paper_numbers import paper_number
 from codekin.studies.tasks import Task

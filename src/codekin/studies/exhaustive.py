@@ -22,7 +22,7 @@ from codekin.class_distances import (
 from codekin.class_distances.confusion import Counted
 from codekin.coding import Codebook, FloatArray
 from codekin.datasets import DATASETS
-from codekin.decoding import get_loss
+from codekin.decoding.losses import get_loss
 from codekin.studies.configuration import Study
 from codekin.studies.dichotomies import (
     Problem,

@@ -9,7 +9,6 @@ from typing import Any
 
 from codekin.coding import Codebook
 from codekin.pages import Beside, Block, Cell, Column, Command, Page, Paragraph, Picture, Section, Table
-from codekin.plots import save_figure
 from codekin.plots.distributions import (
     draw_class_distances,
     draw_joint_densities,
@@ -17,6 +16,7 @@ from codekin.plots.distributions import (
     joint_density,
     variation,
 )
+from codekin.plots.style import save_figure
 from codekin.studies.configuration import Study
 from codekin.studies.dichotomies import LEARNER_NAMES, n_splits
 from codekin.studies.draws import draws_blocks

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from codekin.assignments import AssignmentProblem
+from codekin.assignments.scores import AssignmentProblem
 from codekin.classes import ClassTree
 from codekin.codebooks import one_vs_rest, trellis_codebook
 from codekin.codebooks.trellis import TrellisGraph

@@ -9,7 +9,8 @@ import numpy as np
 from codekin.codebooks.trellis import TrellisGraph
 from codekin.datasets import DATASETS
 from codekin.pages import Block, Cell, Column, Command, Page, Paragraph, Picture, Section, Table
-from codekin.plots import Mean, save_figure
+from codekin.plots.comparisons import Mean
+from codekin.plots.style import save_figure
 from codekin.plots.widths import draw_accuracy_by_bits, draw_search_gains
 from codekin.studies.configuration import Study
 from codekin.studies.extreme_orders import ORDERS, orders_of, trees_of

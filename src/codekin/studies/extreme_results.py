@@ -10,7 +10,7 @@ import numpy as np
 
 from codekin.coding import FloatArray
 from codekin.datasets import DATASETS
-from codekin.plots import Mean
+from codekin.plots.comparisons import Mean
 from codekin.plots.widths import Runs, SearchGain
 from codekin.studies.configuration import Study
 from codekin.studies.extreme import assign_task, fit_tasks, one_vs_rest_tasks

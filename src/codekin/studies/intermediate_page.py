@@ -10,8 +10,9 @@ import numpy as np
 from codekin.coding import FloatArray
 from codekin.datasets import DATASETS
 from codekin.pages import Beside, Block, Cell, Column, Command, Page, Paragraph, Picture, Section, Table
-from codekin.plots import Mean, save_figure
+from codekin.plots.comparisons import Mean
 from codekin.plots.scores import draw_scores
+from codekin.plots.style import save_figure
 from codekin.studies.configuration import Study
 from codekin.studies.dichotomies import LEARNER_NAMES
 from codekin.studies.intermediate import POLICIES, compare_task

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from codekin.datasets import data_home as find_data_home
+from codekin.datasets.home import data_home as find_data_home
 from codekin.studies.configuration import Study
 from codekin.studies.kinds import kind_of, missing_data
 from codekin.studies.runner import run_stages, unfinished

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from codekin.coding import Codebook, FloatArray, IntArray
-from codekin.decoding import get_loss
+from codekin.decoding.losses import get_loss
 
 MAX_GRID_EXPONENT = 24
 _MAX_INT16 = 2**15 - 1

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codekin.assignments import all_scores, nth_assignment
+from codekin.assignments.exhaustive import all_scores, nth_assignment
 from codekin.classes import DenseDistances
 from codekin.coding import Codebook, FloatArray
 from codekin.plots.distributions import regression

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from codekin._system.threads import run_blocks
-from codekin.assignments import nth_assignment
+from codekin.assignments.exhaustive import nth_assignment
 from codekin.coding import Codebook, FloatArray, IntArray
 from codekin.studies.sample_blocks import sample_blocks
 

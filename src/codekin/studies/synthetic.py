@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from codekin.assignments import nth_assignment
+from codekin.assignments.exhaustive import nth_assignment
 from codekin.coding import Codebook, CodingMatrix, FloatArray, IntArray
 from codekin.studies.configuration import Study
 from codekin.studies.dichotomies import n_splits, split_signs

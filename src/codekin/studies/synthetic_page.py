@@ -8,8 +8,8 @@ import numpy as np
 
 from codekin.coding import Codebook
 from codekin.pages import Beside, Cell, Column, Command, Page, Paragraph, Picture, Section, Table
-from codekin.plots import save_figure
 from codekin.plots.plane import draw_histogram, draw_plane_classes, draw_subproblems
+from codekin.plots.style import save_figure
 from codekin.studies.configuration import Study
 from codekin.studies.paper_numbers import paper_number
 from codekin.studies.prose import study_command
