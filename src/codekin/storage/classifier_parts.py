@@ -53,6 +53,7 @@ def home_of(kind: Any) -> Any:
 
 
 def describe_classifier(parts: ClassifierParts, arrays: Arrays, learners: list[Any]) -> Json:
+    """What an estimator has besides its model, as JSON, arrays and learners."""
     params = {key: value for key, value in parts.params.items() if isinstance(value, PLAIN)}
     description: Json = {
         "kind": parts.kind,
@@ -83,6 +84,7 @@ def describe_classifier(parts: ClassifierParts, arrays: Arrays, learners: list[A
 
 
 def restore_classifier(description: Json, arrays: Arrays, learners: list[Any], n_classes: int) -> ClassifierParts:
+    """What :func:`describe_classifier` described."""
     params = dict(description["params"])
     odd = [name for name, value in params.items() if not isinstance(value, PLAIN)]
     if odd:
