@@ -79,9 +79,32 @@ class Samples:
 
 
 def rows_at(X: Any, rows: IntArray) -> Any:
-    """Some rows of whatever samples may be."""
+    """Some rows of whatever samples may be.
+
+    Parameters
+    ----------
+    X : {array, sparse matrix, data frame, list, StoredRows}
+    rows : array of int
+
+    Returns
+    -------
+    The same kind of thing.
+    """
     if isinstance(X, StoredRows):
         return X.at(rows)
     from sklearn.utils import _safe_indexing
 
     return _safe_indexing(X, rows)
+
+
+def stratified_folds(class_index: IntArray, n_folds: int, rng: np.random.Generator) -> IntArray:
+    """The fold of each sample: each class is dealt out in random order, each starting where the last one stopped.
+
+    The folds differ by one sample at most. scikit-learn's StratifiedKFold warns of every class with fewer samples than
+    folds and refuses data in which all classes are that small, which with thousands of classes is the usual case.
+    """
+    shuffled = rng.permutation(len(class_index))
+    by_class = shuffled[np.argsort(class_index[shuffled], kind="stable")]
+    fold = np.empty(len(class_index), dtype=np.intp)
+    fold[by_class] = np.arange(len(class_index)) % n_folds
+    return fold

@@ -7,11 +7,11 @@ from sklearn.datasets import load_digits
 from sklearn.linear_model import LinearRegression, Ridge
 
 from codekin.class_distances import learnability_distances, learnability_matrix
-from codekin.class_distances.samples import stratified_folds
 from codekin.classes import DenseDistances
 from codekin.classes.product import ProductDistances
 from codekin.codebooks import trellis_codebook
 from codekin.coding import Assignment
+from codekin.samples import stratified_folds
 
 X, Y = load_digits(return_X_y=True)
 

@@ -8,8 +8,9 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 
 from codekin.class_distances import CLASS_DISTANCES_FROM_DATA, mean_distances
-from codekin.class_distances.samples import class_samples, stratified_folds
+from codekin.class_distances.samples import class_samples
 from codekin.classes import ClassDistances
+from codekin.samples import stratified_folds
 
 
 def sparse_blobs(seed=0, n_samples=60, n_features=8, n_classes=4):

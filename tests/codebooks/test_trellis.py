@@ -113,23 +113,15 @@ def test_auto_takes_the_widest_trellis_within_the_bits():
     assert all(trellis_codebook(1_000, width).n_bits > 100 for width in wider)
 
 
-def test_auto_counts_four_bytes_for_each_feature_and_bit():
-    codebook = trellis_codebook(1_000, "auto", max_model_bytes=89 * 4 * 500, n_features=500)
-    assert (codebook.trellis.width, codebook.n_bits) == (5, 89)
-    both = trellis_codebook(1_000, "auto", n_bits=60, max_model_bytes=89 * 4 * 500, n_features=500)
-    assert both.n_bits == 55
-
-
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [
         ((1, 2), {}, "at least 2 codewords. Got 1"),
         ((10, 1), {}, "between 2 and its number of codewords, 10. Got 1"),
         ((10, 11), {}, "Got 11"),
-        ((1_000, "auto"), {}, "needs a budget"),
-        ((1_000, "auto"), {"max_model_bytes": 10**6}, "needs n_features"),
-        ((1_000, "auto"), {"n_bits": 40}, r"at least 42 bits \(width 2\), but the budget is 40"),
-        ((1_000, 5), {"n_bits": 88}, "width 5 for 1000 codewords has 89 bits, but the budget is 88"),
+        ((1_000, "auto"), {}, "needs n_bits"),
+        ((1_000, "auto"), {"n_bits": 40}, r"at least 42 bits \(width 2\), but n_bits is 40"),
+        ((1_000, 5), {"n_bits": 88}, "width 5 for 1000 codewords has 89 bits, but n_bits is 88"),
     ],
 )
 def test_impossible_requests_are_refused_in_one_sentence(arguments, options, message):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from codekin.learners.calibration import _stratified_folds, fit_temperature, platt_scaling
+from codekin.learners.calibration import fit_temperature, platt_scaling
 
 
 def test_platt_scaling_agrees_with_logistic_regression_on_plenty_of_samples():
@@ -54,11 +54,3 @@ def test_bits_that_count_evidence_twice_get_a_temperature_of_two(entries):
     y = (probabilities.cumsum(1) > rng.random((20_000, 1))).argmax(1)
     assert fit_temperature(log_odds, y, matrix, np.ones(20_000)) == pytest.approx(1, abs=0.05)
     assert fit_temperature(2 * log_odds, y, matrix, np.ones(20_000)) == pytest.approx(2, abs=0.1)
-
-
-def test_folds_deal_out_every_class_evenly():
-    class_index = np.repeat([0, 1, 2], [10, 7, 1])
-    folds = _stratified_folds(class_index, 5, np.random.default_rng(0))
-    for k in range(3):
-        counts = np.bincount(folds[class_index == k], minlength=5)
-        assert counts.max() - counts.min() <= 1

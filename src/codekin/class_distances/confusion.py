@@ -9,11 +9,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from codekin.class_distances.samples import ClassSamples, class_samples, stratified_folds
+from codekin.class_distances.samples import ClassSamples, class_samples
 from codekin.classes import ClassDistances, DenseDistances
 from codekin.classes.interface import MAX_DENSE_CLASSES
 from codekin.classes.partial import PartialDistances
 from codekin.coding import IntArray
+from codekin.samples import stratified_folds
 
 Counted = Literal["train", "out_of_fold", "inverse_folds"]
 

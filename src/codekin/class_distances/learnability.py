@@ -23,11 +23,12 @@ from codekin.class_distances.least_squares import (
     whitened_deviations,
 )
 from codekin.class_distances.projections import leading_directions, random_directions
-from codekin.class_distances.samples import ClassSamples, class_samples, stratified_folds
+from codekin.class_distances.samples import ClassSamples, class_samples
 from codekin.classes import ClassDistances, DenseDistances
 from codekin.classes.interface import MAX_DENSE_CLASSES, refuse_too_many
 from codekin.classes.product import ProductDistances
 from codekin.coding import FloatArray, IntArray
+from codekin.samples import stratified_folds
 
 Projection = Literal["auto", "features", "svd", "random"]
 Form = Literal["auto", "dense", "factored"]

@@ -24,8 +24,16 @@ _BLOCK_ENTRIES = 8_000_000
 class ClassSamples:
     """Samples, their classes and their weights.
 
-    - ``n_classes``: how many classes there are, those without samples included.
-    - ``sample_weight`` of shape (n_samples,): the weight of each sample; ones where nobody gave any.
+    Parameters
+    ----------
+    X : ndarray, csr_array or StoredRows of shape (n_samples, n_features)
+        The samples.
+    class_index : ndarray of shape (n_samples,)
+        The class of each sample.
+    n_classes : int
+        How many classes there are, those without samples included.
+    sample_weight : ndarray of shape (n_samples,)
+        The weight of each sample; ones where nobody gave any.
     """
 
     X: Any
@@ -86,9 +94,22 @@ def class_samples(
 ) -> ClassSamples:
     """Check samples and their classes.
 
-    - ``n_classes``: how many classes there are; one more than the largest number in ``class_index`` when left out.
-    - ``sample_weight`` of shape (n_samples,): how much each sample counts, not negative.
-    - ``of_any_kind``: take X as it is, be it text or a data frame; it is for others to read.
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        The samples.
+    class_index : array-like of int of shape (n_samples,)
+        The class of each sample, numbered from 0.
+    n_classes : int, optional
+        How many classes there are; one more than the largest number in ``class_index`` when left out.
+    sample_weight : array-like of shape (n_samples,), optional
+        How much each sample counts, not negative.
+    of_any_kind : bool, default=False
+        Take X as it is, be it text or a data frame; it is for others to read.
+
+    Returns
+    -------
+    ClassSamples
     """
     samples: Any = X
     if not of_any_kind:
@@ -137,18 +158,6 @@ def _check_magnitude(X: Any) -> None:
             f"The values of X must be at most {most:g} in {X.dtype}, so that class distances are finite. "
             f"Got {largest:g}; scale the features."
         )
-
-
-def stratified_folds(class_index: IntArray, n_folds: int, rng: np.random.Generator) -> IntArray:
-    """The fold of each sample: each class is dealt out in random order, each starting where the last one stopped.
-
-    Unlike scikit-learn's, these folds differ by one sample at most, and rare classes raise no warning.
-    """
-    shuffled = rng.permutation(len(class_index))
-    by_class = shuffled[np.argsort(class_index[shuffled], kind="stable")]
-    fold = np.empty(len(class_index), dtype=np.intp)
-    fold[by_class] = np.arange(len(class_index)) % n_folds
-    return fold
 
 
 def _require_finite(values: np.ndarray) -> None:

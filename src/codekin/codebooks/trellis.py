@@ -18,8 +18,6 @@ from numpy.typing import ArrayLike
 
 from codekin.coding import Codebook, CodingMatrix, IntArray
 
-BYTES_PER_WEIGHT = 4
-"""A fitted linear model keeps one float32 per feature and bit."""
 LEAST_CODEWORDS_ALLOWED, CODEWORDS_PER_CLASS = 100_000, 10
 """A trellis may have so many codewords, at least and for each class: a model takes memory for those without a class."""
 
@@ -29,8 +27,6 @@ def trellis_codebook(
     width: int | Literal["auto"] = 2,
     *,
     n_bits: int | None = None,
-    max_model_bytes: int | None = None,
-    n_features: int | None = None,
 ) -> Codebook:
     """The paths of a trellis as codewords: W-LTLS of Evron et al. (2018), which is LTLS at width 2.
 
@@ -44,14 +40,10 @@ def trellis_codebook(
         The number of codewords, at least 2. Any number will do; it need not be a power of anything.
     width : int or "auto", default=2
         The number of vertices in a slice of the graph, from 2 to ``n_codewords``. ``"auto"`` takes the widest trellis
-        within the budget below, and at most the square root of ``n_codewords``: beyond it there are more bits than
+        with at most ``n_bits`` bits, and at most the square root of ``n_codewords``: beyond it there are more bits than
         codewords.
     n_bits : int, optional
         The most bits a codeword may have.
-    max_model_bytes : int, optional
-        The most bytes a dense linear model may take, ``4 * n_features`` for each bit.
-    n_features : int, optional
-        The number of features, which ``max_model_bytes`` needs.
 
     Returns
     -------
@@ -69,27 +61,24 @@ def trellis_codebook(
     <Codebook trellis: 12294 codewords x 338 bits, minimum distance 3>
     >>> trellis_codebook(12_294, "auto", n_bits=150).trellis
     TrellisGraph(n_paths=12294, width=5)
-    >>> trellis_codebook(12_294, "auto", max_model_bytes=2**30, n_features=347_255).n_bits
-    722
     """
-    budget = _budget_in_bits(n_bits, max_model_bytes, n_features)
     if width != "auto":
         graph = TrellisGraph(n_codewords, width)
-        if budget is not None and graph.n_edges > budget:
+        if n_bits is not None and graph.n_edges > n_bits:
             raise ValueError(
-                f"A trellis of width {width} for {n_codewords} codewords has {graph.n_edges} bits, but the budget is "
-                f"{budget}. Use width='auto' for the widest one that fits."
+                f"A trellis of width {width} for {n_codewords} codewords has {graph.n_edges} bits, but n_bits is "
+                f"{n_bits}. Use width='auto' for the widest one that fits."
             )
         return Codebook(name="trellis", trellis=graph)
-    if budget is None:
-        raise ValueError("width='auto' needs a budget: n_bits, or max_model_bytes with n_features.")
+    if n_bits is None:
+        raise ValueError("width='auto' needs n_bits, the most bits that a codeword may have.")
     graphs = [TrellisGraph(n_codewords, b) for b in range(2, max(2, isqrt(n_codewords)) + 1)]
-    fitting = [graph for graph in graphs if graph.n_edges <= budget]
+    fitting = [graph for graph in graphs if graph.n_edges <= n_bits]
     if not fitting:
         narrowest = min(graphs, key=lambda graph: graph.n_edges)
         raise ValueError(
             f"A trellis for {n_codewords} codewords needs at least {narrowest.n_edges} bits "
-            f"(width {narrowest.width}), but the budget is {budget}."
+            f"(width {narrowest.width}), but n_bits is {n_bits}."
         )
     return Codebook(name="trellis", trellis=fitting[-1])
 
@@ -97,7 +86,11 @@ def trellis_codebook(
 def check_spare_codewords(codebook: Codebook, n_classes: int) -> None:
     """Raise if a codebook has far more codewords than there are classes.
 
-    ``codebook``: a trellis of a trillion paths is written in two numbers; a model of it is not.
+    Parameters
+    ----------
+    codebook : Codebook
+        A trellis of a trillion paths is written in two numbers; a model of it is not.
+    n_classes : int
     """
     most = max(LEAST_CODEWORDS_ALLOWED, CODEWORDS_PER_CLASS * n_classes)
     if codebook.trellis is not None and codebook.n_codewords > most:
@@ -124,8 +117,12 @@ class TrellisGraph:
     Paths are ranked in depth-first order, where a vertex's successors come in the order of their numbers and the sink
     (the shortcut) last. That is the order in which a similarity-preserving assignment lays classes onto paths.
 
-    - ``n_paths``: the number of paths K, at least 2.
-    - ``width``: the number of vertices b in a slice, from 2 to ``n_paths``.
+    Parameters
+    ----------
+    n_paths : int
+        The number of paths K, at least 2.
+    width : int
+        The number of vertices b in a slice, from 2 to ``n_paths``.
 
     Examples
     --------
@@ -240,9 +237,15 @@ class TrellisGraph:
     def unrank(self, ranks: ArrayLike) -> IntArray:
         """The edges of the paths with these ranks, in their order along the path.
 
-        Edge numbers; a path that takes a shortcut is filled up with -1.
+        Parameters
+        ----------
+        ranks : array-like of shape (n,)
+            Path numbers from 0 to ``n_paths - 1``.
 
-        ``ranks`` of shape (n,): path numbers from 0 to ``n_paths - 1``.
+        Returns
+        -------
+        ndarray of shape (n, n_slices + 2)
+            Edge numbers; a path that takes a shortcut is filled up with -1.
 
         Examples
         --------
@@ -278,7 +281,15 @@ class TrellisGraph:
     def rank(self, edges: IntArray) -> IntArray:
         """The ranks of paths given by their edges: the inverse of :meth:`unrank`.
 
-        ``edges`` of shape (n, n_slices + 2): edge numbers, filled up with -1.
+        Parameters
+        ----------
+        edges : ndarray of shape (n, n_slices + 2)
+            Edge numbers, filled up with -1.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Path numbers.
         """
         offsets = np.where(edges >= 0, self.edge_offsets[edges], 0)
         return np.asarray(offsets.sum(axis=1), dtype=np.intp)
@@ -286,9 +297,15 @@ class TrellisGraph:
     def codewords(self, ranks: ArrayLike) -> CodingMatrix:
         """The codewords of the paths with these ranks.
 
-        +1 on the edges of the path, -1 elsewhere.
+        Parameters
+        ----------
+        ranks : array-like of shape (n,)
+            Path numbers from 0 to ``n_paths - 1``.
 
-        ``ranks`` of shape (n,): path numbers from 0 to ``n_paths - 1``.
+        Returns
+        -------
+        ndarray of shape (n, n_edges), int8
+            +1 on the edges of the path, -1 elsewhere.
         """
         edges = self.unrank(ranks)
         codewords = np.full((len(edges), self.n_edges), -1, dtype=np.int8)
@@ -308,15 +325,6 @@ class TrellisGraph:
         if outside.size:
             raise ValueError(f"Ranks must be between 0 and {self.n_paths - 1}. Got {int(outside[0])} instead.")
         return checked
-
-
-def _budget_in_bits(n_bits: int | None, max_model_bytes: int | None, n_features: int | None) -> int | None:
-    if max_model_bytes is None:
-        return n_bits
-    if n_features is None:
-        raise ValueError("max_model_bytes needs n_features, the number of weights of each bit.")
-    affordable = max_model_bytes // (BYTES_PER_WEIGHT * n_features)
-    return affordable if n_bits is None else min(n_bits, affordable)
 
 
 def _pairs(first: IntArray, second: IntArray) -> IntArray:

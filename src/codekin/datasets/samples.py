@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -310,14 +310,3 @@ class Dataset:
         """One line: the name and the size."""
         sizes = ", ".join(f"{len(s)} {n if n != 'train' else 'training'} samples" for n, s in self.splits.items())
         return f"<Dataset {self.name}: {self.n_classes} classes, {sizes}>"
-
-
-def class_index_of(labels: Sequence[str] | Sequence[int], names: Sequence[str]) -> IntArray:
-    """Labels as indices into ``names``, which hold them all."""
-    position = {name: k for k, name in enumerate(names)}
-    return np.array([position[str(label)] for label in labels], dtype=np.intp)
-
-
-def with_splits(dataset: Dataset, **splits: Split) -> Dataset:
-    """The same data set with other splits."""
-    return replace(dataset, **splits)  # type: ignore[arg-type]  # mypy types ** as every field

@@ -67,9 +67,15 @@ class Learner(Protocol):
 def learner_of(choice: Any) -> Learner | None:
     """The learner that a parameter stands for.
 
-    None for anything else, such as a classifier of scikit-learn, which learns single bits.
+    Parameters
+    ----------
+    choice : str, Learner or anything else
+        A name from ``LEARNERS``, or a learner.
 
-    ``choice``: a name from ``LEARNERS``, or a learner.
+    Returns
+    -------
+    Learner or None
+        None for anything else, such as a classifier of scikit-learn, which learns single bits.
     """
     if isinstance(choice, str):
         return LEARNERS[choice]() if choice in LEARNERS else None
@@ -77,6 +83,15 @@ def learner_of(choice: Any) -> Learner | None:
 
 
 def learner_name(learner: Learner) -> str:
-    """The name of a learner for people: that of the table, or of its type."""
+    """The name of a learner for people: that of the table, or of its type.
+
+    Parameters
+    ----------
+    learner : Learner
+
+    Returns
+    -------
+    str
+    """
     names = [name for name, kind in LEARNERS.items() if type(learner) is kind]
     return names[0] if names else type(learner).__name__

@@ -16,16 +16,23 @@ from scipy.optimize import minimize_scalar
 from scipy.special import expit, logsumexp
 
 from codekin.coding import Code, CodingMatrix, FloatArray, IntArray, Margins
-from codekin.samples import Samples, rows_at
+from codekin.samples import Samples, rows_at, stratified_folds
 
 Calibration = Literal["cv", "holdout"]
 N_FOLDS = 5
-HOLDOUT_SHARE = 0.2
 
 
 @dataclass(frozen=True, eq=False)
 class CalibratedBits:
-    """Bits whose margins are log-odds: ``slope * margin + intercept``."""
+    """Bits whose margins are log-odds: ``slope * margin + intercept``.
+
+    Parameters
+    ----------
+    bits : FittedBits
+        What makes the margins.
+    slopes, intercepts : array of shape (n_bits,)
+        The calibration.
+    """
 
     bits: Any
     slopes: FloatArray = field(repr=False)
@@ -37,7 +44,16 @@ class CalibratedBits:
         return len(self.slopes)
 
     def margins(self, X: Any) -> Margins:
-        """Log-odds of +1, one column per bit."""
+        """Log-odds of +1, one column per bit.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_bits)
+        """
         return np.asarray(self.bits.margins(X) * self.slopes + self.intercepts)
 
 
@@ -46,8 +62,20 @@ def calibrate_bits(
 ) -> CalibratedBits:
     """Learn the bits and their calibration on samples that they have not seen.
 
-    ``method``: "cv" learns five further sets of bits, each without a fifth of the samples, and the final ones on all
-    samples; "holdout" learns once, on four fifths, and keeps one fifth for the calibration.
+    Parameters
+    ----------
+    learner : Learner
+        Learns the bits.
+    samples : Samples
+    code : Code
+    method : {"cv", "holdout"}
+        "cv" learns five further sets of bits, each without a fifth of the samples, and the final ones on all
+        samples; "holdout" learns once, on four fifths, and keeps one fifth for the calibration.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    CalibratedBits
     """
     if learner.learns_probabilities:
         raise ValueError(
@@ -55,7 +83,7 @@ def calibrate_bits(
             "are learned one by one. Use calibrate=None."
         )
     class_index, coding_matrix = samples.class_index, code.coding_matrix
-    fold_of_sample = _stratified_folds(class_index, N_FOLDS, rng)
+    fold_of_sample = stratified_folds(class_index, N_FOLDS, rng)
     weights = np.ones(len(samples)) if samples.weights is None else np.asarray(samples.weights, dtype=np.float64)
 
     def learn_without(fold: int) -> tuple[Any, IntArray]:
@@ -87,7 +115,16 @@ def platt_scaling(margins: Margins, signs: CodingMatrix, weights: FloatArray) ->
     ``1 / (n- + 2)``, which keep separable bits finite. A slope is never negative: a bit that predicts worse than
     chance on held-out samples says nothing.
 
-    ``signs`` of shape (n_samples, n_bits): the true bits; samples with a zero do not count for that bit.
+    Parameters
+    ----------
+    margins : array of shape (n_samples, n_bits)
+    signs : array of shape (n_samples, n_bits)
+        The true bits; samples with a zero do not count for that bit.
+    weights : array of shape (n_samples,)
+
+    Returns
+    -------
+    slopes, intercepts : ndarray of shape (n_bits,)
     """
     f = np.asarray(margins, dtype=np.float64)
     scale = np.maximum(np.sqrt((f**2).mean(axis=0)), 1e-12)
@@ -137,7 +174,17 @@ def fit_temperature(
 ) -> float:
     """The temperature that makes the held-out classes most likely under the softmax of minus the logistic loss.
 
-    At least 1/20 and at most 20.
+    Parameters
+    ----------
+    log_odds : array of shape (n_samples, n_bits)
+    class_index : array of shape (n_samples,)
+    coding_matrix : array of shape (n_classes, n_bits)
+    weights : array of shape (n_samples,)
+
+    Returns
+    -------
+    float
+        At least 1/20 and at most 20.
     """
     used = np.abs(coding_matrix).astype(np.float64)
     is_ternary = bool((used == 0).any())
@@ -154,14 +201,3 @@ def fit_temperature(
 
     best = minimize_scalar(negative_log_likelihood, bounds=(-np.log(20), np.log(20)), method="bounded")
     return float(np.exp(best.x))
-
-
-def _stratified_folds(class_index: IntArray, n_folds: int, rng: np.random.Generator) -> IntArray:
-    """A fold for each sample; the samples of a class are dealt out evenly, starting at a random fold."""
-    fold_of_sample = np.empty(len(class_index), dtype=np.intp)
-    order = rng.permutation(len(class_index))
-    for members in np.split(
-        order[np.argsort(class_index[order], kind="stable")], np.cumsum(np.bincount(class_index))[:-1]
-    ):
-        fold_of_sample[members] = (np.arange(len(members)) + rng.integers(n_folds)) % n_folds
-    return fold_of_sample

@@ -210,8 +210,14 @@ class Checkpoints:
 class Checkpoint:
     """A checkpoint that was found.
 
-    - ``progress``: how far the training had come.
-    - ``files``: what is known about its files.
+    Parameters
+    ----------
+    folder : Path
+        Where it is.
+    progress : dict
+        How far the training had come.
+    files : dict
+        What is known about its files.
     """
 
     folder: Path
@@ -221,7 +227,14 @@ class Checkpoint:
     def arrays(self, name: str) -> Arrays:
         """The arrays in one of its files, checked, mapped into memory and read-only.
 
-        ``name``: the name under which they were saved.
+        Parameters
+        ----------
+        name : str
+            The name under which they were saved.
+
+        Returns
+        -------
+        dict of str to ndarray
         """
         try:
             facts = self.files[name]

@@ -47,7 +47,14 @@ class Validation:
 class LinearBits:
     """Linear predictors with dense weights, four bytes for each feature and bit.
 
-    ``weights`` of shape (n_features, n_bits): kept as float32.
+    Parameters
+    ----------
+    weights : array of shape (n_features, n_bits)
+        Kept as float32.
+    bias : array of shape (n_bits,)
+        Added to the margins.
+    n_threads : int, optional
+        How many threads to use; by default, as many as there are processors. The result does not depend on it.
 
     Examples
     --------
@@ -87,7 +94,16 @@ class LinearBits:
         return self.weights.nbytes + self.bias.nbytes
 
     def margins(self, X: Any) -> Float32Array:
-        """One column per bit, positive where the predictor says +1."""
+        """One column per bit, positive where the predictor says +1.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_bits), float32
+        """
         if sparse.issparse(X):
             rows = SparseRows.of(X, self.n_features)
             margins = product_with_dense(rows, self.weights[:, None], 0, self.n_threads)
@@ -99,7 +115,14 @@ class LinearBits:
     def sparse(self, threshold: float = 0.0) -> SparseLinearBits:
         """The same predictors without their small weights.
 
-        ``threshold``: weights of this size or a smaller one are dropped.
+        Parameters
+        ----------
+        threshold : float, default=0.0
+            Weights of this size or a smaller one are dropped.
+
+        Returns
+        -------
+        SparseLinearBits
         """
         from codekin.kernels.sparse_product import count_large, keep_large
 
@@ -125,14 +148,24 @@ class LinearBits:
         bisection on a grid of shares of the weights from 1/2 down to 1/1000. The model that is returned has itself
         been scored. If it is not small enough, the threshold is the smallest that makes it so.
 
-        Or what ``finished`` makes of them. The full model when it cannot lose the half of its weights from which on a
-        sparse one is smaller.
+        Parameters
+        ----------
+        validation : Validation
+            Samples and their score.
+        max_loss : float, default=0.001
+            How much lower the score may be: 0.001 is a tenth of a point of accuracy.
+        finished : callable, optional
+            What becomes of a model before it is scored and returned: fewer bytes per weight, for example. By default it
+            stays as it is.
+        is_small_enough : callable, optional
+            Whether such a model may be returned; by default, any may. If even the smallest may not, it is returned all
+            the same.
 
-        - ``max_loss``: how much lower the score may be: 0.001 is a tenth of a point of accuracy.
-        - ``finished``: what becomes of a model before it is scored and returned: fewer bytes per weight, for example.
-          By default it stays as it is.
-        - ``is_small_enough``: whether such a model may be returned; by default, any may. If even the smallest may not,
-          it is returned all the same.
+        Returns
+        -------
+        SparseLinearBits or LinearBits
+            Or what ``finished`` makes of them. The full model when it cannot lose the half of its weights from which on
+            a sparse one is smaller.
         """
         lowest = validation.score(self.margins(validation.X)) - max_loss
         thresholds = self._thresholds(KEPT_SHARES)
@@ -164,7 +197,14 @@ class LinearBits:
 class SparseLinearBits:
     """Linear predictors most of whose weights are zero, eight bytes for each of the others.
 
-    ``weights`` of shape (n_features, n_bits): kept as compressed rows of float32.
+    Parameters
+    ----------
+    weights : sparse matrix of shape (n_features, n_bits)
+        Kept as compressed rows of float32.
+    bias : array of shape (n_bits,)
+        Added to the margins.
+    n_threads : int, optional
+        How many threads to use; by default, as many as there are processors. The result does not depend on it.
     """
 
     weights: sparse.csr_array = field(repr=False)
@@ -203,7 +243,16 @@ class SparseLinearBits:
         return SparseRows.of(self.weights, self.n_bits)
 
     def margins(self, X: Any) -> Float32Array:
-        """One column per bit, positive where the predictor says +1."""
+        """One column per bit, positive where the predictor says +1.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_bits), float32
+        """
         if sparse.issparse(X):
             margins = self._product(SparseRows.of(X, self.n_features))
         else:

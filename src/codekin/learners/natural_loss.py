@@ -33,7 +33,14 @@ def natural_loss(estimator: Any) -> str:
     analysis, gradient boosting, LightGBM, and any learner whose ``loss`` parameter says so. Ridge classifiers are
     decoded by the squared loss, AdaBoost by the exponential one. All other margins are taken for an SVM's: hinge.
 
-    ``estimator``: a pipeline is judged by its last step, a search or a bag by its estimator.
+    Parameters
+    ----------
+    estimator : classifier
+        A pipeline is judged by its last step, a search or a bag by its estimator.
+
+    Returns
+    -------
+    str
 
     Examples
     --------
