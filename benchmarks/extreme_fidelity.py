@@ -17,8 +17,8 @@ from pathlib import Path
 
 from codekin.datasets import DATASETS
 from codekin.studies import load_study, run_study
-from codekin.studies.extreme_results import collect
-from codekin.studies.workspace import Workspace
+from codekin.studies.engine.workspace import Workspace
+from codekin.studies.extreme.results import collect
 
 WIDTHS = {
     "clinc150": [2, 5, 10],

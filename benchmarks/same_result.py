@@ -90,7 +90,7 @@ ROWS = (trellis_model, trellis_model_with_validation, estimators_of_bits, restar
 def arm(folder, n_deaths):
     """In a worker: have it killed when it has worked on its first part and not yet handed it in."""
     from codekin._system import workers
-    from codekin.studies import runner
+    from codekin.studies.engine import runner
 
     def fatal(function):
         def work(*arguments):

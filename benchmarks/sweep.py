@@ -22,10 +22,10 @@ from codekin.datasets.home import data_home
 from codekin.decoding import MinimumLossDecoder
 from codekin.decoding.losses import get_loss
 from codekin.studies.configuration import load_study
-from codekin.studies.exhaustive import load_problem, load_splits, sweep_task
-from codekin.studies.sample_blocks import rounded_margins
-from codekin.studies.sweeps import count_correct
-from codekin.studies.workspace import Workspace
+from codekin.studies.engine.workspace import Workspace
+from codekin.studies.exhaustive.tasks import load_problem, load_splits, sweep_task
+from codekin.studies.splits.sample_blocks import rounded_margins
+from codekin.studies.splits.sweeps import count_correct
 
 N_SAMPLES, N_BITS, N_CHECKED, N_TIMED = 10_000, 8, 1_000, 100
 

@@ -23,7 +23,17 @@ def binary_losses(
 ) -> FloatArray:
     """The mean loss of each bit over the samples; zeros of a codeword contribute ``L(0)``.
 
-    ``loss``: a function of ``z = bit * margin``.
+    Parameters
+    ----------
+    margins : array of shape (n_samples, n_bits)
+    class_index : array of shape (n_samples,)
+    coding_matrix : array of shape (n_classes, n_bits)
+    loss : callable
+        A function of ``z = bit * margin``.
+
+    Returns
+    -------
+    ndarray of shape (n_bits,)
     """
     return np.asarray(loss(coding_matrix[class_index] * np.asarray(margins, dtype=np.float64)).mean(axis=0))
 
@@ -33,7 +43,17 @@ def average_binary_loss(
 ) -> float:
     """The average binary loss epsilon, the mean of :func:`binary_losses` over the bits (Eq. 3 of the paper).
 
-    ``loss``: a function of ``z = bit * margin``.
+    Parameters
+    ----------
+    margins : array of shape (n_samples, n_bits)
+    class_index : array of shape (n_samples,)
+    coding_matrix : array of shape (n_classes, n_bits)
+    loss : callable
+        A function of ``z = bit * margin``.
+
+    Returns
+    -------
+    float
     """
     return float(binary_losses(margins, class_index, coding_matrix, loss).mean())
 
@@ -44,10 +64,19 @@ def multiclass_error_bound(average_loss: float, codebook: Codebook, loss: Callab
     Here ``rho`` is the minimum distance in which a pair of zeros counts one half. The bound holds for convex losses
     (and some others); above 1 it says nothing.
 
-    Infinite for a loss with ``L(0) = 0``.
+    Parameters
+    ----------
+    average_loss : float
+        The average binary loss on the training samples.
+    codebook : Codebook
+        The codebook; only the codewords that classes use matter.
+    loss : callable
+        The decoding loss.
 
-    - ``average_loss``: the average binary loss on the training samples.
-    - ``codebook``: the codebook; only the codewords that classes use matter.
+    Returns
+    -------
+    float
+        Infinite for a loss with ``L(0) = 0``.
     """
     at_zero = float(loss(np.zeros(1))[0])
     rho = codebook.min_distance
@@ -60,9 +89,18 @@ def multiclass_error_bound(average_loss: float, codebook: Codebook, loss: Callab
 def expected_calibration_error(probabilities: FloatArray, class_index: IntArray, *, n_bins: int = 15) -> float:
     """How far, on average, the confidence of the predicted class is from its accuracy (Guo et al. 2017).
 
-    Between 0 (calibrated) and 1.
+    Parameters
+    ----------
+    probabilities : array of shape (n_samples, n_classes)
+    class_index : array of shape (n_samples,)
+        The true classes.
+    n_bins : int, default=15
+        Samples are grouped by confidence into bins of equal width.
 
-    ``n_bins``: samples are grouped by confidence into bins of equal width.
+    Returns
+    -------
+    float
+        Between 0 (calibrated) and 1.
 
     Examples
     --------
@@ -75,11 +113,19 @@ def expected_calibration_error(probabilities: FloatArray, class_index: IntArray,
 def confidence_error(confidence: FloatArray, is_right: NDArray[np.bool_], *, n_bins: int = 15) -> float:
     """The expected calibration error from the predicted classes alone, where there are too many others.
 
-    Between 0 (calibrated) and 1.
+    Parameters
+    ----------
+    confidence : array of shape (n_samples,)
+        The probability of the predicted class.
+    is_right : array of shape (n_samples,)
+        Whether it is the true one.
+    n_bins : int, default=15
+        Samples are grouped by confidence into bins of equal width.
 
-    - ``confidence`` of shape (n_samples,): the probability of the predicted class.
-    - ``is_right`` of shape (n_samples,): whether it is the true one.
-    - ``n_bins``: samples are grouped by confidence into bins of equal width.
+    Returns
+    -------
+    float
+        Between 0 (calibrated) and 1.
     """
     bins = np.minimum((confidence * n_bins).astype(np.intp), n_bins - 1)
     gaps = np.bincount(bins, weights=confidence - is_right, minlength=n_bins)
@@ -167,10 +213,19 @@ def level_accuracies(predicted: IntArray, class_index: IntArray, tree: ClassTree
 
     A class above the level in question is right only if it is the true one.
 
-    From the children of the root down to the deepest classes.
+    Parameters
+    ----------
+    predicted : array of shape (n_samples,)
+        The predicted classes.
+    class_index : array of shape (n_samples,)
+        The true classes; -1 for one that is not in the tree.
+    tree : ClassTree
+        The tree; its edges count as one, whatever their lengths.
 
-    - ``class_index`` of shape (n_samples,): the true classes; -1 for one that is not in the tree.
-    - ``tree``: the tree; its edges count as one, whatever their lengths.
+    Returns
+    -------
+    ndarray of shape (n_levels,)
+        From the children of the root down to the deepest classes.
 
     Examples
     --------

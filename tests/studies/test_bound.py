@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from codekin.studies import load_study, run_study, write_report
-from codekin.studies.bound import measure_task
-from codekin.studies.bound_page import error_and_bound
-from codekin.studies.workspace import Workspace
+from codekin.studies.bound.page import error_and_bound
+from codekin.studies.bound.tasks import measure_task
+from codekin.studies.engine.workspace import Workspace
 
 STUDY = """
 kind = "bound"

@@ -1,9 +1,9 @@
 import pytest
 
 from codekin.studies import load_study, run_study, write_report
-from codekin.studies.draws import drawn_codebooks
-from codekin.studies.exhaustive import draw_tasks, sweep_task
-from codekin.studies.workspace import Workspace
+from codekin.studies.engine.workspace import Workspace
+from codekin.studies.exhaustive.draws import drawn_codebooks
+from codekin.studies.exhaustive.tasks import draw_tasks, sweep_task
 
 DRAWS = """
 [draws]

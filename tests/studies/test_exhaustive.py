@@ -10,8 +10,9 @@ from codekin.codebooks import CODEBOOKS
 from codekin.coding import Assignment
 from codekin.decoding import MinimumLossDecoder
 from codekin.studies import load_study, paper_studies, run_study, study_status, write_report
-from codekin.studies.dichotomies import load_problem, n_splits, one_vs_rest_confusion, split_signs, train_splits
-from codekin.studies.exhaustive import (
+from codekin.studies.engine.workspace import Workspace
+from codekin.studies.exhaustive.results import PREDICTORS
+from codekin.studies.exhaustive.tasks import (
     CANDIDATES,
     choose_task,
     finished_sweeps,
@@ -19,8 +20,7 @@ from codekin.studies.exhaustive import (
     load_sweep,
     sweep_task,
 )
-from codekin.studies.sweep_results import PREDICTORS
-from codekin.studies.workspace import Workspace
+from codekin.studies.splits.dichotomies import load_problem, n_splits, one_vs_rest_confusion, split_signs, train_splits
 
 TREE = {"name": "decision_tree", "min_samples_split": 3}
 

@@ -8,10 +8,10 @@ from codekin.datasets.registry import DatasetEntry
 from codekin.datasets.synthetic import make_sparse_topics
 from codekin.plots.widths import SearchGain
 from codekin.studies import load_study, run_study, write_report
-from codekin.studies.extreme import assign_task, fit_tasks, one_vs_rest_tasks, oversample_tasks, stages
-from codekin.studies.extreme_orders import ORDERS, ManyClasses, orders_of, trees_of
-from codekin.studies.extreme_results import answer, collect
-from codekin.studies.workspace import Workspace
+from codekin.studies.engine.workspace import Workspace
+from codekin.studies.extreme.orders import ORDERS, ManyClasses, orders_of, trees_of
+from codekin.studies.extreme.results import answer, collect
+from codekin.studies.extreme.tasks import assign_task, fit_tasks, one_vs_rest_tasks, oversample_tasks, stages
 
 STUDY = """
 kind = "extreme"

@@ -8,8 +8,8 @@ from codekin.datasets import DATASETS
 from codekin.datasets.registry import DatasetEntry
 from codekin.datasets.synthetic import make_blobs_with_tree
 from codekin.studies import load_study, run_study, write_report
-from codekin.studies.intermediate import compare_task, random_scores
-from codekin.studies.workspace import Workspace
+from codekin.studies.engine.workspace import Workspace
+from codekin.studies.intermediate.tasks import compare_task, random_scores
 
 STUDY = """
 kind = "intermediate"

@@ -1,8 +1,7 @@
 import json
 
 import pytest
-
-from codekin.studies.journal import Journal, JournalError, Record
+from codekin.studies.engine.journal import Journal, JournalError, Record
 
 
 def record(key):

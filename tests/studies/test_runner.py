@@ -12,9 +12,9 @@ import pytest
 from joblib import parallel_config
 
 from codekin.progress import listening
-from codekin.studies.runner import Outcome, run_stages, unfinished
-from codekin.studies.tasks import Stage, Task
-from codekin.studies.workspace import Workspace
+from codekin.studies.engine.runner import Outcome, run_stages, unfinished
+from codekin.studies.engine.task import Stage, Task
+from codekin.studies.engine.workspace import Workspace
 
 N_TASKS = 30
 
@@ -22,9 +22,9 @@ SCRIPT = """
 import os, sys, time
 from pathlib import Path
 import numpy as np
-from codekin.studies.runner import Outcome, run_stages
-from codekin.studies.tasks import Stage, Task
-from codekin.studies.workspace import Workspace
+from codekin.studies.engine.runner import Outcome, run_stages
+from codekin.studies.engine.task import Stage, Task
+from codekin.studies.engine.workspace import Workspace
 
 def square(task, workspace):
     time.sleep(0.03)

@@ -12,12 +12,12 @@ from codekin.datasets import DATASETS
 from codekin.datasets.registry import DatasetEntry
 from codekin.datasets.synthetic import make_sparse_topics
 from codekin.studies import load_study, paper_studies
-from codekin.studies.dichotomies import LEARNER_NAMES, LEARNERS
+from codekin.studies.engine.schema import Entries, Table
+from codekin.studies.engine.toml_lines import line_of
+from codekin.studies.engine.workspace import Workspace
 from codekin.studies.fields import LEARNER_OPTIONS, CodebookTable
 from codekin.studies.kinds import STUDY_KINDS
-from codekin.studies.schema import Entries, Table
-from codekin.studies.toml_lines import line_of
-from codekin.studies.workspace import Workspace
+from codekin.studies.splits.dichotomies import LEARNER_NAMES, LEARNERS
 
 BOUND = """kind = "bound"
 title = "Bounds"

@@ -55,11 +55,22 @@ def all_scores(
 ) -> FloatArray:
     """The class-codeword scores of all assignments, in lexicographic order.
 
-    In the order of :func:`itertools.permutations`. :func:`nth_assignment` has the assignment that belongs to one of
-    them.
+    Parameters
+    ----------
+    codebook : Codebook
+        At most 10 codewords.
+    class_distances : ClassDistances, ClassTree or array-like of shape (n_classes, n_classes)
+        How far apart the classes are.
+    squared : bool, default=False
+        Return squared scores.
+    n_threads : int, optional
+        How many threads share the work; the result does not depend on it.
 
-    - ``codebook``: at most 10 codewords.
-    - ``n_threads``: how many threads share the work; the result does not depend on it.
+    Returns
+    -------
+    ndarray of shape (n_codewords! / (n_codewords - n_classes)!,)
+        In the order of :func:`itertools.permutations`. :func:`nth_assignment` has the assignment that belongs to one
+        of them.
 
     Examples
     --------
@@ -99,8 +110,19 @@ def all_scores(
 def nth_assignment(rank: int, n_classes: int, n_codewords: int) -> IntArray:
     """The assignment at a place of the lexicographic order.
 
-    - ``rank``: the place, from 0.
-    - ``n_codewords``: how many codewords there are to choose from.
+    Parameters
+    ----------
+    rank : int
+        The place, from 0.
+    n_classes : int
+        How many classes there are.
+    n_codewords : int
+        How many codewords there are to choose from.
+
+    Returns
+    -------
+    ndarray of shape (n_classes,)
+        ``codeword_of_class``.
 
     Examples
     --------

@@ -36,7 +36,15 @@ _BLOCK_ROWS = 65_536
 
 @dataclass(frozen=True)
 class ScoreMoments:
-    """The distribution of a quantity over all assignments, each as likely as any other."""
+    """The distribution of a quantity over all assignments, each as likely as any other.
+
+    Parameters
+    ----------
+    mean : float
+        Its mean.
+    standard_deviation : float
+        Its standard deviation.
+    """
 
     mean: float
     standard_deviation: float
@@ -46,7 +54,12 @@ class ScoreMoments:
 class AssignmentProblem:
     """A codebook and the class distances its codewords are to follow; sets up once what all scores share.
 
-    ``codebook``: with at least as many codewords as there are classes.
+    Parameters
+    ----------
+    codebook : Codebook
+        With at least as many codewords as there are classes.
+    class_distances : ClassDistances
+        How far apart the classes are.
 
     Examples
     --------
@@ -61,7 +74,19 @@ class AssignmentProblem:
 
     @classmethod
     def of(cls, codebook: Codebook, class_distances: ClassDistances | ClassTree | ArrayLike) -> AssignmentProblem:
-        """The problem, after checking that there is a codeword for every class."""
+        """The problem, after checking that there is a codeword for every class.
+
+        Parameters
+        ----------
+        codebook : Codebook
+            The codewords.
+        class_distances : ClassDistances, ClassTree or array-like of shape (n_classes, n_classes)
+            How far apart the classes are.
+
+        Returns
+        -------
+        AssignmentProblem
+        """
         distances = as_class_distances(class_distances)
         if codebook.n_codewords < distances.n_classes:
             raise ValueError(
@@ -272,8 +297,18 @@ def random_score_moments(codebook: Codebook, class_distances: ClassDistances | C
 
     and :math:`s^2 = 2 - 2F / (\lVert A \rVert \lVert D \rVert)`. The score itself, a square root, has no such formula.
 
-    ``codebook``: as many codewords as there are classes. With codewords to spare the norm of the distances in use
-    varies, and only the alignment has moments in closed form: see ``AssignmentProblem.random_alignment``.
+    Parameters
+    ----------
+    codebook : Codebook
+        As many codewords as there are classes. With codewords to spare the norm of the distances in use varies, and
+        only the alignment has moments in closed form: see ``AssignmentProblem.random_alignment``.
+    class_distances : ClassDistances, ClassTree or array-like of shape (n_classes, n_classes)
+        The class distances.
+
+    Returns
+    -------
+    ScoreMoments
+        Of the squared score.
 
     Examples
     --------
@@ -355,7 +390,14 @@ def codeword_moments(coding_matrix: CodingMatrix) -> DistanceMoments:
     With ``W = [M, |M|]`` and ``r_u`` the number of non-zero bits of row ``u``, the distance of two rows is
     ``(r_u + r_v - <W_u, W_v>) / 2``; where no bit is 0, ``|M|`` adds the same to all and ``W = M`` will do.
 
-    ``coding_matrix`` of shape (n_codewords, n_bits): entries -1, 0 and +1.
+    Parameters
+    ----------
+    coding_matrix : ndarray of shape (n_codewords, n_bits)
+        Entries -1, 0 and +1.
+
+    Returns
+    -------
+    DistanceMoments
 
     Examples
     --------

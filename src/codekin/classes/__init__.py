@@ -22,7 +22,14 @@ __all__ = [
 def as_class_distances(value: ClassDistances | ClassTree | ArrayLike) -> ClassDistances:
     """Class distances from whatever can stand for them.
 
-    ``value``: a tree stands for its path lengths; a matrix is checked.
+    Parameters
+    ----------
+    value : ClassDistances, ClassTree or array-like of shape (n_classes, n_classes)
+        A tree stands for its path lengths; a matrix is checked.
+
+    Returns
+    -------
+    ClassDistances
 
     Examples
     --------

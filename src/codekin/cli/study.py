@@ -160,8 +160,8 @@ def show(
     """Look one assignment up among all that a study has tested."""
     from codekin.assignments.exhaustive import nth_assignment
     from codekin.studies import load_study
-    from codekin.studies.exhaustive import load_sweep
-    from codekin.studies.workspace import Workspace
+    from codekin.studies.engine.workspace import Workspace
+    from codekin.studies.exhaustive.tasks import load_sweep
 
     study = load_study(name)
     if study.kind != "exhaustive":

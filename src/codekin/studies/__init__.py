@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from codekin.studies.configuration import Study, load_study, paper_studies
     from codekin.studies.report import write_report
-    from codekin.studies.running import StudyStatus, run_study, study_status
+    from codekin.studies.status import StudyStatus, run_study, study_status
 
 _HOME = {
     "Study": "configuration",
-    "StudyStatus": "running",
+    "StudyStatus": "status",
     "load_study": "configuration",
     "paper_studies": "configuration",
-    "run_study": "running",
-    "study_status": "running",
+    "run_study": "status",
+    "study_status": "status",
     "write_report": "report",
 }
 

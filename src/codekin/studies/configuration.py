@@ -9,7 +9,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from codekin.studies.schema import Place, Variants
+from codekin.studies.engine.schema import Place, Variants
 
 PAPER = "evron2023"
 """The folder of the paper's studies."""

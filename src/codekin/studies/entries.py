@@ -13,7 +13,7 @@ from codekin.codebooks import CODEBOOKS
 from codekin.coding import Codebook, FloatArray
 from codekin.datasets import DATASETS, Dataset, load_dataset
 from codekin.studies.configuration import Study
-from codekin.studies.schema import Place
+from codekin.studies.engine.schema import Place
 
 TRIAL_SECONDS = 0.1
 """How long a codebook is searched for when the question is only whether it can be."""

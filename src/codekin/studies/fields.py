@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from codekin.codebooks import CODEBOOKS
 from codekin.datasets import DATASETS
-from codekin.studies.schema import (
+from codekin.studies.engine.schema import (
     BOOLEAN,
     LINE,
     NAME,

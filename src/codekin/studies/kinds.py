@@ -9,17 +9,21 @@ from typing import Any
 
 from codekin.datasets import DATASETS
 from codekin.pages import Page
-from codekin.studies import bound, exhaustive, extreme, intermediate, synthetic
-from codekin.studies.bound_page import bound_page
+from codekin.studies.bound import tasks as bound
+from codekin.studies.bound.page import bound_page
 from codekin.studies.configuration import Study
-from codekin.studies.exhaustive_page import exhaustive_page
-from codekin.studies.extreme_page import extreme_page
-from codekin.studies.intermediate_page import intermediate_page
-from codekin.studies.runner import TaskFunction
-from codekin.studies.schema import Table
-from codekin.studies.synthetic_page import synthetic_page
-from codekin.studies.tasks import Stage
-from codekin.studies.workspace import Workspace
+from codekin.studies.engine.runner import TaskFunction
+from codekin.studies.engine.schema import Table
+from codekin.studies.engine.task import Stage
+from codekin.studies.engine.workspace import Workspace
+from codekin.studies.exhaustive import tasks as exhaustive
+from codekin.studies.exhaustive.page import exhaustive_page
+from codekin.studies.extreme import tasks as extreme
+from codekin.studies.extreme.page import extreme_page
+from codekin.studies.intermediate import tasks as intermediate
+from codekin.studies.intermediate.page import intermediate_page
+from codekin.studies.synthetic import tasks as synthetic
+from codekin.studies.synthetic.page import synthetic_page
 
 
 @dataclass(frozen=True)

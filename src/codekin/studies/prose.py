@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from codekin.studies.configuration import Study
-from codekin.studies.dichotomies import LEARNER_NAMES
+from codekin.studies.splits.dichotomies import LEARNER_NAMES
 
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 

@@ -8,12 +8,12 @@ from pathlib import Path
 from codekin._system.files import whole_file
 from codekin.pages import Cell, Column, Command, Page, Paragraph, Section, Table, write_page
 from codekin.studies.configuration import Study, load_study, paper_studies
-from codekin.studies.journal import Journal
+from codekin.studies.engine.journal import Journal
+from codekin.studies.engine.runner import unfinished
+from codekin.studies.engine.task import Stage
+from codekin.studies.engine.workspace import Workspace
 from codekin.studies.kinds import kind_of, missing_data
 from codekin.studies.prose import study_command
-from codekin.studies.runner import unfinished
-from codekin.studies.tasks import Stage
-from codekin.studies.workspace import Workspace
 
 
 def write_report(study: Study, output: str | Path, *, data_home: Path | None = None) -> Path:

@@ -13,11 +13,11 @@ from codekin.datasets import DATASETS
 from codekin.plots.comparisons import Mean
 from codekin.plots.widths import Runs, SearchGain
 from codekin.studies.configuration import Study
-from codekin.studies.extreme import assign_task, fit_tasks, one_vs_rest_tasks
-from codekin.studies.extreme_orders import orders_of, trees_of
-from codekin.studies.journal import Journal
-from codekin.studies.tasks import Task
-from codekin.studies.workspace import Workspace
+from codekin.studies.engine.journal import Journal
+from codekin.studies.engine.task import Task
+from codekin.studies.engine.workspace import Workspace
+from codekin.studies.extreme.orders import orders_of, trees_of
+from codekin.studies.extreme.tasks import assign_task, fit_tasks, one_vs_rest_tasks
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,9 +18,10 @@ from codekin.plots.distributions import (
 )
 from codekin.plots.style import save_figure
 from codekin.studies.configuration import Study
-from codekin.studies.dichotomies import LEARNER_NAMES, n_splits
-from codekin.studies.draws import draws_blocks
-from codekin.studies.exhaustive import (
+from codekin.studies.engine.workspace import Workspace
+from codekin.studies.exhaustive.draws import draws_blocks
+from codekin.studies.exhaustive.results import PREDICTORS, Sweep
+from codekin.studies.exhaustive.tasks import (
     choose_task,
     draw_tasks,
     finished_sweeps,
@@ -30,8 +31,7 @@ from codekin.studies.exhaustive import (
 from codekin.studies.fields import BY_VALIDATION
 from codekin.studies.paper_numbers import paper_number
 from codekin.studies.prose import learner_names, number_word, study_command
-from codekin.studies.sweep_results import PREDICTORS, Sweep
-from codekin.studies.workspace import Workspace
+from codekin.studies.splits.dichotomies import LEARNER_NAMES, n_splits
 
 AXES = {
     "loss": "average training loss",

@@ -14,7 +14,7 @@ from codekin.assignments.exhaustive import all_scores, nth_assignment
 from codekin.classes import DenseDistances
 from codekin.coding import Codebook, FloatArray
 from codekin.plots.distributions import regression
-from codekin.studies.sweeps import average_losses, lexicographic_rank
+from codekin.studies.splits.sweeps import average_losses, lexicographic_rank
 
 METRICS = ("confusion", "means")
 PREDICTORS = ("loss", *METRICS, "learnability")

@@ -15,13 +15,13 @@ from codekin.decoding import LOSSES, MinimumLossDecoder
 from codekin.decoding.losses import get_loss
 from codekin.measures import average_binary_loss, multiclass_error_bound
 from codekin.studies.configuration import Study
-from codekin.studies.dichotomies import LEARNERS, load_problem
+from codekin.studies.engine.runner import Outcome
+from codekin.studies.engine.schema import Entries, ListOf, OneOf, Table
+from codekin.studies.engine.task import Stage, Task
+from codekin.studies.engine.workspace import Workspace
 from codekin.studies.entries import check_entries, make_codebook
 from codekin.studies.fields import CODEBOOK_NAME, COUNT, HEAD, NUMBERED, SEED, CodebookTable, DataName, learner_table
-from codekin.studies.runner import Outcome
-from codekin.studies.schema import Entries, ListOf, OneOf, Table
-from codekin.studies.tasks import Stage, Task
-from codekin.studies.workspace import Workspace
+from codekin.studies.splits.dichotomies import LEARNERS, load_problem
 
 MEASURE = "bound.measure"
 SCHEMA = Table(

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from codekin.coding import CodingMatrix, FloatArray, IntArray
 from codekin.datasets import load_dataset
-from codekin.studies.svm import fit_svms
+from codekin.studies.splits.svm import fit_svms
 
 
 @dataclass(frozen=True, eq=False)

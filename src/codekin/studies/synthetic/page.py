@@ -11,10 +11,10 @@ from codekin.pages import Beside, Cell, Column, Command, Page, Paragraph, Pictur
 from codekin.plots.plane import draw_histogram, draw_plane_classes, draw_subproblems
 from codekin.plots.style import save_figure
 from codekin.studies.configuration import Study
+from codekin.studies.engine.workspace import Workspace
 from codekin.studies.paper_numbers import paper_number
 from codekin.studies.prose import study_command
-from codekin.studies.synthetic import lines_of_bits, sweep_task
-from codekin.studies.workspace import Workspace
+from codekin.studies.synthetic.tasks import lines_of_bits, sweep_task
 
 QUANTITIES = {
     "n_assignments": "assignments",

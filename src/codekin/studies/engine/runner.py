@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from codekin._system.threads import available_threads, limited_threads
 from codekin._system.workers import end_with, n_workers, process_to_end_with, returned_as, with_workers
 from codekin.progress import Progress, listening, tell
-from codekin.studies.journal import Record, software_versions
-from codekin.studies.tasks import Stage, Task
-from codekin.studies.workspace import Workspace
+from codekin.studies.engine.journal import Record, software_versions
+from codekin.studies.engine.task import Stage, Task
+from codekin.studies.engine.workspace import Workspace
 
 TASKS_PER_ROUND = 4
 """How many tasks each worker gets before their results are written down, where these only come all at once."""

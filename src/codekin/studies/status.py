@@ -8,10 +8,10 @@ from pathlib import Path
 
 from codekin.datasets.home import data_home as find_data_home
 from codekin.studies.configuration import Study
+from codekin.studies.engine.runner import run_stages, unfinished
+from codekin.studies.engine.task import Stage
+from codekin.studies.engine.workspace import Workspace
 from codekin.studies.kinds import kind_of, missing_data
-from codekin.studies.runner import run_stages, unfinished
-from codekin.studies.tasks import Stage
-from codekin.studies.workspace import Workspace
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from typing import IO, Any
 from codekin._system.disk import sync_folder
 from codekin._system.files import json_checksum, named_in_errors
 from codekin._version import __version__
-from codekin.studies.tasks import Task
+from codekin.studies.engine.task import Task
 
 FORMAT = "codekin-study"
 VERSION = 2

@@ -15,8 +15,8 @@ from codekin._system.arrays import read_npy
 from codekin._system.disk import make_folder
 from codekin._system.files import sha256, whole_file
 from codekin._system.locks import try_lock
-from codekin.studies.journal import Journal, Record
-from codekin.studies.tasks import Task
+from codekin.studies.engine.journal import Journal, Record
+from codekin.studies.engine.task import Task
 
 
 @dataclass(frozen=True)

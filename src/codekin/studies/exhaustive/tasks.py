@@ -24,17 +24,13 @@ from codekin.coding import Codebook, FloatArray
 from codekin.datasets import DATASETS
 from codekin.decoding.losses import get_loss
 from codekin.studies.configuration import Study
-from codekin.studies.dichotomies import (
-    Problem,
-    load_problem,
-    n_splits,
-    one_vs_rest_confusion,
-    one_vs_rest_margins,
-    split_signs,
-    train_splits,
-)
-from codekin.studies.draws import drawn_codebooks
+from codekin.studies.engine.runner import Outcome
+from codekin.studies.engine.schema import NAME, POSITIVE, TEXT, Entries, ListOf, OneOf, Place, Table
+from codekin.studies.engine.task import Stage, Task
+from codekin.studies.engine.workspace import Workspace
 from codekin.studies.entries import check_codebook, check_entries, make_codebook
+from codekin.studies.exhaustive.draws import drawn_codebooks
+from codekin.studies.exhaustive.results import METRICS, Sweep
 from codekin.studies.fields import (
     BY_VALIDATION,
     CODEBOOK_NAME,
@@ -47,16 +43,20 @@ from codekin.studies.fields import (
     DataName,
     learner_table,
 )
-from codekin.studies.runner import Outcome
-from codekin.studies.sample_blocks import rounded_margins
-from codekin.studies.schema import NAME, POSITIVE, TEXT, Entries, ListOf, OneOf, Place, Table
-from codekin.studies.sweep_results import METRICS, Sweep
-from codekin.studies.sweeps import (
+from codekin.studies.splits.dichotomies import (
+    Problem,
+    load_problem,
+    n_splits,
+    one_vs_rest_confusion,
+    one_vs_rest_margins,
+    split_signs,
+    train_splits,
+)
+from codekin.studies.splits.sample_blocks import rounded_margins
+from codekin.studies.splits.sweeps import (
     count_correct,
     distinct_assignments,
 )
-from codekin.studies.tasks import Stage, Task
-from codekin.studies.workspace import Workspace
 
 CHOOSE, TRAIN, DISTANCES, SWEEP = "exhaustive.choose", "exhaustive.train", "exhaustive.distances", "exhaustive.sweep"
 

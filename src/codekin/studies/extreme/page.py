@@ -13,11 +13,11 @@ from codekin.plots.comparisons import Mean
 from codekin.plots.style import save_figure
 from codekin.plots.widths import draw_accuracy_by_bits, draw_search_gains
 from codekin.studies.configuration import Study
-from codekin.studies.extreme_orders import ORDERS, orders_of, trees_of
-from codekin.studies.extreme_results import Found, answer, collect, search_gains, signed
+from codekin.studies.engine.workspace import Workspace
+from codekin.studies.extreme.orders import ORDERS, orders_of, trees_of
+from codekin.studies.extreme.results import Found, answer, collect, search_gains, signed
 from codekin.studies.paper_numbers import paper_number
 from codekin.studies.prose import study_command
-from codekin.studies.workspace import Workspace
 
 METHOD = (
     "The codewords are the paths of a trellis (W-LTLS); the codebook follows from the number of classes and the "

@@ -11,9 +11,9 @@ from codekin.pages import Block, Cell, Column, Picture, Table
 from codekin.plots.ranges import Range, draw_ranges
 from codekin.plots.style import save_figure
 from codekin.studies.configuration import Study
+from codekin.studies.engine.task import Task
+from codekin.studies.engine.workspace import Workspace
 from codekin.studies.paper_numbers import paper_number
-from codekin.studies.tasks import Task
-from codekin.studies.workspace import Workspace
 
 SHOWN = ("worst", "mean", "best")
 TITLES = {

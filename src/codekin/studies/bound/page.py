@@ -11,10 +11,10 @@ from codekin.coding import FloatArray
 from codekin.pages import Beside, Block, Cell, Column, Command, Page, Paragraph, Picture, Section, Table
 from codekin.plots.bounds import draw_bounds, draw_named_points
 from codekin.plots.style import save_figure
-from codekin.studies.bound import measure_task
+from codekin.studies.bound.tasks import measure_task
 from codekin.studies.configuration import Study
+from codekin.studies.engine.workspace import Workspace
 from codekin.studies.prose import enumerated, learner_names, study_command
-from codekin.studies.workspace import Workspace
 
 Results = Mapping[str, Mapping[str, Any]]
 

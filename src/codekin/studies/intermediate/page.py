@@ -14,10 +14,10 @@ from codekin.plots.comparisons import Mean
 from codekin.plots.scores import draw_scores
 from codekin.plots.style import save_figure
 from codekin.studies.configuration import Study
-from codekin.studies.dichotomies import LEARNER_NAMES
-from codekin.studies.intermediate import POLICIES, compare_task
+from codekin.studies.engine.workspace import Workspace
+from codekin.studies.intermediate.tasks import POLICIES, compare_task
 from codekin.studies.prose import enumerated, learner_names, study_command
-from codekin.studies.workspace import Workspace
+from codekin.studies.splits.dichotomies import LEARNER_NAMES
 
 METRIC_NAMES = {
     "names": "vectors of the class names",

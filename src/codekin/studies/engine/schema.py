@@ -2,6 +2,11 @@
 
 A configuration is checked as a whole before anything is done: no key is left unread, and no value is found to be
 wrong by the task that needs it.
+
+pydantic, msgspec and cattrs check what a parser returns, which has no lines any more, so their errors name a path of
+keys but neither file nor line; finding the line again is the hard part, and it would stay (``toml_lines``). What a
+table may hold is read from the tables of codebooks and data sets while it is checked, which their models, declared
+beforehand, would have to be built for each name.
 """
 
 from __future__ import annotations
@@ -12,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import Any, Protocol
 
-from codekin.studies.toml_lines import Key, line_of
+from codekin.studies.engine.toml_lines import Key, line_of
 
 MAX_SHOWN = 60
 """How many characters of a wrong value an error shows."""

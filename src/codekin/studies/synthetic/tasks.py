@@ -17,15 +17,15 @@ import numpy as np
 from codekin.assignments.exhaustive import nth_assignment
 from codekin.coding import Codebook, CodingMatrix, FloatArray, IntArray
 from codekin.studies.configuration import Study
-from codekin.studies.dichotomies import n_splits, split_signs
+from codekin.studies.engine.runner import Outcome
+from codekin.studies.engine.schema import NOT_NEGATIVE, NUMBER, POSITIVE, Check, ListOf, Table, whole
+from codekin.studies.engine.task import Stage, Task
+from codekin.studies.engine.workspace import Workspace
 from codekin.studies.fields import HEAD, NUMBERED, SEED
-from codekin.studies.runner import Outcome
-from codekin.studies.sample_blocks import rounded_margins
-from codekin.studies.schema import NOT_NEGATIVE, NUMBER, POSITIVE, Check, ListOf, Table, whole
-from codekin.studies.svm import fit_svms
-from codekin.studies.sweeps import count_correct
-from codekin.studies.tasks import Stage, Task
-from codekin.studies.workspace import Workspace
+from codekin.studies.splits.dichotomies import n_splits, split_signs
+from codekin.studies.splits.sample_blocks import rounded_margins
+from codekin.studies.splits.svm import fit_svms
+from codekin.studies.splits.sweeps import count_correct
 
 SWEEP = "synthetic.sweep"
 N_CLASSES = 6

@@ -21,13 +21,13 @@ from codekin.coding import Codebook, CodingMatrix, FloatArray
 from codekin.datasets import Dataset, load_dataset
 from codekin.decoding import MinimumLossDecoder
 from codekin.studies.configuration import Study
-from codekin.studies.dichotomies import LEARNERS, Problem, load_problem
+from codekin.studies.engine.runner import Outcome
+from codekin.studies.engine.schema import Entries, ListOf, OneOf, Table
+from codekin.studies.engine.task import Stage, Task
+from codekin.studies.engine.workspace import Workspace
 from codekin.studies.entries import check_codebook, check_samples, make_codebook
 from codekin.studies.fields import COUNT, HEAD, NUMBERED, SEED, CodebookTable, DataName, learner_table
-from codekin.studies.runner import Outcome
-from codekin.studies.schema import Entries, ListOf, OneOf, Table
-from codekin.studies.tasks import Stage, Task
-from codekin.studies.workspace import Workspace
+from codekin.studies.splits.dichotomies import LEARNERS, Problem, load_problem
 
 COMPARE = "intermediate.compare"
 CODES_AT_ONCE = 10

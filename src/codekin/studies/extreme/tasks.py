@@ -23,12 +23,12 @@ from codekin.estimators import TrellisClassifier
 from codekin.learners import AROW, Validation
 from codekin.samples import Samples
 from codekin.studies.configuration import Study
-from codekin.studies.extreme_orders import ORDERS, load_many_classes, orders_of, trees_of
+from codekin.studies.engine.runner import Outcome
+from codekin.studies.engine.schema import POSITIVE, Entries, ListOf, OneOf, Place, Table, whole
+from codekin.studies.engine.task import Stage, Task
+from codekin.studies.engine.workspace import Workspace
+from codekin.studies.extreme.orders import ORDERS, load_many_classes, orders_of, trees_of
 from codekin.studies.fields import COUNT, HEAD, NUMBERED, DataName
-from codekin.studies.runner import Outcome
-from codekin.studies.schema import POSITIVE, Entries, ListOf, OneOf, Place, Table, whole
-from codekin.studies.tasks import Stage, Task
-from codekin.studies.workspace import Workspace
 
 TREE, ASSIGN, FIT = "extreme.tree", "extreme.assign", "extreme.fit"
 OVERSAMPLE, ONE_VS_REST = "extreme.oversample", "extreme.one_vs_rest"

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from codekin._system.threads import run_blocks
 from codekin.assignments.exhaustive import nth_assignment
 from codekin.coding import Codebook, FloatArray, IntArray
-from codekin.studies.sample_blocks import sample_blocks
+from codekin.studies.splits.sample_blocks import sample_blocks
 
 ASSIGNMENTS_PER_BLOCK = 40_320
 """As many as share the first two codewords of ten."""

@@ -1,0 +1,1 @@
+"""Every assignment of small codebooks (Sec. 4.1, App. C and D)."""

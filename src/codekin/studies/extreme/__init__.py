@@ -1,0 +1,1 @@
+"""Very many classes (Sec. 4.2, App. F)."""

@@ -1,0 +1,1 @@
+"""A hundred classes (App. E)."""

@@ -1,0 +1,1 @@
+"""Two-way splits of the classes, learned once, and sweeps over every assignment that look them up."""

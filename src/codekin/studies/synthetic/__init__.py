@@ -1,0 +1,1 @@
+"""Six classes in the plane (App. A and B)."""
