@@ -26,8 +26,7 @@ from codekin import ECOCClassifier, TrellisClassifier
 from codekin.assignments import EquidistantCodebookWarning, assign
 from codekin.class_distances import CLASS_DISTANCES
 from codekin.codebooks import CODEBOOKS
-from codekin.datasets import vectorized
-from codekin.datasets.embedded import load_digits_dataset, load_icd10cm, load_yeast
+from codekin.datasets import load_dataset, vectorized
 from codekin.pages import Beside, Cell, Column, Command, Page, Paragraph, Picture, Section, Table, write_page
 from codekin.plots.assignments import assignment_views, draw_coding_matrices, draw_distances
 from codekin.plots.comparisons import PolicyComparison, draw_policy_comparison
@@ -36,17 +35,14 @@ from codekin.plots.style import save_figure
 POLICIES = ("random", "preserving")
 
 # --- Ten classes -----------------------------------------------------------------------------------------------------
-# Two small data sets, each with a learner for its bits: how to load it, the learner, what people call the learner, and
-# the data set in a sentence.
+# Two small data sets, each with a learner for its bits, what people call the learner, and the data set in a sentence.
 PROBLEMS = {
     "digits": (
-        load_digits_dataset,
         make_pipeline(MaxAbsScaler(), LinearSVC()),
         "linear SVM",
         "1,797 images of handwritten digits, 8 x 8 pixels, in 10 classes (scikit-learn's copy of the UCI set).",
     ),
     "yeast": (
-        load_yeast,
         DecisionTreeClassifier(min_samples_split=3),
         "decision tree",
         "1,484 proteins of yeast with 8 features; the 10 classes, of very different sizes, are places in the cell "
@@ -66,8 +62,8 @@ QUICK_CODES = (("dense_random", 8), ("hadamard", None))
 
 def one_draw(problem, codebook, n_bits, seed):
     """Test accuracies under both policies. A draw is a split of the data and a codebook, the same for both."""
-    load, learner, *_ = PROBLEMS[problem]
-    data = load()
+    learner, *_ = PROBLEMS[problem]
+    data = load_dataset(problem)
     X_train, X_test, y_train, y_test = train_test_split(
         data.X, data.y, test_size=0.3, stratify=data.y, random_state=seed
     )
@@ -117,7 +113,7 @@ TYPED = (
 
 def learn_diagnoses(n_seeds):
     """Test accuracies with the paper's recipe at two widths, then the default recipe and its answers to typed texts."""
-    texts = load_icd10cm()
+    texts = load_dataset("icd10cm")
     data, vectorizer = vectorized(texts)
     held_out = data.validation.X, data.validation.y
 
@@ -161,7 +157,7 @@ N_BITS_DRAWN = 8
 
 def example_views(seed=0):
     """One codebook for the ten digits, under a typical random assignment (the median of 99) and a preserving one."""
-    digits, rng = load_digits_dataset(), np.random.default_rng(seed)
+    digits, rng = load_dataset("digits"), np.random.default_rng(seed)
     codebook = CODEBOOKS["dense_random"](len(digits.class_names), N_BITS_DRAWN, rng=rng)
     distances = CLASS_DISTANCES["means"](digits.X, digits.y)
     by_score = sorted((assign(codebook, distances, "random", rng=rng) for _ in range(99)), key=lambda one: one.score)
@@ -181,7 +177,7 @@ def write_results(folder, comparisons, equidistant, diagnoses, *, command, secon
         "accuracy_percent": [
             {
                 "dataset": problem,
-                "learner": PROBLEMS[problem][2],
+                "learner": PROBLEMS[problem][1],
                 "codebook": one.codebook,
                 "n_bits": one.n_bits,
                 "is_equidistant": one.codebook in equidistant,
@@ -197,7 +193,7 @@ def write_results(folder, comparisons, equidistant, diagnoses, *, command, secon
     views = example_views()
     figures = {"codewords": draw_coding_matrices(views, class_label="digit"), "distances": draw_distances(views)}
     for problem, its_comparisons in comparisons.items():
-        title = f"{problem}, {PROBLEMS[problem][2]}, {n_draws} draws"
+        title = f"{problem}, {PROBLEMS[problem][1]}, {n_draws} draws"
         figures[f"accuracy-{problem}"] = draw_policy_comparison(its_comparisons, title=title)
     pictures = {name: save_figure(figure, folder / "figures" / name)[1] for name, figure in figures.items()}
     page = Page(
@@ -266,7 +262,7 @@ def matrix_section(views, pictures):
 
 
 def problem_section(problem, comparisons, equidistant, pictures):
-    _, _, learner_name, about = PROBLEMS[problem]
+    _, learner_name, about = PROBLEMS[problem]
     columns = [Column("codebook"), Column("bits"), Column("random, %"), Column("preserving, %"), Column("gain, points")]
     rows = []
     for one in comparisons:

@@ -9,13 +9,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from codekin import TrellisClassifier, load_model, save_model
-from codekin.datasets import vectorized
-from codekin.datasets.embedded import load_icd10cm
+from codekin.datasets import load_dataset, vectorized
 
 BUDGET = 150_000  # bytes on disk, the whole folder
 
 # 374 categories of diagnoses; the first fifty are enough for an example.
-data, _ = vectorized(load_icd10cm())
+data, _ = vectorized(load_dataset("icd10cm"))
 (X, y), (X_validation, y_validation), (X_test, y_test) = (
     (split.X[split.y < 50], split.y[split.y < 50]) for split in (data.train, data.validation, data.test)
 )

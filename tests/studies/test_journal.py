@@ -1,6 +1,7 @@
 import json
 
 import pytest
+
 from codekin.studies.engine.journal import Journal, JournalError, Record
 
 
