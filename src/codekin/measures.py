@@ -23,17 +23,7 @@ def binary_losses(
 ) -> FloatArray:
     """The mean loss of each bit over the samples; zeros of a codeword contribute ``L(0)``.
 
-    Parameters
-    ----------
-    margins : array of shape (n_samples, n_bits)
-    class_index : array of shape (n_samples,)
-    coding_matrix : array of shape (n_classes, n_bits)
-    loss : callable
-        A function of ``z = bit * margin``.
-
-    Returns
-    -------
-    ndarray of shape (n_bits,)
+    ``loss``: a function of ``z = bit * margin``.
     """
     return np.asarray(loss(coding_matrix[class_index] * np.asarray(margins, dtype=np.float64)).mean(axis=0))
 
@@ -43,17 +33,7 @@ def average_binary_loss(
 ) -> float:
     """The average binary loss epsilon, the mean of :func:`binary_losses` over the bits (Eq. 3 of the paper).
 
-    Parameters
-    ----------
-    margins : array of shape (n_samples, n_bits)
-    class_index : array of shape (n_samples,)
-    coding_matrix : array of shape (n_classes, n_bits)
-    loss : callable
-        A function of ``z = bit * margin``.
-
-    Returns
-    -------
-    float
+    ``loss``: a function of ``z = bit * margin``.
     """
     return float(binary_losses(margins, class_index, coding_matrix, loss).mean())
 
@@ -64,19 +44,10 @@ def multiclass_error_bound(average_loss: float, codebook: Codebook, loss: Callab
     Here ``rho`` is the minimum distance in which a pair of zeros counts one half. The bound holds for convex losses
     (and some others); above 1 it says nothing.
 
-    Parameters
-    ----------
-    average_loss : float
-        The average binary loss on the training samples.
-    codebook : Codebook
-        The codebook; only the codewords that classes use matter.
-    loss : callable
-        The decoding loss.
+    Infinite for a loss with ``L(0) = 0``.
 
-    Returns
-    -------
-    float
-        Infinite for a loss with ``L(0) = 0``.
+    - ``average_loss``: the average binary loss on the training samples.
+    - ``codebook``: the codebook; only the codewords that classes use matter.
     """
     at_zero = float(loss(np.zeros(1))[0])
     rho = codebook.min_distance
@@ -89,18 +60,9 @@ def multiclass_error_bound(average_loss: float, codebook: Codebook, loss: Callab
 def expected_calibration_error(probabilities: FloatArray, class_index: IntArray, *, n_bins: int = 15) -> float:
     """How far, on average, the confidence of the predicted class is from its accuracy (Guo et al. 2017).
 
-    Parameters
-    ----------
-    probabilities : array of shape (n_samples, n_classes)
-    class_index : array of shape (n_samples,)
-        The true classes.
-    n_bins : int, default=15
-        Samples are grouped by confidence into bins of equal width.
+    Between 0 (calibrated) and 1.
 
-    Returns
-    -------
-    float
-        Between 0 (calibrated) and 1.
+    ``n_bins``: samples are grouped by confidence into bins of equal width.
 
     Examples
     --------
@@ -113,19 +75,11 @@ def expected_calibration_error(probabilities: FloatArray, class_index: IntArray,
 def confidence_error(confidence: FloatArray, is_right: NDArray[np.bool_], *, n_bins: int = 15) -> float:
     """The expected calibration error from the predicted classes alone, where there are too many others.
 
-    Parameters
-    ----------
-    confidence : array of shape (n_samples,)
-        The probability of the predicted class.
-    is_right : array of shape (n_samples,)
-        Whether it is the true one.
-    n_bins : int, default=15
-        Samples are grouped by confidence into bins of equal width.
+    Between 0 (calibrated) and 1.
 
-    Returns
-    -------
-    float
-        Between 0 (calibrated) and 1.
+    - ``confidence`` of shape (n_samples,): the probability of the predicted class.
+    - ``is_right`` of shape (n_samples,): whether it is the true one.
+    - ``n_bins``: samples are grouped by confidence into bins of equal width.
     """
     bins = np.minimum((confidence * n_bins).astype(np.intp), n_bins - 1)
     gaps = np.bincount(bins, weights=confidence - is_right, minlength=n_bins)
@@ -213,19 +167,10 @@ def level_accuracies(predicted: IntArray, class_index: IntArray, tree: ClassTree
 
     A class above the level in question is right only if it is the true one.
 
-    Parameters
-    ----------
-    predicted : array of shape (n_samples,)
-        The predicted classes.
-    class_index : array of shape (n_samples,)
-        The true classes; -1 for one that is not in the tree.
-    tree : ClassTree
-        The tree; its edges count as one, whatever their lengths.
+    From the children of the root down to the deepest classes.
 
-    Returns
-    -------
-    ndarray of shape (n_levels,)
-        From the children of the root down to the deepest classes.
+    - ``class_index`` of shape (n_samples,): the true classes; -1 for one that is not in the tree.
+    - ``tree``: the tree; its edges count as one, whatever their lengths.
 
     Examples
     --------

@@ -88,11 +88,6 @@ def listening(listener: Listener | None) -> Iterator[None]:
 def within(whole: str) -> Iterator[None]:
     """Let every stage within the block say which larger piece of work it belongs to.
 
-    Parameters
-    ----------
-    whole : str
-        The larger piece of work.
-
     Examples
     --------
     >>> with listening(lambda heard: print(heard.stage)), within("trial 2 of 5"):
@@ -121,13 +116,7 @@ def tell(
     count: float | None = None,
     unit: str = "",
 ) -> None:
-    """Tell whoever is listening how far a stage has come; cheap, and nothing happens where nobody is.
-
-    Parameters
-    ----------
-    stage, done, total, detail, count, unit
-        As in :class:`Progress`.
-    """
+    """Tell whoever is listening how far a stage has come; cheap, and nothing happens where nobody is."""
     listener = _LISTENER.get()
     if listener is not None:
         # Numbers of NumPy become Python's, which behave the same in everything that a listener may do with them.
@@ -136,16 +125,7 @@ def tell(
 
 
 def telling(stage: str) -> Callable[[float, float | None], None]:
-    """Tell that a stage begins; a function that tells how much is done, and how much there is.
-
-    Parameters
-    ----------
-    stage : str
-
-    Returns
-    -------
-    callable
-    """
+    """Tell that a stage begins; a function that tells how much is done, and how much there is."""
     tell(stage)
     return partial(tell, stage)
 
@@ -153,17 +133,7 @@ def telling(stage: str) -> Callable[[float, float | None], None]:
 def counted_off(items: Sequence[_Item], stage: str, *, unit: str, every: int = 1_000) -> Iterator[_Item]:
     """The items one after the other, telling now and then how many there have been.
 
-    Parameters
-    ----------
-    items : sequence
-    stage, unit : str
-        As in :class:`Progress`.
-    every : int, default=1_000
-        After how many of them to tell.
-
-    Yields
-    ------
-    item
+    ``every``: after how many of them to tell.
     """
     for n_done, item in enumerate(items):
         if n_done % every == 0:

@@ -79,17 +79,7 @@ class Samples:
 
 
 def rows_at(X: Any, rows: IntArray) -> Any:
-    """Some rows of whatever samples may be.
-
-    Parameters
-    ----------
-    X : {array, sparse matrix, data frame, list, StoredRows}
-    rows : array of int
-
-    Returns
-    -------
-    The same kind of thing.
-    """
+    """Some rows of whatever samples may be."""
     if isinstance(X, StoredRows):
         return X.at(rows)
     from sklearn.utils import _safe_indexing

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from tests.assignments.problems import random_codebook, random_distances, random_tree
 
 from codekin.assignments import binary_loss_bound, class_codeword_score, class_codeword_z
-from codekin.assignments.scores import AssignmentProblem, codeword_moments, random_score_moments
+from codekin.assignments.codeword_moments import codeword_moments
+from codekin.assignments.scores import AssignmentProblem, random_score_moments
 from codekin.class_distances import learnability_distances
 from codekin.classes.embedding import EmbeddingDistances
 from codekin.classes.tree_distances import TreeDistances

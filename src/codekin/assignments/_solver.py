@@ -28,16 +28,7 @@ from codekin.classes.tree_distances import TreeDistances
 class SearchTask:
     """What a solver is given.
 
-    Parameters
-    ----------
-    problem : AssignmentProblem
-        A codebook and class distances.
-    sense : "preserving" or "breaking"
-        What to look for.
-    budget : Budget
-        Time, restarts, threads, and the method's name.
-    seed : int
-        What all randomness derives from.
+    ``budget``: time, restarts, threads, and the method's name.
     """
 
     problem: AssignmentProblem
@@ -55,16 +46,10 @@ class SearchTask:
 class Need:
     """A condition that a problem must meet, in the words of the error if it does not.
 
-    Parameters
-    ----------
-    what : str
-        "The method 'tabu' needs ..."
-    is_met : callable
-        Whether a task meets it.
-    got : callable
-        What the task has instead.
-    remedy : str
-        What to do: "use 'portfolio'".
+    - ``what``: "The method 'tabu' needs ..."
+    - ``is_met``: whether a task meets it.
+    - ``got``: what the task has instead.
+    - ``remedy``: what to do: "use 'portfolio'".
     """
 
     what: str
@@ -108,22 +93,13 @@ VECTORS = Need(
 class Solver:
     """An entry of ``ASSIGNMENTS``.
 
-    Parameters
-    ----------
-    solve : callable
-        ``solve(task, **options)``, an :class:`AssignmentResult`.
-    needs : tuple of Need
-        What it needs of a problem.
-    n_restarts : int or callable
-        How many starts it makes by default; a function of the number of codewords where that matters.
-    is_informed : bool
-        Whether it looks at the class distances.
-    is_random : bool
-        Whether chance plays a part.
-    options : tuple of str
-        The names of its further options.
-    on_matrices : callable or None
-        The search itself, where it works on any two matrices.
+    - ``solve``: ``solve(task, **options)``, an :class:`AssignmentResult`.
+    - ``needs``: what it needs of a problem.
+    - ``n_restarts``: how many starts it makes by default; a function of the number of codewords where that matters.
+    - ``is_informed``: whether it looks at the class distances.
+    - ``is_random``: whether chance plays a part.
+    - ``options``: the names of its further options.
+    - ``on_matrices``: the search itself, where it works on any two matrices.
     """
 
     solve: Callable[..., AssignmentResult]

@@ -44,23 +44,15 @@ class _Tally:
 class Budget:
     """The limits of one search, and a clock that starts with it.
 
-    Parameters
-    ----------
-    method : str
-        The name of the solver, for progress.
-    time_limit : float or None
-        Seconds; None for no limit, in which case the search ends by itself and depends on nothing but its seed.
-    n_restarts : int
-        How many times the search starts anew.
-    progress : callable or None
-        Called with a :class:`SearchProgress` from time to time.
-    n_threads : int or None
-        How many starts run at once; as many as there are processors when None. Results do not depend on it unless
-        there is a time limit.
-    score_of_objective : callable
-        What to report for an objective.
-    n_expected : int, optional
-        How many evaluations a start will make, where it is known.
+    - ``method``: the name of the solver, for progress.
+    - ``time_limit``: seconds; None for no limit, in which case the search ends by itself and depends on nothing but its
+      seed.
+    - ``n_restarts``: how many times the search starts anew.
+    - ``progress``: called with a :class:`SearchProgress` from time to time.
+    - ``n_threads``: how many starts run at once; as many as there are processors when None. Results do not depend on it
+      unless there is a time limit.
+    - ``score_of_objective``: what to report for an objective.
+    - ``n_expected``: how many evaluations a start will make, where it is known.
     """
 
     method: str
@@ -140,14 +132,9 @@ class Budget:
         Threads share the starts, or joblib's workers where there are any. With a time limit the starts share the time
         evenly, and those for which none is left are not made; the first one always is.
 
-        Parameters
-        ----------
-        start : callable
-            One start; releases the interpreter's lock most of the time.
-        seed : int
-            The seeds of the starts derive from it.
-        until : float, optional
-            The time at which all should be over; the budget's own deadline when left out.
+        - ``start``: one start; releases the interpreter's lock most of the time.
+        - ``seed``: the seeds of the starts derive from it.
+        - ``until``: the time at which all should be over; the budget's own deadline when left out.
         """
         deadline = self.deadline if until is None else until
         seeds = derived_seeds(seed, self.n_restarts)

@@ -55,22 +55,11 @@ def all_scores(
 ) -> FloatArray:
     """The class-codeword scores of all assignments, in lexicographic order.
 
-    Parameters
-    ----------
-    codebook : Codebook
-        At most 10 codewords.
-    class_distances : ClassDistances, ClassTree or array-like of shape (n_classes, n_classes)
-        How far apart the classes are.
-    squared : bool, default=False
-        Return squared scores.
-    n_threads : int, optional
-        How many threads share the work; the result does not depend on it.
+    In the order of :func:`itertools.permutations`. :func:`nth_assignment` has the assignment that belongs to one of
+    them.
 
-    Returns
-    -------
-    ndarray of shape (n_codewords! / (n_codewords - n_classes)!,)
-        In the order of :func:`itertools.permutations`. :func:`nth_assignment` has the assignment that belongs to one
-        of them.
+    - ``codebook``: at most 10 codewords.
+    - ``n_threads``: how many threads share the work; the result does not depend on it.
 
     Examples
     --------
@@ -110,19 +99,8 @@ def all_scores(
 def nth_assignment(rank: int, n_classes: int, n_codewords: int) -> IntArray:
     """The assignment at a place of the lexicographic order.
 
-    Parameters
-    ----------
-    rank : int
-        The place, from 0.
-    n_classes : int
-        How many classes there are.
-    n_codewords : int
-        How many codewords there are to choose from.
-
-    Returns
-    -------
-    ndarray of shape (n_classes,)
-        ``codeword_of_class``.
+    - ``rank``: the place, from 0.
+    - ``n_codewords``: how many codewords there are to choose from.
 
     Examples
     --------

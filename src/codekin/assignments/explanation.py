@@ -21,14 +21,7 @@ _PAIRS_AT_ONCE = 4_000_000
 class ClassPair:
     """Two classes, how far apart they are, and how far apart their codewords are.
 
-    Parameters
-    ----------
-    u, v : int
-        The classes.
-    class_distance : float
-        How far apart they are.
-    codeword_distance : float
-        In how many bits their codewords differ; a bit that one of them ignores counts one half.
+    ``codeword_distance``: in how many bits their codewords differ; a bit that one of them ignores counts one half.
     """
 
     u: int
@@ -42,20 +35,9 @@ def nearest_classes(
 ) -> tuple[IntArray, FloatArray]:
     """The classes that are nearest to some classes, and how near they are.
 
-    Parameters
-    ----------
-    class_distances : ClassDistances, ClassTree or array-like of shape (n_classes, n_classes)
-        How far apart classes are.
-    classes : array-like of int of shape (n,)
-        The classes whose neighbours are wanted.
-    k : int, default=5
-        How many neighbours; fewer where there are not so many other classes.
-
-    Returns
-    -------
-    neighbours : ndarray of shape (n, k)
-        Nearest first; among equals the lowest class first.
-    distances : ndarray of shape (n, k)
+    - ``classes`` of shape (n,): the classes whose neighbours are wanted.
+    - ``k``: how many neighbours; fewer where there are not so many other classes.
+    - ``neighbours`` of shape (n, k): nearest first; among equals the lowest class first.
 
     Examples
     --------
@@ -93,21 +75,9 @@ def torn_pairs(
     classes up to 5,000, beyond that of neighbours in the tree's depth-first order or, without a tree, of 1,000 evenly
     spread classes.
 
-    Parameters
-    ----------
-    codebook : Codebook
-        The codewords.
-    assignment : Assignment
-        Which class has which.
-    class_distances : ClassDistances, ClassTree or array-like of shape (n_classes, n_classes)
-        How far apart classes are.
-    n_pairs : int, default=10
-        How many pairs to return, at most.
+    The most torn first.
 
-    Returns
-    -------
-    list of ClassPair
-        The most torn first.
+    ``n_pairs``: how many pairs to return, at most.
 
     Examples
     --------

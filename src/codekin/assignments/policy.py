@@ -187,18 +187,6 @@ def choose_method(codebook: Codebook, class_distances: ClassDistances | ClassTre
     6. class distances that have a tree: ``ordered``;
     7. otherwise ``spectral``.
 
-    Parameters
-    ----------
-    codebook : Codebook
-        The codewords.
-    class_distances : ClassDistances, ClassTree or array-like of shape (n_classes, n_classes)
-        How far apart the classes are.
-
-    Returns
-    -------
-    str
-        A name in ``ASSIGNMENTS``.
-
     Examples
     --------
     >>> from codekin.coding import Codebook

@@ -78,16 +78,9 @@ class AssignmentResult:
 class SearchProgress:
     """What a search tells the function that was given as ``progress``.
 
-    Parameters
-    ----------
-    method : str
-        The name of the solver.
-    seconds : float
-        The time since the start.
-    n_evaluations : int
-        How many assignments were scored so far.
-    score : float
-        The best score so far; of a search on given matrices, the best objective.
+    - ``seconds``: the time since the start.
+    - ``n_evaluations``: how many assignments were scored so far.
+    - ``score``: the best score so far; of a search on given matrices, the best objective.
     """
 
     method: str

@@ -16,35 +16,24 @@ codeword distances from their mean. Unlike ``F`` it does not simply prefer codew
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from codekin.assignments.codeword_moments import codeword_moments
 from codekin.classes import ClassDistances, ClassTree, DenseDistances, as_class_distances
 from codekin.classes.interface import DistanceMoments
 from codekin.coding import Assignment, Codebook, CodingMatrix
 from codekin.coding.codebook import MAX_DENSE_CODEWORDS, codeword_distances
 
-_BLOCK_ROWS = 65_536
-"""How many codewords are multiplied at once; sums of so many terms of size one are exact in float32."""
-
 
 @dataclass(frozen=True)
 class ScoreMoments:
-    """The distribution of a quantity over all assignments, each as likely as any other.
-
-    Parameters
-    ----------
-    mean : float
-        Its mean.
-    standard_deviation : float
-        Its standard deviation.
-    """
+    """The distribution of a quantity over all assignments, each as likely as any other."""
 
     mean: float
     standard_deviation: float
@@ -54,12 +43,7 @@ class ScoreMoments:
 class AssignmentProblem:
     """A codebook and the class distances its codewords are to follow; sets up once what all scores share.
 
-    Parameters
-    ----------
-    codebook : Codebook
-        With at least as many codewords as there are classes.
-    class_distances : ClassDistances
-        How far apart the classes are.
+    ``codebook``: with at least as many codewords as there are classes.
 
     Examples
     --------
@@ -74,19 +58,7 @@ class AssignmentProblem:
 
     @classmethod
     def of(cls, codebook: Codebook, class_distances: ClassDistances | ClassTree | ArrayLike) -> AssignmentProblem:
-        """The problem, after checking that there is a codeword for every class.
-
-        Parameters
-        ----------
-        codebook : Codebook
-            The codewords.
-        class_distances : ClassDistances, ClassTree or array-like of shape (n_classes, n_classes)
-            How far apart the classes are.
-
-        Returns
-        -------
-        AssignmentProblem
-        """
+        """The problem, after checking that there is a codeword for every class."""
         distances = as_class_distances(class_distances)
         if codebook.n_codewords < distances.n_classes:
             raise ValueError(
@@ -297,18 +269,8 @@ def random_score_moments(codebook: Codebook, class_distances: ClassDistances | C
 
     and :math:`s^2 = 2 - 2F / (\lVert A \rVert \lVert D \rVert)`. The score itself, a square root, has no such formula.
 
-    Parameters
-    ----------
-    codebook : Codebook
-        As many codewords as there are classes. With codewords to spare the norm of the distances in use varies, and
-        only the alignment has moments in closed form: see ``AssignmentProblem.random_alignment``.
-    class_distances : ClassDistances, ClassTree or array-like of shape (n_classes, n_classes)
-        The class distances.
-
-    Returns
-    -------
-    ScoreMoments
-        Of the squared score.
+    ``codebook``: as many codewords as there are classes. With codewords to spare the norm of the distances in use
+    varies, and only the alignment has moments in closed form: see ``AssignmentProblem.random_alignment``.
 
     Examples
     --------
@@ -382,51 +344,6 @@ def binary_loss_bound(codebook: Codebook, assignment: Assignment, learnability: 
             np.fill_diagonal(given, 0.0)
         learnability = DenseDistances(given, signed=True)
     return -2 * AssignmentProblem.of(codebook, learnability)._in_use(assignment).inner_product / codebook.n_bits
-
-
-def codeword_moments(coding_matrix: CodingMatrix) -> DistanceMoments:
-    """Sums over the distances between all pairs of rows, without making the distances.
-
-    With ``W = [M, |M|]`` and ``r_u`` the number of non-zero bits of row ``u``, the distance of two rows is
-    ``(r_u + r_v - <W_u, W_v>) / 2``; where no bit is 0, ``|M|`` adds the same to all and ``W = M`` will do.
-
-    Parameters
-    ----------
-    coding_matrix : ndarray of shape (n_codewords, n_bits)
-        Entries -1, 0 and +1.
-
-    Returns
-    -------
-    DistanceMoments
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> codeword_moments(np.array([[1, 1], [1, -1], [-1, -1]], dtype=np.int8))
-    DistanceMoments(total=8.0, sum_of_squares=12.0, sum_of_squared_row_sums=22.0)
-    """
-    n_codewords, n_bits = coding_matrix.shape
-    is_ternary = not coding_matrix.all()
-    width = n_bits * (2 if is_ternary else 1)
-    sums, gram = np.zeros(width), np.zeros((width, width))
-    for block in _wide_blocks(coding_matrix, is_ternary):
-        sums += block.sum(axis=0, dtype=np.float64)
-        gram += block.T @ block
-    # Without zeros <W_u, W_v> lacks the n_bits of the ones; half of r_u + r_v makes up for it.
-    lengths = np.count_nonzero(coding_matrix, axis=1).astype(np.float64) / (1 if is_ternary else 2)
-    total = lengths.sum()
-    inner = np.concatenate([np.asarray(block @ sums) for block in _wide_blocks(coding_matrix, is_ternary)])
-    row_sums = (n_codewords * lengths + total - inner) / 2
-    sum_of_squares = (
-        2 * n_codewords * (lengths @ lengths) + 2 * total**2 - 4 * (lengths @ inner) + float(np.sum(gram**2))
-    ) / 4
-    return DistanceMoments(float(row_sums.sum()), float(sum_of_squares), float(row_sums @ row_sums))
-
-
-def _wide_blocks(coding_matrix: CodingMatrix, is_ternary: bool) -> Iterator[NDArray[np.float32]]:
-    for start in range(0, len(coding_matrix), _BLOCK_ROWS):
-        block = coding_matrix[start : start + _BLOCK_ROWS].astype(np.float32)
-        yield np.hstack([block, np.abs(block)]) if is_ternary else block
 
 
 def _centred(moments: DistanceMoments, n: int) -> DistanceMoments:

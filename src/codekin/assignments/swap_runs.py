@@ -24,15 +24,10 @@ _PROPOSALS_AT_ONCE = 20_000
 class Schedule(NamedTuple):
     """How a search cools down unless it is told otherwise.
 
-    Parameters
-    ----------
-    start : float
-        The first temperature, in median gains of a proposed swap at the start; an order laid onto an order is good, and
-        not to be lost.
-    ratio : float
-        The last temperature, as a share of the first.
-    proposals_per_class, min_proposals, max_proposals : int
-        How many proposals there are without a time limit.
+    - ``start``: the first temperature, in median gains of a proposed swap at the start; an order laid onto an order is
+      good, and not to be lost.
+    - ``ratio``: the last temperature, as a share of the first.
+    - ``proposals_per_class``, ``min_proposals``, ``max_proposals``: how many proposals there are without a time limit.
     """
 
     start: float = 0.3

@@ -18,24 +18,18 @@ from codekin.coding import FloatArray, IntArray
 class TreeProblem:
     """A codebook and path lengths in a tree as :mod:`codekin.kernels.tree_swaps` wants them.
 
-    Parameters
-    ----------
-    problem : AssignmentProblem
-        What the arrays were made from.
-    class_order : ndarray of shape (n_classes,)
-        The classes in depth-first order; everything else that is by class is in this order.
-    vectors : ndarray of shape (n_codewords, width)
-        The codewords as float32, beside their absolute values where bits may be zero.
-    weight : ndarray of shape (n_codewords,)
-        How many bits of each codeword are not zero; 0 if that is the same for all.
-    parent, length, first_class, last_class : ndarray of shape (n_nodes,)
-        The nodes above two classes or more, in preorder: the parent, the length of the edge above, the classes below.
-    node_of_class : ndarray of shape (n_classes,)
-        The lowest of these nodes above each class.
-    depth, linear : ndarray of shape (n_classes,)
-        The depth of each class, and what each non-zero bit of its codeword adds to the alignment.
-    spread : float
-        Half the mean class distance.
+    - ``problem``: what the arrays were made from.
+    - ``class_order`` of shape (n_classes,): the classes in depth-first order; everything else that is by class is in
+      this order.
+    - ``vectors`` of shape (n_codewords, width): the codewords as float32, beside their absolute values where bits may
+      be zero.
+    - ``weight`` of shape (n_codewords,): how many bits of each codeword are not zero; 0 if that is the same for all.
+    - ``parent``, ``length``, ``first_class``, ``last_class`` of shape (n_nodes,): the nodes above two classes or more,
+      in preorder: the parent, the length of the edge above, the classes below.
+    - ``node_of_class`` of shape (n_classes,): the lowest of these nodes above each class.
+    - ``depth``, ``linear`` of shape (n_classes,): the depth of each class, and what each non-zero bit of its codeword
+      adds to the alignment.
+    - ``spread``: half the mean class distance.
     """
 
     problem: AssignmentProblem

@@ -112,16 +112,10 @@ def squared_average_linkage(vectors: ArrayLike) -> FloatArray:
     the mean and :math:`s` the mean square of the vectors of a cluster. A chain of nearest neighbours (Benzécri 1982;
     Müllner 2011, algorithm 2) finds all joins with at most ``3 * n`` products of a vector and the matrix of means.
 
-    Parameters
-    ----------
-    vectors : array-like of shape (n_vectors, n_dimensions)
-        What to cluster.
+    A linkage matrix in the form of :func:`scipy.cluster.hierarchy.linkage`, except that joins are not sorted by height;
+    heights are roots of mean squared distances.
 
-    Returns
-    -------
-    ndarray of shape (n_vectors - 1, 4)
-        A linkage matrix in the form of :func:`scipy.cluster.hierarchy.linkage`, except that joins are not sorted by
-        height; heights are roots of mean squared distances.
+    ``vectors`` of shape (n_vectors, n_dimensions): what to cluster.
     """
     centred = np.asarray(vectors, dtype=np.float64)
     means = (centred - centred.mean(axis=0)).astype(np.float32)

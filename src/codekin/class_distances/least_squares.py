@@ -154,16 +154,7 @@ def whitened_deviations(coordinates: Coordinates, penalty: float) -> NDArray[np.
     A triangular ``W`` of the samples' type is the fastest, where no digits are lost to it. Some classes are made at a
     time, so that little memory is needed beside the result, which is of the samples' type.
 
-    Parameters
-    ----------
-    coordinates : Coordinates
-        The samples.
-    penalty : float
-        On squared coefficients, against the mean squared error.
-
-    Returns
-    -------
-    ndarray of shape (n_classes, at most n_dimensions)
+    ``penalty``: on squared coefficients, against the mean squared error.
     """
     samples = coordinates.samples
     total = samples.sample_weight.sum()
@@ -210,16 +201,8 @@ def _triangular_whitening(
 def ridge_from_sums(sums: Sums, penalty: float) -> OneHotRidge:
     """The regression that follows from sums over samples.
 
-    Parameters
-    ----------
-    sums : Sums
-        Over the samples to learn from.
-    penalty : float
-        On squared coefficients, against the mean squared error.
-
-    Returns
-    -------
-    OneHotRidge
+    - ``sums``: over the samples to learn from.
+    - ``penalty``: on squared coefficients, against the mean squared error.
     """
     whitening = sums.whitening(penalty)
     whitened = sums.deviations @ whitening
@@ -237,22 +220,11 @@ def ridge_by_conjugate_gradients(
 ) -> OneHotRidge:
     """The regression in all features, however many: only products of X with some vectors per class are made.
 
-    Parameters
-    ----------
-    coordinates : Coordinates
-        Those of the samples, in no other basis than their own.
-    penalty : float
-        On squared coefficients, against the mean squared error.
-    rows : ndarray of int, optional
-        The samples to learn from; all when left out.
-    tolerance : float, default=1e-4
-        How small the residuals of the linear equations become, against their right-hand sides.
-    max_iterations : int, default=1000
-        When to stop where they do not.
-
-    Returns
-    -------
-    OneHotRidge
+    - ``coordinates``: those of the samples, in no other basis than their own.
+    - ``penalty``: on squared coefficients, against the mean squared error.
+    - ``rows``: the samples to learn from; all when left out.
+    - ``tolerance``: how small the residuals of the linear equations become, against their right-hand sides.
+    - ``max_iterations``: when to stop where they do not.
     """
     samples = coordinates.samples if rows is None else coordinates.samples.of(rows)
     X: Any = samples.X.astype(np.float64) if samples.is_sparse else coordinates.of(samples.X)

@@ -21,16 +21,8 @@ _LEAST_PIVOT = 0.03
 def random_directions(n_features: int, n_components: int, rng: np.random.Generator) -> NDArray[np.float32]:
     """Directions along which all lengths are kept on average, (n_features, n_components).
 
-    Parameters
-    ----------
-    n_features, n_components : int
-        From how many dimensions to how many.
-    rng : numpy.random.Generator
-        Draws the directions.
-
-    Returns
-    -------
-    ndarray of shape (n_features, n_components)
+    - ``n_features``, ``n_components``: from how many dimensions to how many.
+    - ``rng``: draws the directions.
     """
     # The directions, what they are divided into, and what becomes of them in the next step.
     require_memory(
@@ -49,20 +41,10 @@ def leading_directions(
     Subspace iteration (Halko, Martinsson and Tropp 2011, algorithm 4.4) in the space of features. Which basis of the
     subspace it is does not matter to distances and to least squares, so no decomposition follows.
 
-    Parameters
-    ----------
-    X : ndarray or csr_array of shape (n_samples, n_features)
-        The samples, of any numeric type.
-    n_components : int
-        How many directions; no more than there are samples and features are needed.
-    rng : numpy.random.Generator
-        Draws the directions to begin with.
-    n_rounds : int, default=2
-        How often the subspace is multiplied by ``X' X``.
-
-    Returns
-    -------
-    ndarray of shape (n_features, at most n_components)
+    - ``X`` of shape (n_samples, n_features): the samples, of any numeric type.
+    - ``n_components``: how many directions; no more than there are samples and features are needed.
+    - ``rng``: draws the directions to begin with.
+    - ``n_rounds``: how often the subspace is multiplied by ``X' X``.
     """
     n_samples, n_features = X.shape
     basis = random_directions(n_features, min(n_components, n_samples, n_features), rng)

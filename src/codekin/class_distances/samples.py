@@ -24,16 +24,8 @@ _BLOCK_ENTRIES = 8_000_000
 class ClassSamples:
     """Samples, their classes and their weights.
 
-    Parameters
-    ----------
-    X : ndarray, csr_array or StoredRows of shape (n_samples, n_features)
-        The samples.
-    class_index : ndarray of shape (n_samples,)
-        The class of each sample.
-    n_classes : int
-        How many classes there are, those without samples included.
-    sample_weight : ndarray of shape (n_samples,)
-        The weight of each sample; ones where nobody gave any.
+    - ``n_classes``: how many classes there are, those without samples included.
+    - ``sample_weight`` of shape (n_samples,): the weight of each sample; ones where nobody gave any.
     """
 
     X: Any
@@ -94,22 +86,9 @@ def class_samples(
 ) -> ClassSamples:
     """Check samples and their classes.
 
-    Parameters
-    ----------
-    X : array-like or sparse matrix of shape (n_samples, n_features)
-        The samples.
-    class_index : array-like of int of shape (n_samples,)
-        The class of each sample, numbered from 0.
-    n_classes : int, optional
-        How many classes there are; one more than the largest number in ``class_index`` when left out.
-    sample_weight : array-like of shape (n_samples,), optional
-        How much each sample counts, not negative.
-    of_any_kind : bool, default=False
-        Take X as it is, be it text or a data frame; it is for others to read.
-
-    Returns
-    -------
-    ClassSamples
+    - ``n_classes``: how many classes there are; one more than the largest number in ``class_index`` when left out.
+    - ``sample_weight`` of shape (n_samples,): how much each sample counts, not negative.
+    - ``of_any_kind``: take X as it is, be it text or a data frame; it is for others to read.
     """
     samples: Any = X
     if not of_any_kind:

@@ -75,14 +75,7 @@ def splitting_distances(
 def halving_tree(order: IntArray) -> ClassTree:
     """The binary tree over classes in this order whose every node parts its classes in halves, the first the larger.
 
-    Parameters
-    ----------
-    order : ndarray of shape (n_classes,)
-        The classes from left to right.
-
-    Returns
-    -------
-    ClassTree
+    ``order`` of shape (n_classes,): the classes from left to right.
 
     Examples
     --------

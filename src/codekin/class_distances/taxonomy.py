@@ -57,23 +57,13 @@ def class_tree(
 ) -> ClassTree:
     """A class tree from anything that describes one.
 
-    Parameters
-    ----------
-    taxonomy : object
-        A :class:`~codekin.classes.ClassTree`; pairs ``(parent, child)`` or triples with a length, as tuples or as
-        the rows of an array; dicts and lists within each other; a networkx graph; or names such as ``"a.b.c"``.
-        A list of lists is nested, a list of tuples holds edges.
-    classes : sequence of names, optional
-        ``classes[k]`` is the node of class ``k``. When left out, the classes of a tree, the names themselves, or the
-        leaves in sorted order.
-    separator : str, default="."
-        What stands between the parts of a name, where names are given.
-    length : str, optional
-        The edge attribute that holds the length, where a graph is given.
-
-    Returns
-    -------
-    ClassTree
+    - ``taxonomy``: a :class:`~codekin.classes.ClassTree`; pairs ``(parent, child)`` or triples with a length, as tuples
+      or as the rows of an array; dicts and lists within each other; a networkx graph; or names such as ``"a.b.c"``. A
+      list of lists is nested, a list of tuples holds edges.
+    - ``classes``: ``classes[k]`` is the node of class ``k``. When left out, the classes of a tree, the names
+      themselves, or the leaves in sorted order.
+    - ``separator``: what stands between the parts of a name, where names are given.
+    - ``length``: the edge attribute that holds the length, where a graph is given.
 
     Examples
     --------

@@ -72,19 +72,9 @@ def name_vectors(names: Sequence[str], vectors: Mapping[str, ArrayLike] | str | 
     Spellings are tried as they are and in lower, capitalised and upper case, the words of a name joined by underscores
     too. Words without a vector are left out of a mean.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Names of one or more words, at spaces, underscores, hyphens and the like.
-    vectors : mapping, str or Path
-        A mapping from words to vectors, or a file of :func:`read_word_vectors`.
-
-    Returns
-    -------
-    vectors : ndarray of shape (n_names, n_dimensions)
-        NaN for names that have none.
-    missing : list of str
-        These names.
+    - ``names``: names of one or more words, at spaces, underscores, hyphens and the like.
+    - ``vectors``: a mapping from words to vectors, or a file of :func:`read_word_vectors`.
+    - ``vectors`` of shape (n_names, n_dimensions): NaN for names that have none.
 
     Examples
     --------

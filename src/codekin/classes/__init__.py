@@ -22,14 +22,7 @@ __all__ = [
 def as_class_distances(value: ClassDistances | ClassTree | ArrayLike) -> ClassDistances:
     """Class distances from whatever can stand for them.
 
-    Parameters
-    ----------
-    value : ClassDistances, ClassTree or array-like of shape (n_classes, n_classes)
-        A tree stands for its path lengths; a matrix is checked.
-
-    Returns
-    -------
-    ClassDistances
+    ``value``: a tree stands for its path lengths; a matrix is checked.
 
     Examples
     --------

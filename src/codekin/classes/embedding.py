@@ -30,12 +30,7 @@ class EmbeddingDistances:
     Squared distances have a closed form. Without the square the sums go through blocks of distances, never more than
     some millions at a time; their time grows with the number of pairs.
 
-    Parameters
-    ----------
-    vectors : array-like or sparse matrix of shape (n_classes, n_dimensions)
-        The vectors.
-    squared : bool, default=False
-        Take the squares of the distances.
+    ``squared``: take the squares of the distances.
 
     Examples
     --------

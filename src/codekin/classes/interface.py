@@ -28,14 +28,9 @@ MAX_DENSE_CLASSES = MAX_DENSE_CODEWORDS
 class DistanceMoments:
     """The sums over all ordered pairs of classes that the spread of random assignments depends on.
 
-    Parameters
-    ----------
-    total : float
-        The sum of all distances.
-    sum_of_squares : float
-        The sum of their squares, the squared Frobenius norm.
-    sum_of_squared_row_sums : float
-        The sum over classes of the squared sum of their distances.
+    - ``total``: the sum of all distances.
+    - ``sum_of_squares``: the sum of their squares, the squared Frobenius norm.
+    - ``sum_of_squared_row_sums``: the sum over classes of the squared sum of their distances.
     """
 
     total: float

@@ -16,14 +16,8 @@ class PartialDistances:
     A class of which nothing is known is thus as far from all others as classes are on average, which draws it neither
     towards a codeword nor away from it.
 
-    Parameters
-    ----------
-    known : ClassDistances
-        The distances between the known classes.
-    classes : array-like of shape (known.n_classes,)
-        Which classes they are.
-    n_classes : int
-        How many classes there are, known or not.
+    - ``known``: the distances between the known classes.
+    - ``n_classes``: how many classes there are, known or not.
 
     Examples
     --------

@@ -18,10 +18,8 @@ class ProductDistances:
     This is what a learnability matrix is off its diagonal, and the diagonal meets only distances of a codeword to
     itself. All sums need the factors once: time and memory grow with their number of entries.
 
-    Parameters
-    ----------
-    factors : array-like of shape (n_classes, n_factors)
-        The vectors ``f``; kept in float32 if they are, and in float64 otherwise.
+    ``factors`` of shape (n_classes, n_factors): the vectors ``f``; kept in float32 if they are, and in float64
+    otherwise.
 
     Examples
     --------

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,6 +22,8 @@ from codekin.classes._tree_sources import (
     tree_from_nested,
     tree_from_networkx,
 )
+from codekin.classes._tree_splits import splits
+from codekin.classes._tree_walk import Walk, range_minima, walk_through
 from codekin.coding import FloatArray, IntArray
 
 
@@ -268,7 +270,7 @@ class ClassTree:
         number = rng.permutation(self.n_nodes)
         parent = np.empty_like(self.parent)
         parent[number] = np.where(self.parent >= 0, number[self.parent], -1)
-        walk = _walk_through(parent, np.zeros(self.n_nodes))
+        walk = walk_through(parent, np.zeros(self.n_nodes))
         return np.asarray(np.argsort(walk.position[number[self.node_of_class]]), dtype=np.intp)
 
     @cached_property
@@ -366,42 +368,16 @@ class ClassTree:
         A node with more than two children is cut where the two sides' numbers of classes are most nearly equal,
         between neighbours; a node with one child is passed over.
 
-        Yields
-        ------
-        tuple of two ndarrays
+        Returns
+        -------
+        iterator of two ndarrays
             The classes on the left and on the right, in depth-first order.
         """
-        order, spans = self._class_order, self.class_spans
-        # Pending are runs of siblings: the classes of nodes[i] are order[bounds[i]:bounds[i + 1]].
-        pending: list[tuple[IntArray, IntArray]] = [self._child_bounds(self.root)]
-        while pending:
-            bounds, nodes = pending.pop()
-            if len(nodes) == 1:
-                node = int(nodes[0])
-                if node >= 0 and spans[node, 1] - spans[node, 0] > 1:
-                    pending.append(self._child_bounds(node))
-                continue
-            middle = bounds[0] + bounds[-1]
-            cut = int(np.abs(2 * bounds[1:-1] - middle).argmin()) + 1
-            yield order[bounds[0] : bounds[cut]], order[bounds[cut] : bounds[-1]]
-            pending.append((bounds[cut:], nodes[cut:]))
-            pending.append((bounds[: cut + 1], nodes[:cut]))
-
-    def _child_bounds(self, node: int) -> tuple[IntArray, IntArray]:
-        """The non-empty children of ``node`` and the bounds of their classes; its own class is a child named -1."""
-        children = self.children(node)
-        start, stop = self.class_spans[node]
-        stops = self.class_spans[children, 1]
-        first = self.class_spans[children[0], 0] if len(children) else stop
-        if first > start:
-            children, stops = np.concatenate([[-1], children]), np.concatenate([[first], stops])
-        bounds = np.concatenate([[start], stops])
-        is_filled = np.diff(bounds) > 0
-        return bounds[np.concatenate([[True], is_filled])], children[is_filled]
+        return splits(self)
 
     @cached_property
-    def _walk(self) -> _Walk:
-        return _walk_through(self.parent, self.edge_length)
+    def _walk(self) -> Walk:
+        return walk_through(self.parent, self.edge_length)
 
     @cached_property
     def _class_order(self) -> IntArray:
@@ -417,56 +393,8 @@ class ClassTree:
 
     @cached_property
     def _least_parting_depths(self) -> FloatArray:
-        """Row ``p``, column ``i``: the least parting depth of neighbours ``i`` to ``i + 2**p - 1``."""
-        rows = [self.parting_depths() if self.n_classes > 1 else np.zeros(1)]
-        width = 1
-        while 2 * width <= len(rows[0]):
-            row = rows[-1].copy()
-            row[:-width] = np.minimum(row[:-width], row[width:])
-            rows.append(row)
-            width *= 2
-        return np.array(rows)
+        return range_minima(self.parting_depths() if self.n_classes > 1 else np.zeros(1))
 
     def __repr__(self) -> str:
         """One line: how many classes and nodes, and how deep."""
         return f"<ClassTree: {self.n_classes} classes, {self.n_nodes} nodes, height {self.depth.max():g}>"
-
-
-class _Walk(NamedTuple):
-    """One depth-first walk; all arrays are by node except ``preorder`` and ``children``."""
-
-    preorder: IntArray
-    position: IntArray  # where a node is in preorder
-    subtree_end: IntArray  # the position after the last node below it
-    depth: FloatArray
-    children: IntArray  # of node v: children[first_child[v] : first_child[v + 1]]
-    first_child: IntArray
-
-
-def _walk_through(parent: IntArray, edge_length: FloatArray) -> _Walk:
-    n_nodes = len(parent)
-    children = np.argsort(parent, kind="stable")[1:]
-    first_child = np.zeros(n_nodes + 1, dtype=np.intp)
-    np.cumsum(np.bincount(parent[children], minlength=n_nodes), out=first_child[1:])
-    # Plain lists: several times faster than arrays when read one by one, and no depth is too great for them.
-    child_list, starts = children.tolist(), first_child.tolist()
-    parents, lengths = parent.tolist(), edge_length.tolist()
-    preorder: list[int] = []
-    depth = [0.0] * n_nodes
-    stack = np.flatnonzero(parent == -1).tolist()
-    while stack:
-        node = stack.pop()
-        preorder.append(node)
-        if parents[node] >= 0:
-            depth[node] = depth[parents[node]] + lengths[node]
-        stack.extend(reversed(child_list[starts[node] : starts[node + 1]]))
-    size = [1] * n_nodes
-    for node in reversed(preorder[1:]):
-        size[parents[node]] += size[node]
-    order = np.array(preorder, dtype=np.intp)
-    position = np.zeros(n_nodes, dtype=np.intp)
-    position[order] = np.arange(len(order))
-    walk = _Walk(order, position, position + np.array(size), np.array(depth), children, first_child)
-    for array in walk:
-        array.flags.writeable = False
-    return walk

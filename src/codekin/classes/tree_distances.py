@@ -24,11 +24,6 @@ class TreeDistances:
 
         ``Q(M) = 2 <sum_u h_u M_u, sum_u M_u> - 2 sum_e w_e |S_e|^2``.
 
-    Parameters
-    ----------
-    tree : ClassTree
-        The tree.
-
     Examples
     --------
     >>> distances = TreeDistances(ClassTree.from_nested([["a", "b"], ["c"]]))

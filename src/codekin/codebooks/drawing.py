@@ -37,12 +37,9 @@ Words = NDArray[np.uint64]
 class Draws:
     """Some random codebooks: words of bits to compare them by, and matrices of those that are asked for.
 
-    Parameters
-    ----------
-    signs, used : uint64 array of shape (n_draws, n_words, n_codewords)
-        A bit for each entry: whether it is +1, and whether it is not 0. Bits beyond the codewords are 0.
-    matrices : callable
-        From numbers of draws to their matrices, (n, n_codewords, n_bits).
+    - ``signs``, ``used`` of shape (n_draws, n_words, n_codewords): a bit for each entry: whether it is +1, and whether
+      it is not 0. Bits beyond the codewords are 0.
+    - ``matrices``: from numbers of draws to their matrices, (n, n_codewords, n_bits).
     """
 
     signs: Words

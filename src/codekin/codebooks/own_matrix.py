@@ -11,21 +11,13 @@ from codekin.coding import Codebook
 def given(n_codewords: int, *, matrix: ArrayLike, is_designed: bool = False) -> Codebook:
     """A codebook from a matrix that somebody else designed.
 
-    Parameters
-    ----------
-    n_codewords : int
-        How many codewords are needed, at least 2.
-    matrix : array-like of shape (n_rows, n_bits)
-        The codewords: distinct rows of -1, 0 and +1, at least ``n_codewords`` of them. Which of a larger number are
-        used is for the assignment to decide.
-    is_designed : bool, default=False
-        Whether row ``k`` was made for class ``k``.
+    All rows of the matrix. Constant or repeated columns are kept, since they were given on purpose; see
+    :attr:`Codebook.n_constant_columns` and :attr:`Codebook.has_distinct_columns`.
 
-    Returns
-    -------
-    Codebook
-        All rows of the matrix. Constant or repeated columns are kept, since they were given on purpose; see
-        :attr:`Codebook.n_constant_columns` and :attr:`Codebook.has_distinct_columns`.
+    - ``n_codewords``: how many codewords are needed, at least 2.
+    - ``matrix`` of shape (n_rows, n_bits): the codewords: distinct rows of -1, 0 and +1, at least ``n_codewords`` of
+      them. Which of a larger number are used is for the assignment to decide.
+    - ``is_designed``: whether row ``k`` was made for class ``k``.
 
     Examples
     --------

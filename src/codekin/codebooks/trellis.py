@@ -86,11 +86,7 @@ def trellis_codebook(
 def check_spare_codewords(codebook: Codebook, n_classes: int) -> None:
     """Raise if a codebook has far more codewords than there are classes.
 
-    Parameters
-    ----------
-    codebook : Codebook
-        A trellis of a trillion paths is written in two numbers; a model of it is not.
-    n_classes : int
+    ``codebook``: a trellis of a trillion paths is written in two numbers; a model of it is not.
     """
     most = max(LEAST_CODEWORDS_ALLOWED, CODEWORDS_PER_CLASS * n_classes)
     if codebook.trellis is not None and codebook.n_codewords > most:
@@ -117,12 +113,8 @@ class TrellisGraph:
     Paths are ranked in depth-first order, where a vertex's successors come in the order of their numbers and the sink
     (the shortcut) last. That is the order in which a similarity-preserving assignment lays classes onto paths.
 
-    Parameters
-    ----------
-    n_paths : int
-        The number of paths K, at least 2.
-    width : int
-        The number of vertices b in a slice, from 2 to ``n_paths``.
+    - ``n_paths``: the number of paths K, at least 2.
+    - ``width``: the number of vertices b in a slice, from 2 to ``n_paths``.
 
     Examples
     --------
@@ -237,15 +229,9 @@ class TrellisGraph:
     def unrank(self, ranks: ArrayLike) -> IntArray:
         """The edges of the paths with these ranks, in their order along the path.
 
-        Parameters
-        ----------
-        ranks : array-like of shape (n,)
-            Path numbers from 0 to ``n_paths - 1``.
+        Edge numbers; a path that takes a shortcut is filled up with -1.
 
-        Returns
-        -------
-        ndarray of shape (n, n_slices + 2)
-            Edge numbers; a path that takes a shortcut is filled up with -1.
+        ``ranks`` of shape (n,): path numbers from 0 to ``n_paths - 1``.
 
         Examples
         --------
@@ -281,15 +267,7 @@ class TrellisGraph:
     def rank(self, edges: IntArray) -> IntArray:
         """The ranks of paths given by their edges: the inverse of :meth:`unrank`.
 
-        Parameters
-        ----------
-        edges : ndarray of shape (n, n_slices + 2)
-            Edge numbers, filled up with -1.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            Path numbers.
+        ``edges`` of shape (n, n_slices + 2): edge numbers, filled up with -1.
         """
         offsets = np.where(edges >= 0, self.edge_offsets[edges], 0)
         return np.asarray(offsets.sum(axis=1), dtype=np.intp)
@@ -297,15 +275,9 @@ class TrellisGraph:
     def codewords(self, ranks: ArrayLike) -> CodingMatrix:
         """The codewords of the paths with these ranks.
 
-        Parameters
-        ----------
-        ranks : array-like of shape (n,)
-            Path numbers from 0 to ``n_paths - 1``.
+        +1 on the edges of the path, -1 elsewhere.
 
-        Returns
-        -------
-        ndarray of shape (n, n_edges), int8
-            +1 on the edges of the path, -1 elsewhere.
+        ``ranks`` of shape (n,): path numbers from 0 to ``n_paths - 1``.
         """
         edges = self.unrank(ranks)
         codewords = np.full((len(edges), self.n_edges), -1, dtype=np.int8)

@@ -245,16 +245,7 @@ class Codebook:
 def codeword_distances(a: CodingMatrix, b: CodingMatrix, *, zero_pair: float = 0.0) -> FloatArray:
     """Distances between the rows of ``a`` and those of ``b``: see :meth:`Codebook.row_distances`.
 
-    Parameters
-    ----------
-    a : array of shape (n, n_bits)
-    b : array of shape (m, n_bits)
-    zero_pair : float, default=0.0
-        What a bit that is zero in both codewords adds.
-
-    Returns
-    -------
-    ndarray of shape (n, m)
+    ``zero_pair``: what a bit that is zero in both codewords adds.
     """
     a_float, b_float = a.astype(np.float32), b.astype(np.float32)
     a_used, b_used = np.abs(a_float), np.abs(b_float)

@@ -17,12 +17,8 @@ class EncodedLabels:
 
     Estimators take it in the place of an array of labels; NumPy sees such an array.
 
-    Parameters
-    ----------
-    classes : array of shape (n_classes,)
-        Distinct labels in sorted order, each of them used.
-    class_index : array of shape (n_samples,)
-        ``classes[class_index[i]]`` is the label of sample ``i``.
+    - ``classes`` of shape (n_classes,): distinct labels in sorted order, each of them used.
+    - ``class_index`` of shape (n_samples,): ``classes[class_index[i]]`` is the label of sample ``i``.
 
     Examples
     --------

@@ -135,14 +135,7 @@ LossLike = str | Callable[[Margins], Margins]
 def get_loss(loss: LossLike) -> Loss:
     """The loss of this name, or a callable as a loss.
 
-    Parameters
-    ----------
-    loss : str or callable
-        A name from ``LOSSES``, or a function of one array ``z = bit * margin``.
-
-    Returns
-    -------
-    Loss
+    ``loss``: a name from ``LOSSES``, or a function of one array ``z = bit * margin``.
 
     Examples
     --------

@@ -295,14 +295,7 @@ def summable(values: Margins) -> FloatArray:
     Sums of ``n`` of them are exact since they stay below ``2**53`` such multiples. Rows that are not finite stay as
     they are.
 
-    Parameters
-    ----------
-    values : array of shape (n_rows, n)
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n)
-        Off by at most ``n * 2**-52`` times the largest number of the row.
+    Off by at most ``n * 2**-52`` times the largest number of the row.
     """
     largest = np.abs(values).max(axis=1, initial=0.0)
     _, exponents = np.frexp(np.where(np.isfinite(largest), largest, 1.0))
@@ -317,12 +310,8 @@ def set_apart(losses: FloatArray, classes: IntArray) -> None:
     Decoding compares losses without what all classes have in common. Adding that may round different losses to the
     same number, and a shortest path is the first of the paths, not of the classes.
 
-    Parameters
-    ----------
-    losses : array of shape (n_samples, n_classes)
-        Changed in place.
-    classes : array of shape (n_samples,)
-        Whose losses are the smallest, up to rounding.
+    - ``losses`` of shape (n_samples, n_classes): changed in place.
+    - ``classes`` of shape (n_samples,): whose losses are the smallest, up to rounding.
     """
     rows = np.flatnonzero(losses.argmin(axis=1) != classes) if losses.size else np.zeros(0, np.intp)
     losses[rows, classes[rows]] = np.nextafter(losses[rows].min(axis=1), -np.inf)

@@ -67,15 +67,9 @@ class Learner(Protocol):
 def learner_of(choice: Any) -> Learner | None:
     """The learner that a parameter stands for.
 
-    Parameters
-    ----------
-    choice : str, Learner or anything else
-        A name from ``LEARNERS``, or a learner.
+    None for anything else, such as a classifier of scikit-learn, which learns single bits.
 
-    Returns
-    -------
-    Learner or None
-        None for anything else, such as a classifier of scikit-learn, which learns single bits.
+    ``choice``: a name from ``LEARNERS``, or a learner.
     """
     if isinstance(choice, str):
         return LEARNERS[choice]() if choice in LEARNERS else None
@@ -83,15 +77,6 @@ def learner_of(choice: Any) -> Learner | None:
 
 
 def learner_name(learner: Learner) -> str:
-    """The name of a learner for people: that of the table, or of its type.
-
-    Parameters
-    ----------
-    learner : Learner
-
-    Returns
-    -------
-    str
-    """
+    """The name of a learner for people: that of the table, or of its type."""
     names = [name for name, kind in LEARNERS.items() if type(learner) is kind]
     return names[0] if names else type(learner).__name__

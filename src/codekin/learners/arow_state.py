@@ -29,16 +29,9 @@ UPDATES_AT_ONCE = 10**8
 class AROWBits(LearningBits):
     """Predictors that can still learn by AROW: weights beside their variances.
 
-    Parameters
-    ----------
-    state : float32 array of shape (n_features, 2 or 3, n_bits)
-        Weights, variances and, with averaging, what the average needs. With a bias its feature is the last.
-    n_steps : int
-        How many steps were made.
-    has_bias : bool
-        Whether the last feature is always 1.
-    n_threads : int, optional
-        How many threads to use; by default, as many as there are processors. The result does not depend on it.
+    - ``state`` of shape (n_features, 2 or 3, n_bits): weights, variances and, with averaging, what the average needs.
+      With a bias its feature is the last.
+    - ``has_bias``: whether the last feature is always 1.
     """
 
     @classmethod
@@ -47,21 +40,9 @@ class AROWBits(LearningBits):
     ) -> AROWBits:
         """Weights 0, variances 1, before the first step.
 
-        Parameters
-        ----------
-        n_features : int
-            How many features there are, the one of the bias included.
-        n_bits : int
-        is_averaged : bool
-            Whether the sum of all weights is kept as well.
-        has_bias : bool
-            Whether the last feature is the bias.
-        n_threads : int, optional
-            How many threads to use; by default, as many as there are processors.
-
-        Returns
-        -------
-        AROWBits
+        - ``n_features``: how many features there are, the one of the bias included.
+        - ``is_averaged``: whether the sum of all weights is kept as well.
+        - ``has_bias``: whether the last feature is the bias.
         """
         state = np.zeros((n_features, 3 if is_averaged else 2, n_bits), dtype=np.float32)
         state[:, 1] = 1
@@ -77,20 +58,8 @@ class AROWBits(LearningBits):
     ) -> AROWBits:
         """The bits after one pass. Their state is changed in place: the bits before it are no more.
 
-        Parameters
-        ----------
-        samples : TrainingRows
-            What to learn from.
-        codewords : array of shape (n_classes, n_bits)
-            The codeword of each class.
-        order : array of shape (n_steps,)
-            The samples in the order in which they are seen.
-        r : float
-            The regularisation; a sample's weight divides it, so that weight 0 means no influence.
-
-        Returns
-        -------
-        AROWBits
+        - ``order`` of shape (n_steps,): the samples in the order in which they are seen.
+        - ``r``: the regularisation; a sample's weight divides it, so that weight 0 means no influence.
         """
         bits = self
         for learned in self.learning(samples, codewords, order, r=r):
@@ -100,17 +69,7 @@ class AROWBits(LearningBits):
     def learning(
         self, samples: TrainingRows, codewords: CodingMatrix, order: NDArray[np.int64], *, r: float
     ) -> Iterator[AROWBits]:
-        """The bits during one pass, every fraction of a second: then Python can report, or be interrupted.
-
-        Parameters
-        ----------
-        samples, codewords, order, r
-            As in :meth:`learned`.
-
-        Yields
-        ------
-        AROWBits
-        """
+        """The bits during one pass, every fraction of a second: then Python can report, or be interrupted."""
         from codekin.kernels.arow import arow_pass
 
         rows = samples.rows
@@ -144,16 +103,7 @@ class AROWBits(LearningBits):
             yield replace(self, n_steps=n_steps + len(some))
 
     def margins(self, X: Any) -> Float32Array:
-        """One column per bit, positive where the predictor says +1.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_bits), float32
-        """
+        """One column per bit, positive where the predictor says +1."""
         margins = super().margins(X)
         if self.is_averaged and self.n_steps:
             late = product_with_dense(SparseRows.of(X, self.n_features), self.state, 2, self.n_threads)
@@ -164,14 +114,7 @@ class AROWBits(LearningBits):
     def weights(self, out: Float32Array | None = None) -> Float32Array:
         """A copy of the weights, averaged if they are to be, with the bias as the last feature.
 
-        Parameters
-        ----------
-        out : float32 array of shape (n_features, n_bits), optional
-            Where to write them.
-
-        Returns
-        -------
-        ndarray of shape (n_features, n_bits), float32
+        ``out`` of shape (n_features, n_bits): where to write them.
         """
         if not (self.is_averaged and self.n_steps):
             return super().weights(out)
@@ -182,12 +125,7 @@ class AROWBits(LearningBits):
         return out
 
     def gathered(self) -> Float32Array:
-        """The weights, with the bias as the last feature, in the state's own memory: these bits are no more.
-
-        Returns
-        -------
-        ndarray of shape (n_features, n_bits), float32
-        """
+        """The weights, with the bias as the last feature, in the state's own memory: these bits are no more."""
         if self.is_averaged:
             self.weights(out=self.state[:, 0])
         return super().gathered()

@@ -24,15 +24,7 @@ N_FOLDS = 5
 
 @dataclass(frozen=True, eq=False)
 class CalibratedBits:
-    """Bits whose margins are log-odds: ``slope * margin + intercept``.
-
-    Parameters
-    ----------
-    bits : FittedBits
-        What makes the margins.
-    slopes, intercepts : array of shape (n_bits,)
-        The calibration.
-    """
+    """Bits whose margins are log-odds: ``slope * margin + intercept``."""
 
     bits: Any
     slopes: FloatArray = field(repr=False)
@@ -44,16 +36,7 @@ class CalibratedBits:
         return len(self.slopes)
 
     def margins(self, X: Any) -> Margins:
-        """Log-odds of +1, one column per bit.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_bits)
-        """
+        """Log-odds of +1, one column per bit."""
         return np.asarray(self.bits.margins(X) * self.slopes + self.intercepts)
 
 
@@ -62,20 +45,8 @@ def calibrate_bits(
 ) -> CalibratedBits:
     """Learn the bits and their calibration on samples that they have not seen.
 
-    Parameters
-    ----------
-    learner : Learner
-        Learns the bits.
-    samples : Samples
-    code : Code
-    method : {"cv", "holdout"}
-        "cv" learns five further sets of bits, each without a fifth of the samples, and the final ones on all
-        samples; "holdout" learns once, on four fifths, and keeps one fifth for the calibration.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    CalibratedBits
+    ``method``: "cv" learns five further sets of bits, each without a fifth of the samples, and the final ones on all
+    samples; "holdout" learns once, on four fifths, and keeps one fifth for the calibration.
     """
     if learner.learns_probabilities:
         raise ValueError(
@@ -115,16 +86,7 @@ def platt_scaling(margins: Margins, signs: CodingMatrix, weights: FloatArray) ->
     ``1 / (n- + 2)``, which keep separable bits finite. A slope is never negative: a bit that predicts worse than
     chance on held-out samples says nothing.
 
-    Parameters
-    ----------
-    margins : array of shape (n_samples, n_bits)
-    signs : array of shape (n_samples, n_bits)
-        The true bits; samples with a zero do not count for that bit.
-    weights : array of shape (n_samples,)
-
-    Returns
-    -------
-    slopes, intercepts : ndarray of shape (n_bits,)
+    ``signs`` of shape (n_samples, n_bits): the true bits; samples with a zero do not count for that bit.
     """
     f = np.asarray(margins, dtype=np.float64)
     scale = np.maximum(np.sqrt((f**2).mean(axis=0)), 1e-12)
@@ -174,17 +136,7 @@ def fit_temperature(
 ) -> float:
     """The temperature that makes the held-out classes most likely under the softmax of minus the logistic loss.
 
-    Parameters
-    ----------
-    log_odds : array of shape (n_samples, n_bits)
-    class_index : array of shape (n_samples,)
-    coding_matrix : array of shape (n_classes, n_bits)
-    weights : array of shape (n_samples,)
-
-    Returns
-    -------
-    float
-        At least 1/20 and at most 20.
+    At least 1/20 and at most 20.
     """
     used = np.abs(coding_matrix).astype(np.float64)
     is_ternary = bool((used == 0).any())

@@ -210,14 +210,8 @@ class Checkpoints:
 class Checkpoint:
     """A checkpoint that was found.
 
-    Parameters
-    ----------
-    folder : Path
-        Where it is.
-    progress : dict
-        How far the training had come.
-    files : dict
-        What is known about its files.
+    - ``progress``: how far the training had come.
+    - ``files``: what is known about its files.
     """
 
     folder: Path
@@ -227,14 +221,7 @@ class Checkpoint:
     def arrays(self, name: str) -> Arrays:
         """The arrays in one of its files, checked, mapped into memory and read-only.
 
-        Parameters
-        ----------
-        name : str
-            The name under which they were saved.
-
-        Returns
-        -------
-        dict of str to ndarray
+        ``name``: the name under which they were saved.
         """
         try:
             facts = self.files[name]

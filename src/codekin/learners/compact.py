@@ -33,18 +33,9 @@ T = TypeVar("T")
 class CompactLinearBits:
     """Linear predictors with dense rows of narrow weights.
 
-    Parameters
-    ----------
-    weights : float16 or int8 array of shape (n_rows, n_bits)
-        The rows that are not zero, after one that is.
-    scales : float32 array of shape (n_rows,) or None
-        What the integers of each row are multiplied by; None for floats.
-    row_of_feature : int array of shape (n_features,)
-        Which row each feature has; 0 for none.
-    bias : array of shape (n_bits,)
-        Added to the margins.
-    n_threads : int, optional
-        How many threads to use; by default, as many as there are processors. The result does not depend on it.
+    - ``weights`` of shape (n_rows, n_bits): the rows that are not zero, after one that is.
+    - ``scales`` of shape (n_rows,): what the integers of each row are multiplied by; None for floats.
+    - ``row_of_feature`` of shape (n_features,): which row each feature has; 0 for none.
 
     Examples
     --------
@@ -70,17 +61,7 @@ class CompactLinearBits:
 
     @classmethod
     def of(cls, bits: LinearBits, precision: Precision) -> CompactLinearBits:
-        """The same predictors with weights of this precision.
-
-        Parameters
-        ----------
-        bits : LinearBits
-        precision : {"float16", "int8"}
-
-        Returns
-        -------
-        CompactLinearBits
-        """
+        """The same predictors with weights of this precision."""
         n_features, n_bits = bits.weights.shape
         weights = np.empty((n_features + 1, n_bits), dtype=precision)
         weights[0] = 0
@@ -123,16 +104,7 @@ class CompactLinearBits:
         return self.weights.nbytes + scales + self.row_of_feature.nbytes + self.bias.nbytes
 
     def margins(self, X: Any) -> Float32Array:
-        """One column per bit, positive where the predictor says +1.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_bits), float32
-        """
+        """One column per bit, positive where the predictor says +1."""
         from codekin.kernels.compact_product import sparse_times_bytes, sparse_times_halves
 
         rows = _sparse_rows(X, self.n_features)
@@ -150,12 +122,7 @@ class CompactLinearBits:
         return product
 
     def decompressed(self) -> LinearBits:
-        """The same predictors with weights of single precision.
-
-        Returns
-        -------
-        LinearBits
-        """
+        """The same predictors with weights of single precision."""
         weights = self.weights.astype(np.float32)
         if self.scales is not None:
             weights *= self.scales[:, None]
@@ -166,21 +133,11 @@ class CompactLinearBits:
 class CompactSparseLinearBits:
     """Linear predictors most of whose weights are zero, two or three bytes for each of the others.
 
-    Parameters
-    ----------
-    weights : float16 or int8 array of shape (n_weights,)
-        Feature by feature, and bit by bit within a feature.
-    gaps : uint8 array of shape (n_weights,)
-        How many bits further than the weight before, the first of a feature from bit 0. Where a gap is more than a byte
-        holds there are weights of zero in between.
-    counts : int array of shape (n_features,)
-        How many weights each feature has.
-    scales : float32 array or None
-        What the integers are multiplied by, for each feature that has weights; None for floats.
-    bias : array of shape (n_bits,)
-        Added to the margins.
-    n_threads : int, optional
-        How many threads to use; by default, as many as there are processors. The result does not depend on it.
+    - ``weights`` of shape (n_weights,): feature by feature, and bit by bit within a feature.
+    - ``gaps`` of shape (n_weights,): how many bits further than the weight before, the first of a feature from bit 0.
+      Where a gap is more than a byte holds there are weights of zero in between.
+    - ``counts`` of shape (n_features,): how many weights each feature has.
+    - ``scales``: what the integers are multiplied by, for each feature that has weights; None for floats.
     """
 
     weights: NDArray[Any] = field(repr=False)
@@ -197,17 +154,7 @@ class CompactSparseLinearBits:
 
     @classmethod
     def of(cls, bits: SparseLinearBits, precision: Precision) -> CompactSparseLinearBits:
-        """The same predictors with weights of this precision.
-
-        Parameters
-        ----------
-        bits : SparseLinearBits
-        precision : {"float16", "int8"}
-
-        Returns
-        -------
-        CompactSparseLinearBits
-        """
+        """The same predictors with weights of this precision."""
         rows = bits.weights.sorted_indices()
         feature = np.repeat(np.arange(bits.n_features), np.diff(rows.indptr))
         largest = np.zeros(bits.n_features, dtype=np.float32)
@@ -265,16 +212,7 @@ class CompactSparseLinearBits:
         return scales
 
     def margins(self, X: Any) -> Float32Array:
-        """One column per bit, positive where the predictor says +1.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_bits), float32
-        """
+        """One column per bit, positive where the predictor says +1."""
         from codekin.kernels.compact_product import sparse_times_gapped
 
         rows = _sparse_rows(X, self.n_features)
@@ -291,12 +229,7 @@ class CompactSparseLinearBits:
         return product
 
     def decompressed(self) -> SparseLinearBits:
-        """The same predictors with weights of single precision.
-
-        Returns
-        -------
-        SparseLinearBits
-        """
+        """The same predictors with weights of single precision."""
         counts = self.counts.astype(np.int64)
         indptr = np.concatenate([[0], np.cumsum(counts)])
         feature = np.repeat(np.arange(self.n_features), counts)
@@ -311,15 +244,7 @@ class CompactSparseLinearBits:
 def compacted(bits: LinearBits | SparseLinearBits, precision: Precision) -> Any:
     """The same predictors with weights of this precision, in the form that takes the fewest bytes.
 
-    Parameters
-    ----------
-    bits : LinearBits or SparseLinearBits
-    precision : {"float32", "float16", "int8"}
-        "float32" leaves them as they are.
-
-    Returns
-    -------
-    LinearBits, SparseLinearBits, CompactLinearBits or CompactSparseLinearBits
+    ``precision``: "float32" leaves them as they are.
 
     Examples
     --------
@@ -343,16 +268,7 @@ def compacted(bits: LinearBits | SparseLinearBits, precision: Precision) -> Any:
 
 
 def decompressed(bits: T) -> T | LinearBits | SparseLinearBits:
-    """Compact predictors with weights of single precision; any others as they are.
-
-    Parameters
-    ----------
-    bits : FittedBits
-
-    Returns
-    -------
-    FittedBits
-    """
+    """Compact predictors with weights of single precision; any others as they are."""
     return bits.decompressed() if isinstance(bits, CompactLinearBits | CompactSparseLinearBits) else bits
 
 

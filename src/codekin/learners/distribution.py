@@ -24,14 +24,9 @@ from codekin.progress import tell
 class LearnedBlock(NamedTuple):
     """What a worker hands in.
 
-    Parameters
-    ----------
-    weights : ndarray of shape (n_features, n_columns) or None
-        After the last pass; None if they are where they belong already.
-    margins : sequence of ndarray of shape (n_validation_samples, n_columns)
-        After each pass; none without validation samples.
-    seconds : sequence of float
-        How long each pass took.
+    - ``weights`` of shape (n_features, n_columns): after the last pass; None if they are where they belong already.
+    - ``margins`` of shape (n_validation_samples, n_columns): after each pass; none without validation samples.
+    - ``seconds``: how long each pass took.
     """
 
     weights: Float32Array | None

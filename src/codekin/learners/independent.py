@@ -37,12 +37,8 @@ LOG_ODDS_LIMIT = 20.0
 class BitTask:
     """Tells scikit-learn's callbacks that the fit of one bit begins and ends.
 
-    Parameters
-    ----------
-    context : sklearn.callback.CallbackContext
-        The context of this bit.
-    owner : estimator
-        The meta-estimator in whose name the callbacks are called.
+    - ``context``: the context of this bit.
+    - ``owner``: the meta-estimator in whose name the callbacks are called.
     """
 
     context: Any
@@ -81,12 +77,9 @@ class ConstantBit:
 class EstimatorBits:
     """Fitted estimators, one per bit.
 
-    Parameters
-    ----------
-    predictors : sequence
-        Fitted binary classifiers with classes 0 and 1, or ``ConstantBit``.
-    columns : array of bool of shape (n_bits, n_features), optional
-        For precomputed kernels, whose columns are the training samples: those that each bit has learned from.
+    - ``predictors``: fitted binary classifiers with classes 0 and 1, or ``ConstantBit``.
+    - ``columns`` of shape (n_bits, n_features): for precomputed kernels, whose columns are the training samples: those
+      that each bit has learned from.
     """
 
     predictors: Sequence[Any] = field(repr=False)
@@ -116,16 +109,7 @@ class EstimatorBits:
         return np.asarray(rows).T, np.asarray(intercepts)
 
     def margins(self, X: Any) -> Margins:
-        """One column per bit, positive where the predictor says +1.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_bits)
-        """
+        """One column per bit, positive where the predictor says +1."""
         if self._linear is not None and getattr(getattr(X, "dtype", None), "kind", "O") in "biuf":
             weights, intercepts = self._linear
             return bounded_margins(np.asarray(X @ weights + intercepts))

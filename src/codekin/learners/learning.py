@@ -14,16 +14,9 @@ from codekin.learners.linear import Float32Array, LinearBits, SparseLinearBits, 
 class LearningBits:
     """Weights, and beside them the second moments by which an online learner sizes its steps.
 
-    Parameters
-    ----------
-    state : float32 array of shape (n_features, n_rows, n_bits)
-        The weights are row 0 of a feature. With a bias its feature is the last.
-    n_steps : int
-        How many steps were made.
-    has_bias : bool
-        Whether the last feature is always 1.
-    n_threads : int, optional
-        How many threads to use; by default, as many as there are processors. The result does not depend on it.
+    - ``state`` of shape (n_features, n_rows, n_bits): the weights are row 0 of a feature. With a bias its feature is
+      the last.
+    - ``has_bias``: whether the last feature is always 1.
     """
 
     state: Float32Array = field(repr=False)
@@ -42,25 +35,13 @@ class LearningBits:
         return int(self.state.shape[2])
 
     def copy(self) -> Self:
-        """The same, in memory of its own.
-
-        Returns
-        -------
-        LearningBits
-        """
+        """The same, in memory of its own."""
         return replace(self, state=self.state.copy())
 
     def going_on_from(self, bits: LinearBits | SparseLinearBits) -> Self:
         """These bits with the weights of finished ones. The state is changed in place.
 
-        Parameters
-        ----------
-        bits : LinearBits or SparseLinearBits
-            Of the same features and bits.
-
-        Returns
-        -------
-        LearningBits
+        ``bits``: of the same features and bits.
         """
         self.state[: bits.n_features, 0] = bits.weights if isinstance(bits, LinearBits) else bits.weights.toarray()
         if self.has_bias:
@@ -68,16 +49,7 @@ class LearningBits:
         return self
 
     def margins(self, X: Any) -> Float32Array:
-        """One column per bit, positive where the predictor says +1.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_bits), float32
-        """
+        """One column per bit, positive where the predictor says +1."""
         margins = product_with_dense(SparseRows.of(X, self.n_features), self.state, 0, self.n_threads)
         margins += self.state[-1, 0] * self.has_bias
         return margins
@@ -85,44 +57,22 @@ class LearningBits:
     def weights(self, out: Float32Array | None = None) -> Float32Array:
         """A copy of the weights, with the bias as the last feature.
 
-        Parameters
-        ----------
-        out : float32 array of shape (n_features, n_bits), optional
-            Where to write them.
-
-        Returns
-        -------
-        ndarray of shape (n_features, n_bits), float32
+        ``out`` of shape (n_features, n_bits): where to write them.
         """
         out = np.empty((len(self.state), self.n_bits), dtype=np.float32) if out is None else out
         np.copyto(out, self.state[:, 0])
         return out
 
     def finished(self) -> LinearBits:
-        """The predictors alone, which learn no more, in memory of their own.
-
-        Returns
-        -------
-        LinearBits
-        """
+        """The predictors alone, which learn no more, in memory of their own."""
         return as_linear_bits(self.weights(), self.has_bias, self.n_threads)
 
     def ended(self) -> LinearBits:
-        """The predictors alone in the state's own memory, the rest of which is given back: these bits are no more.
-
-        Returns
-        -------
-        LinearBits
-        """
+        """The predictors alone in the state's own memory, the rest of which is given back: these bits are no more."""
         return as_linear_bits(self.gathered(), self.has_bias, self.n_threads)
 
     def gathered(self) -> Float32Array:
-        """The weights, with the bias as the last feature, in the state's own memory: these bits are no more.
-
-        Returns
-        -------
-        ndarray of shape (n_features, n_bits), float32
-        """
+        """The weights, with the bias as the last feature, in the state's own memory: these bits are no more."""
         from codekin.kernels.arow import gather_weights
 
         n_features, _, n_bits = self.state.shape

@@ -47,14 +47,7 @@ class Validation:
 class LinearBits:
     """Linear predictors with dense weights, four bytes for each feature and bit.
 
-    Parameters
-    ----------
-    weights : array of shape (n_features, n_bits)
-        Kept as float32.
-    bias : array of shape (n_bits,)
-        Added to the margins.
-    n_threads : int, optional
-        How many threads to use; by default, as many as there are processors. The result does not depend on it.
+    ``weights`` of shape (n_features, n_bits): kept as float32.
 
     Examples
     --------
@@ -94,16 +87,7 @@ class LinearBits:
         return self.weights.nbytes + self.bias.nbytes
 
     def margins(self, X: Any) -> Float32Array:
-        """One column per bit, positive where the predictor says +1.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_bits), float32
-        """
+        """One column per bit, positive where the predictor says +1."""
         if sparse.issparse(X):
             rows = SparseRows.of(X, self.n_features)
             margins = product_with_dense(rows, self.weights[:, None], 0, self.n_threads)
@@ -115,14 +99,7 @@ class LinearBits:
     def sparse(self, threshold: float = 0.0) -> SparseLinearBits:
         """The same predictors without their small weights.
 
-        Parameters
-        ----------
-        threshold : float, default=0.0
-            Weights of this size or a smaller one are dropped.
-
-        Returns
-        -------
-        SparseLinearBits
+        ``threshold``: weights of this size or a smaller one are dropped.
         """
         from codekin.kernels.sparse_product import count_large, keep_large
 
@@ -148,24 +125,14 @@ class LinearBits:
         bisection on a grid of shares of the weights from 1/2 down to 1/1000. The model that is returned has itself
         been scored. If it is not small enough, the threshold is the smallest that makes it so.
 
-        Parameters
-        ----------
-        validation : Validation
-            Samples and their score.
-        max_loss : float, default=0.001
-            How much lower the score may be: 0.001 is a tenth of a point of accuracy.
-        finished : callable, optional
-            What becomes of a model before it is scored and returned: fewer bytes per weight, for example. By default it
-            stays as it is.
-        is_small_enough : callable, optional
-            Whether such a model may be returned; by default, any may. If even the smallest may not, it is returned all
-            the same.
+        Or what ``finished`` makes of them. The full model when it cannot lose the half of its weights from which on a
+        sparse one is smaller.
 
-        Returns
-        -------
-        SparseLinearBits or LinearBits
-            Or what ``finished`` makes of them. The full model when it cannot lose the half of its weights from which on
-            a sparse one is smaller.
+        - ``max_loss``: how much lower the score may be: 0.001 is a tenth of a point of accuracy.
+        - ``finished``: what becomes of a model before it is scored and returned: fewer bytes per weight, for example.
+          By default it stays as it is.
+        - ``is_small_enough``: whether such a model may be returned; by default, any may. If even the smallest may not,
+          it is returned all the same.
         """
         lowest = validation.score(self.margins(validation.X)) - max_loss
         thresholds = self._thresholds(KEPT_SHARES)
@@ -197,14 +164,7 @@ class LinearBits:
 class SparseLinearBits:
     """Linear predictors most of whose weights are zero, eight bytes for each of the others.
 
-    Parameters
-    ----------
-    weights : sparse matrix of shape (n_features, n_bits)
-        Kept as compressed rows of float32.
-    bias : array of shape (n_bits,)
-        Added to the margins.
-    n_threads : int, optional
-        How many threads to use; by default, as many as there are processors. The result does not depend on it.
+    ``weights`` of shape (n_features, n_bits): kept as compressed rows of float32.
     """
 
     weights: sparse.csr_array = field(repr=False)
@@ -243,16 +203,7 @@ class SparseLinearBits:
         return SparseRows.of(self.weights, self.n_bits)
 
     def margins(self, X: Any) -> Float32Array:
-        """One column per bit, positive where the predictor says +1.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_bits), float32
-        """
+        """One column per bit, positive where the predictor says +1."""
         if sparse.issparse(X):
             margins = self._product(SparseRows.of(X, self.n_features))
         else:

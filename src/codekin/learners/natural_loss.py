@@ -33,14 +33,7 @@ def natural_loss(estimator: Any) -> str:
     analysis, gradient boosting, LightGBM, and any learner whose ``loss`` parameter says so. Ridge classifiers are
     decoded by the squared loss, AdaBoost by the exponential one. All other margins are taken for an SVM's: hinge.
 
-    Parameters
-    ----------
-    estimator : classifier
-        A pipeline is judged by its last step, a search or a bag by its estimator.
-
-    Returns
-    -------
-    str
+    ``estimator``: a pipeline is judged by its last step, a search or a bag by its estimator.
 
     Examples
     --------

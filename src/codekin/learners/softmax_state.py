@@ -44,16 +44,7 @@ class ClassPaths(Protocol):
 
 
 def class_paths(code: Code) -> ClassPaths:
-    """The paths of a trellis where all of them are classes, the bits where each class has its own, else the codewords.
-
-    Parameters
-    ----------
-    code : Code
-
-    Returns
-    -------
-    ClassPaths
-    """
+    """The paths of a trellis if all of them are classes, the bits if each class has its own, else the codewords."""
     trellis = code.codebook.trellis
     if trellis is not None and code.is_full:
         edges = trellis.unrank(code.assignment.codeword_of_class).astype(np.int32)
@@ -191,16 +182,8 @@ class Codewords:
 class SoftmaxBits(LearningBits):
     """Predictors that can still learn by softmax: weights beside the curvature of the loss in each of them.
 
-    Parameters
-    ----------
-    state : float32 array of shape (n_features, 2, n_bits)
-        Weights and curvatures. With a bias its feature is the last.
-    n_steps : int
-        How many steps were made.
-    has_bias : bool
-        Whether the last feature is always 1.
-    n_threads : int, optional
-        How many threads the margins take; by default, as many as there are processors. Learning takes one.
+    - ``state`` of shape (n_features, 2, n_bits): weights and curvatures. With a bias its feature is the last.
+    - ``has_bias``: whether the last feature is always 1.
     """
 
     @classmethod
@@ -209,21 +192,9 @@ class SoftmaxBits(LearningBits):
     ) -> SoftmaxBits:
         """Weights 0 and equal curvatures, before the first step.
 
-        Parameters
-        ----------
-        n_features : int
-            How many features there are, the one of the bias included.
-        n_bits : int
-        curvature : float
-            What the curvatures start from.
-        has_bias : bool
-            Whether the last feature is the bias.
-        n_threads : int, optional
-            How many threads the margins take; by default, as many as there are processors.
-
-        Returns
-        -------
-        SoftmaxBits
+        - ``n_features``: how many features there are, the one of the bias included.
+        - ``curvature``: what the curvatures start from.
+        - ``has_bias``: whether the last feature is the bias.
         """
         state = np.zeros((n_features, 2, n_bits), dtype=np.float32)
         state[:, 1] = curvature
@@ -236,20 +207,8 @@ class SoftmaxBits(LearningBits):
 
         Their state is changed in place: the bits before the pass are no more.
 
-        Parameters
-        ----------
-        samples : TrainingRows
-            What to learn from.
-        paths : ClassPaths
-            The codewords of the classes.
-        order : array of shape (n_steps,)
-            The samples in the order in which they are seen.
-        step : float
-            The share of a Newton step that is made.
-
-        Yields
-        ------
-        SoftmaxBits
+        - ``order`` of shape (n_steps,): the samples in the order in which they are seen.
+        - ``step``: the share of a Newton step that is made.
         """
         rows = samples.rows
         updates_per_step = max(len(rows.values) // max(rows.n_rows, 1), 1) * max(self.n_bits, 1) + paths.work

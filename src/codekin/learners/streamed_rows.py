@@ -86,21 +86,10 @@ def training_rows(
 ) -> TrainingRows | StreamedRows:
     """Checked samples, left on disk if that is where they are.
 
-    Parameters
-    ----------
-    samples : Samples
-        Those of class -1 are left out.
-    n_classes : int
-    class_weight : "balanced" or array of shape (n_classes,), optional
-        Multiplies the weights of a class's samples.
-    has_bias : bool, default=False
-        Whether each sample gets a further feature that is 1.
-    is_shuffled : bool, default=True
-        Whether samples on disk come in an order that changes with every pass.
-
-    Returns
-    -------
-    TrainingRows or StreamedRows
+    - ``samples``: those of class -1 are left out.
+    - ``class_weight`` of shape (n_classes,): multiplies the weights of a class's samples.
+    - ``has_bias``: whether each sample gets a further feature that is 1.
+    - ``is_shuffled``: whether samples on disk come in an order that changes with every pass.
     """
     if (samples.class_index < 0).any():
         samples = samples.at(np.flatnonzero(samples.class_index >= 0))

@@ -64,14 +64,9 @@ class Watchers:
 def tell_of_pass(passes: tuple[int, int], blocks: tuple[int, int], steps: tuple[int, int]) -> None:
     """Tell how far a training has come.
 
-    Parameters
-    ----------
-    passes : tuple of two int
-        Which pass over the samples it is, from 1, and how many there will be at most.
-    blocks : tuple of two int
-        Which block of columns it is for, from 1, and how many there are.
-    steps : tuple of two int
-        How many samples of this pass have been learned from, and how many there are.
+    - ``passes``: which pass over the samples it is, from 1, and how many there will be at most.
+    - ``blocks``: which block of columns it is for, from 1, and how many there are.
+    - ``steps``: how many samples of this pass have been learned from, and how many there are.
     """
     (epoch, n_epochs), (block, n_blocks), (n_steps, n_steps_in_all) = passes, blocks, steps
     turn = f", part {block} of {n_blocks} of the bits" if n_blocks > 1 else ""
@@ -88,29 +83,17 @@ def tell_of_pass(passes: tuple[int, int], blocks: tuple[int, int], steps: tuple[
 class Passes(Generic[Bits]):
     """What is passed over, how often and in which orders; everything is checked.
 
-    Parameters
-    ----------
-    samples : TrainingRows or StreamedRows
-        What to learn from, in memory or on disk.
-    n_bits : int
-        How many bits are learned.
-    seeds : sequence of int
-        One for each pass, so that every block of columns can have the same orders.
-    begun : callable
-        From a number of bits to predictors that have not learned anything yet.
-    learning : callable
-        From bits, the columns that they are, samples in memory and an order of them to the bits during one pass, now
-        and then.
-    order : callable
-        From a number of samples and a seed to the order of a pass.
-    patience : int
-        After how many passes in a row below the best to stop.
-    validation : Validation or None
-        What to judge passes by.
-    watchers : Watchers
-        Who is told.
-    settings : mapping
-        What tells this training from others beside its samples and seeds, for checkpoints.
+    - ``samples``: what to learn from, in memory or on disk.
+    - ``n_bits``: how many bits are learned.
+    - ``seeds``: one for each pass, so that every block of columns can have the same orders.
+    - ``begun``: from a number of bits to predictors that have not learned anything yet.
+    - ``learning``: from bits, the columns that they are, samples in memory and an order of them to the bits during one
+      pass, now and then.
+    - ``order``: from a number of samples and a seed to the order of a pass.
+    - ``patience``: after how many passes in a row below the best to stop.
+    - ``validation``: what to judge passes by.
+    - ``watchers``: who is told.
+    - ``settings``: what tells this training from others beside its samples and seeds, for checkpoints.
     """
 
     samples: TrainingRows | StreamedRows
@@ -132,14 +115,7 @@ class Passes(Generic[Bits]):
     def fit(self, blocks: Sequence[Block]) -> LinearBits:
         """Train these blocks of columns.
 
-        Parameters
-        ----------
-        blocks : sequence of (int, int)
-            The bounds of each block; they cover all columns.
-
-        Returns
-        -------
-        LinearBits
+        ``blocks``: the bounds of each block; they cover all columns.
         """
         tell(STAGE)
         checkpoints, saved = self.watchers.checkpoints, None
@@ -156,22 +132,10 @@ class Passes(Generic[Bits]):
     ) -> Iterator[tuple[int, Bits, float]]:
         """Number, bits and seconds of each pass over a block of columns, after those that are done already.
 
-        Parameters
-        ----------
-        block : int
-            The number of the block, from 1.
-        blocks : sequence of (int, int)
-            The bounds of all blocks.
-        n_epochs : int
-            How many passes to make.
-        bits : LearningBits, optional
-            What the passes before have learned.
-        n_done : int, default=0
-            How many these were.
-
-        Yields
-        ------
-        tuple of int, LearningBits and float
+        - ``block``: the number of the block, from 1.
+        - ``blocks``: the bounds of all blocks.
+        - ``bits``: what the passes before have learned.
+        - ``n_done``: how many these were.
         """
         first, last = blocks[block - 1]
         bits = self.begun(last - first) if bits is None else bits

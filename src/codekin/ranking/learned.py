@@ -33,24 +33,13 @@ def learned_vectors(
     Softmax regression over a sample's class and its candidates, from eight times the centroids, by Newton's steps with
     a curvature for each entry. A vector has entries only on the features of its class's samples.
 
-    Parameters
-    ----------
-    X : {array-like, sparse matrix, StoredRows} of shape (n_samples, n_features)
-    class_index : array of shape (n_samples,)
-        The class of each sample, from 0.
-    candidates : array of shape (n_samples, n_candidates) or callable
-        The classes that each sample is to be told from, such as the code's best; -1 where there are fewer. For rows on
-        disk a function that gives them for some rows in memory, so that they need not be held.
-    n_classes : int, optional
-        By default, one more than the largest class index.
-    sample_weight : array-like of shape (n_samples,), optional
-    rng : numpy.random.Generator or int, optional
-        Where the orders of the samples come from.
+    The first is after one pass.
 
-    Yields
-    ------
-    ClassVectors
-        The first is after one pass.
+    - ``candidates`` of shape (n_samples, n_candidates): the classes that each sample is to be told from, such as the
+      code's best; -1 where there are fewer. For rows on disk a function that gives them for some rows in memory, so
+      that they need not be held.
+    - ``n_classes``: by default, one more than the largest class index.
+    - ``rng``: where the orders of the samples come from.
 
     Examples
     --------

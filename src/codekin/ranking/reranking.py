@@ -59,18 +59,9 @@ def best_weight(losses: FloatArray, scores: FloatArray, is_true: NDArray[np.bool
     For each sample the weights under which its class comes first are an interval, so that all weights are tried at
     once. The best of 60, in equal ratios, is taken by the mean over its neighbours, which are as good as chance has it.
 
-    Parameters
-    ----------
-    losses, scores : arrays of shape (n_samples, n_candidates)
-        Infinite losses stand for missing candidates.
-    is_true : array of shape (n_samples, n_candidates), bool
-        Which candidate is the sample's class, if any.
-
-    Returns
-    -------
-    weight : float
-    accuracy : float
-        The share of all samples whose class comes first under it.
+    - ``losses``, ``scores`` of shape (n_samples, n_candidates): infinite losses stand for missing candidates.
+    - ``is_true`` of shape (n_samples, n_candidates): which candidate is the sample's class, if any.
+    - ``accuracy``: the share of all samples whose class comes first under it.
 
     Examples
     --------

@@ -24,18 +24,12 @@ class ClassVectors:
     The entries of class ``c`` are ``scales[c] * steps[j]`` on ``features[j]``, for ``j`` from ``indptr[c]`` to
     ``indptr[c + 1]``.
 
-    Parameters
-    ----------
-    indptr : array of shape (n_classes + 1,)
-        Where the entries of each class begin.
-    features : array of shape (n_entries,)
-        Feature numbers; two bytes each where that is enough. Those of a class differ; they are put in increasing order.
-    steps : array of shape (n_entries,), int8
-        The entries in units of the class's scale.
-    scales : array of shape (n_classes,), float32
-        The units.
-    n_features : int
-        How many features a sample has.
+    - ``indptr`` of shape (n_classes + 1,): where the entries of each class begin.
+    - ``features`` of shape (n_entries,): feature numbers; two bytes each where that is enough. Those of a class differ;
+      they are put in increasing order.
+    - ``steps`` of shape (n_entries,): the entries in units of the class's scale.
+    - ``scales`` of shape (n_classes,): the units.
+    - ``n_features``: how many features a sample has.
 
     Examples
     --------
@@ -75,14 +69,8 @@ class ClassVectors:
     def of(cls, vectors: Any) -> Self:
         """The class vectors that are nearest to the rows of a matrix.
 
-        Parameters
-        ----------
-        vectors : {array-like, sparse matrix} of shape (n_classes, n_features)
-            Finite. Entries below half a step of their row become zero and take no room.
-
-        Returns
-        -------
-        ClassVectors
+        ``vectors`` of shape (n_classes, n_features): finite. Entries below half a step of their row become zero and
+        take no room.
         """
         rows = sparse.csr_array(vectors, dtype=np.float32, copy=True)
         rows.sum_duplicates()
@@ -135,16 +123,9 @@ class ClassVectors:
     def scores(self, X: Any, classes: IntArray) -> FloatArray:
         """The dot products of each sample and the vectors of some classes.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        classes : array of shape (n_samples, n)
-            Which classes for each sample; -1 for none.
+        0 where there is no class.
 
-        Returns
-        -------
-        ndarray of shape (n_samples, n)
-            0 where there is no class.
+        ``classes`` of shape (n_samples, n): which classes for each sample; -1 for none.
         """
         from codekin.kernels.reranking import score_classes
 
@@ -161,10 +142,7 @@ class ClassVectors:
         Where two bytes do not number the features, each entry says how far its feature is beyond that of the entry
         before it, the first of a class from feature 0; gaps that two bytes do not hold are bridged by steps of zero.
 
-        Returns
-        -------
-        dict of str to ndarray
-            ``lengths`` of the classes' vectors, ``features`` or ``gaps``, ``steps`` and ``scales``.
+        ``lengths`` of the classes' vectors, ``features`` or ``gaps``, ``steps`` and ``scales``.
         """
         lengths = np.diff(self.indptr)
         if self.features.itemsize == 2:
@@ -194,15 +172,7 @@ class ClassVectors:
 def features_of_gaps(lengths: NDArray[Any], gaps: NDArray[np.uint16]) -> NDArray[np.int64]:
     """The features that gaps lead to, class by class from feature 0.
 
-    Parameters
-    ----------
-    lengths : array of shape (n_classes,)
-        How many gaps each class has.
-    gaps : array of shape (n_gaps,)
-
-    Returns
-    -------
-    ndarray of shape (n_gaps,)
+    ``lengths`` of shape (n_classes,): how many gaps each class has.
 
     Examples
     --------
@@ -219,21 +189,10 @@ def listed_by_feature(
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
     """The entries of compressed class vectors in the order of their features.
 
-    Parameters
-    ----------
-    indptr : array of shape (n_classes + 1,)
-        Where the entries of each class begin.
-    features : array of shape (n_entries,)
-    n_features : int
-
-    Returns
-    -------
-    indptr : ndarray of shape (n_features + 1,)
-        Where the entries on each feature begin.
-    classes : ndarray of shape (n_entries,)
-        Their classes, in increasing order for each feature.
-    places : ndarray of shape (n_entries,)
-        Where they are in the class vectors.
+    - ``indptr`` of shape (n_classes + 1,): where the entries of each class begin.
+    - ``indptr`` of shape (n_features + 1,): where the entries on each feature begin.
+    - ``classes`` of shape (n_entries,): their classes, in increasing order for each feature.
+    - ``places`` of shape (n_entries,): where they are in the class vectors.
 
     Examples
     --------
@@ -251,19 +210,9 @@ def centroid_vectors(
 ) -> ClassVectors:
     """The mean of each class's samples, scaled to length 1: vectors that need no training.
 
-    Parameters
-    ----------
-    X : {array-like, sparse matrix, StoredRows} of shape (n_samples, n_features)
-    class_index : array of shape (n_samples,)
-        The class of each sample, from 0.
-    n_classes : int, optional
-        By default, one more than the largest class index.
-    sample_weight : array-like of shape (n_samples,), optional
+    A class without samples has an empty vector.
 
-    Returns
-    -------
-    ClassVectors
-        A class without samples has an empty vector.
+    ``n_classes``: by default, one more than the largest class index.
 
     Examples
     --------
@@ -277,17 +226,7 @@ def centroid_vectors(
 def centroids(
     X: Any, class_index: IntArray, *, n_classes: int | None = None, sample_weight: ArrayLike | None = None
 ) -> sparse.csr_array:
-    """The means of the classes, scaled to length 1, with an entry for each feature of a class's samples.
-
-    Parameters
-    ----------
-    X, class_index, n_classes, sample_weight
-        As in :func:`centroid_vectors`.
-
-    Returns
-    -------
-    csr_array of shape (n_classes, n_features), float32
-    """
+    """The means of the classes, scaled to length 1, with an entry for each feature of a class's samples."""
     rows = X if isinstance(X, StoredRows) else sparse.csr_array(X)
     classes = np.asarray(class_index)
     if classes.shape != (rows.shape[0],):

@@ -1,0 +1,52 @@
+"""Sums over the distances between all pairs of codewords, without the distances."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codekin.classes.interface import DistanceMoments
+from codekin.coding import CodingMatrix
+
+_BLOCK_ROWS = 65_536
+"""How many codewords are multiplied at once; sums of so many terms of size one are exact in float32."""
+
+
+def codeword_moments(coding_matrix: CodingMatrix) -> DistanceMoments:
+    """Sums over the distances between all pairs of rows, without making the distances.
+
+    With ``W = [M, |M|]`` and ``r_u`` the number of non-zero bits of row ``u``, the distance of two rows is
+    ``(r_u + r_v - <W_u, W_v>) / 2``; where no bit is 0, ``|M|`` adds the same to all and ``W = M`` will do.
+
+    ``coding_matrix`` of shape (n_codewords, n_bits): entries -1, 0 and +1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> codeword_moments(np.array([[1, 1], [1, -1], [-1, -1]], dtype=np.int8))
+    DistanceMoments(total=8.0, sum_of_squares=12.0, sum_of_squared_row_sums=22.0)
+    """
+    n_codewords, n_bits = coding_matrix.shape
+    is_ternary = not coding_matrix.all()
+    width = n_bits * (2 if is_ternary else 1)
+    sums, gram = np.zeros(width), np.zeros((width, width))
+    for block in _wide_blocks(coding_matrix, is_ternary):
+        sums += block.sum(axis=0, dtype=np.float64)
+        gram += block.T @ block
+    # Without zeros <W_u, W_v> lacks the n_bits of the ones; half of r_u + r_v makes up for it.
+    lengths = np.count_nonzero(coding_matrix, axis=1).astype(np.float64) / (1 if is_ternary else 2)
+    total = lengths.sum()
+    inner = np.concatenate([np.asarray(block @ sums) for block in _wide_blocks(coding_matrix, is_ternary)])
+    row_sums = (n_codewords * lengths + total - inner) / 2
+    sum_of_squares = (
+        2 * n_codewords * (lengths @ lengths) + 2 * total**2 - 4 * (lengths @ inner) + float(np.sum(gram**2))
+    ) / 4
+    return DistanceMoments(float(row_sums.sum()), float(sum_of_squares), float(row_sums @ row_sums))
+
+
+def _wide_blocks(coding_matrix: CodingMatrix, is_ternary: bool) -> Iterator[NDArray[np.float32]]:
+    for start in range(0, len(coding_matrix), _BLOCK_ROWS):
+        block = coding_matrix[start : start + _BLOCK_ROWS].astype(np.float32)
+        yield np.hstack([block, np.abs(block)]) if is_ternary else block
