@@ -57,12 +57,7 @@ _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
     """Write arrays to a file, which appears whole or not at all; when this returns, they are on the disk.
 
-    Parameters
-    ----------
-    path : Path
-        The file.
-    arrays : mapping of str to ndarray
-        Contiguous ones are not copied.
+    Contiguous arrays are not copied.
     """
     header, names = _header(arrays)
     with whole_file(path) as stream:
@@ -73,16 +68,7 @@ def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
 
 
 def n_bytes_of(arrays: Mapping[str, NDArray[Any]]) -> int:
-    """How large the file is that :func:`write_arrays` writes.
-
-    Parameters
-    ----------
-    arrays : mapping of str to ndarray
-
-    Returns
-    -------
-    int
-    """
+    """How large the file is that :func:`write_arrays` writes."""
     return len(_header(arrays)[0]) + sum(array.nbytes for array in arrays.values())
 
 
@@ -101,22 +87,7 @@ def _header(arrays: Mapping[str, NDArray[Any]]) -> tuple[bytes, list[str]]:
 
 
 def read_arrays(path: Path) -> Arrays:
-    """The arrays of a file, memory-mapped and read-only.
-
-    Parameters
-    ----------
-    path : Path
-        A safetensors file.
-
-    Returns
-    -------
-    dict of str to ndarray
-
-    Raises
-    ------
-    ValueError
-        If it is no such file.
-    """
+    """The arrays of a file, memory-mapped and read-only. Raises ValueError if it is no such file."""
     try:
         with path.open("rb") as file:
             (header_size,) = struct.unpack("<Q", file.read(8))
@@ -146,14 +117,6 @@ def read_arrays(path: Path) -> Arrays:
 def as_narrow(integers: NDArray[Any]) -> NDArray[Any]:
     """The same integers in the smallest type that holds them all.
 
-    Parameters
-    ----------
-    integers : array of int
-
-    Returns
-    -------
-    ndarray
-
     Examples
     --------
     >>> as_narrow(np.array([3, 300]))
@@ -166,21 +129,7 @@ def as_narrow(integers: NDArray[Any]) -> NDArray[Any]:
 def read_npy(path: Path, *, is_mapped: bool = False) -> NDArray[Any]:
     """The array of a file in NumPy's own format; never one of Python objects, which would have to be unpickled.
 
-    Parameters
-    ----------
-    path : Path
-        A .npy file.
-    is_mapped : bool, default=False
-        Whether it stays on disk until it is used.
-
-    Returns
-    -------
-    ndarray
-
-    Raises
-    ------
-    ValueError
-        If it is no such file.
+    An array that ``is_mapped`` stays on disk until it is used. Raises ValueError if it is no such file.
     """
     try:
         with path.open("rb") as file:
@@ -202,21 +151,8 @@ def read_npy(path: Path, *, is_mapped: bool = False) -> NDArray[Any]:
 def npy_shape(file: IO[bytes], n_bytes: int) -> tuple[int, ...]:
     """The shape of an array in NumPy's own format, if the bytes that its header promises are there.
 
-    Parameters
-    ----------
-    file : binary stream
-        At its beginning.
-    n_bytes : int
-        How many bytes it has.
-
-    Returns
-    -------
-    tuple of int
-
-    Raises
-    ------
-    ValueError
-        If it has more bytes or fewer. NumPy would first make room for as many as the header says.
+    Raises ValueError if it has more than ``n_bytes`` bytes or fewer. NumPy would first make room for as many as the
+    header says.
     """
     version = npy.read_magic(file)
     shape, _, dtype = (npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0)(file)

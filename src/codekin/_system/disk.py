@@ -8,25 +8,13 @@ from pathlib import Path
 
 
 def sync_folder(folder: Path) -> None:
-    """Bring the names of a folder's files to the disk, as far as the system does that.
-
-    Parameters
-    ----------
-    folder : Path
-        After something in it was made, renamed or removed.
-    """
+    """Bring the names of a folder's files to the disk, as far as the system does that."""
     if os.name != "nt":
         _sync(folder)
 
 
 def sync_tree(folder: Path) -> None:
-    """Bring everything in a folder to the disk, and the names of it.
-
-    Parameters
-    ----------
-    folder : Path
-        Whose files, and those of its folders, are closed.
-    """
+    """Bring everything in a folder to the disk, and the names of it. The files must be closed."""
     for place, _, names in os.walk(folder):
         for name in names:
             _sync(Path(place, name))
@@ -34,13 +22,7 @@ def sync_tree(folder: Path) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder and those that it is in, as far as they are not there, and bring their names to the disk.
-
-    Parameters
-    ----------
-    folder : Path
-        The folder.
-    """
+    """Make a folder and those that it is in, as far as they are not there, and bring their names to the disk."""
     missing = [place for place in (folder, *folder.parents) if not place.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     for place in missing:

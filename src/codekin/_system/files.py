@@ -31,14 +31,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     Until then it is in a hidden file of the same folder; a reader sees the old file or the new one, never a part. A
     symbolic link is followed. Devices and pipes are written as they are, and so is a file that is a mount point.
 
-    Parameters
-    ----------
-    path : path-like
-        The file to write. Its folder must exist.
-
-    Yields
-    ------
-    binary stream
+    Its folder must exist.
 
     Examples
     --------
@@ -74,19 +67,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 def followed(path: str | os.PathLike[str]) -> Path:
     """The file or folder that a path leads to, which need not be there: the path itself unless it is a symbolic link.
 
-    Parameters
-    ----------
-    path : path-like
-        A path that has a name when it is followed.
-
-    Returns
-    -------
-    Path
-
-    Raises
-    ------
-    OSError
-        If links lead in a circle.
+    Raises OSError if links lead in a circle.
     """
     target = Path(path)
     if target.is_symlink() or target.name in ("", ".."):
@@ -100,15 +81,8 @@ def followed(path: str | os.PathLike[str]) -> Path:
 def output_stream(target: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """A binary stream to a file or to the standard output.
 
-    Parameters
-    ----------
-    target : path or "-"
-        ``"-"`` is the standard output. A file is written by :func:`whole_file`, zipped if its name ends with ``.gz``,
-        and always the same bytes for the same content.
-
-    Yields
-    ------
-    binary stream
+    ``"-"`` is the standard output. A file is written by :func:`whole_file`, zipped if its name ends with ``.gz``, and
+    always the same bytes for the same content.
     """
     if str(target) == "-":
         if sys.stdout is None:
@@ -126,17 +100,7 @@ def output_stream(target: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def named_in_errors(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Let the error of a write for which there is no room say which file it was for; Python does not.
-
-    Parameters
-    ----------
-    path : path-like
-        The file that is written in the block.
-
-    Yields
-    ------
-    None
-    """
+    """Let the error of a write for which there is no room say which file it was for; Python does not."""
     try:
         yield
     except OSError as error:
@@ -146,17 +110,7 @@ def named_in_errors(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def sha256(path: str | os.PathLike[str]) -> str:
-    """The SHA-256 checksum of a file, in hexadecimal digits.
-
-    Parameters
-    ----------
-    path : path
-        The file.
-
-    Returns
-    -------
-    str
-    """
+    """The SHA-256 checksum of a file, in hexadecimal digits."""
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -164,14 +118,7 @@ def sha256(path: str | os.PathLike[str]) -> str:
 def json_checksum(content: Mapping[str, Any]) -> str:
     """The SHA-256 checksum of a JSON object without its field ``sha256``, in which it is then kept.
 
-    Parameters
-    ----------
-    content : mapping
-        The object; the order of its keys does not matter.
-
-    Returns
-    -------
-    str
+    The order of its keys does not matter.
     """
     others = {key: value for key, value in content.items() if key != "sha256"}
     return hashlib.sha256(json.dumps(others, sort_keys=True).encode()).hexdigest()
@@ -190,16 +137,7 @@ def _new_file(target: Path) -> tuple[Path, BinaryIO]:
 def hidden_name(place: Path, name: str) -> Path:
     """A name in a folder for what will be called ``name`` when it is complete.
 
-    Parameters
-    ----------
-    place : Path
-        The folder.
-    name : str
-        Empty for what is to be in the folder under names of its own.
-
-    Returns
-    -------
-    Path
+    The name is empty for what is to be in the folder under names of its own.
     """
     return place / f".{name}.{secrets.token_hex(4)}.partial"
 
@@ -207,12 +145,7 @@ def hidden_name(place: Path, name: str) -> Path:
 def remove_abandoned(place: Path, name: str) -> None:
     """Clear away what killed processes left of earlier attempts to write something.
 
-    Parameters
-    ----------
-    place : Path
-        The folder that it is in.
-    name : str
-        What it is called when it is complete.
+    ``name`` is what it is called when it is complete.
     """
     for abandoned in place.glob(f".{glob.escape(name)}.*.partial"):
         with suppress(OSError):  # gone by now, or not ours to remove

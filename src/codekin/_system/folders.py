@@ -30,15 +30,7 @@ def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     goes then; where the system can exchange two names, there is no moment without either of them. A symbolic link is
     followed. In a folder that :func:`is_fixed`, there is a moment with some files of each; hidden ones stay.
 
-    Parameters
-    ----------
-    path : path-like
-        The folder to write. The folder that it is in must exist.
-
-    Yields
-    ------
-    Path
-        Where to write.
+    The folder that it is in must exist.
 
     Examples
     --------
@@ -72,16 +64,6 @@ def whole_files(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A new folder whose files go into the folder ``path`` when the block ends without an error, all or none.
 
     Until then it has a hidden name inside that folder. Files of the same names are replaced, others stay.
-
-    Parameters
-    ----------
-    path : path-like
-        A folder that is there.
-
-    Yields
-    ------
-    Path
-        Where to write.
     """
     target = followed(path)
     with _new_folder(target, "") as partial:
@@ -95,15 +77,7 @@ def whole_files(path: str | os.PathLike[str]) -> Iterator[Path]:
 def check_folder(path: str | os.PathLike[str]) -> None:
     """Raise if :func:`whole_folder` could not write a folder; nothing is left of the attempt.
 
-    Parameters
-    ----------
-    path : path-like
-        The folder. Those that it is in need not be there.
-
-    Raises
-    ------
-    OSError
-        If nothing can be written there.
+    Those that it is in need not be there. Raises OSError if nothing can be written.
     """
     target = followed(path)
     place, name = (target, "") if is_fixed(target) else (target.parent, target.name)
@@ -120,14 +94,7 @@ def check_folder(path: str | os.PathLike[str]) -> None:
 def is_fixed(folder: Path) -> bool:
     """Whether a folder is there and cannot be renamed: a mount point, or in a folder where we may not write.
 
-    Parameters
-    ----------
-    folder : Path
-        The folder, or where one is to be.
-
-    Returns
-    -------
-    bool
+    The folder need not be there yet.
     """
     if not folder.is_dir():
         return False
@@ -142,16 +109,7 @@ def is_fixed(folder: Path) -> bool:
 
 
 def visible(folder: Path) -> list[Path]:
-    """What is in a folder, sorted, without hidden names and what a file system has in its topmost folder.
-
-    Parameters
-    ----------
-    folder : Path
-
-    Returns
-    -------
-    list of Path
-    """
+    """What is in a folder, sorted, without hidden names and what a file system has in its topmost folder."""
     return sorted(path for path in folder.iterdir() if not path.name.startswith(".") and path.name != "lost+found")
 
 

@@ -12,16 +12,7 @@ from numpy.typing import NDArray
 
 
 def check_indices(indices: NDArray[Any], n_items: int, name: str) -> None:
-    """Raise unless all are integers from 0 to ``n_items - 1``.
-
-    Parameters
-    ----------
-    indices : array of shape (n,)
-    n_items : int
-        How many items they point at.
-    name : str
-        What they are, for the error.
-    """
+    """Raise unless all are integers from 0 to ``n_items - 1``."""
     _check_integers(indices, name)
     if indices.size:
         smallest, largest = int(indices.min()), int(indices.max())
@@ -33,14 +24,7 @@ def check_indices(indices: NDArray[Any], n_items: int, name: str) -> None:
 def check_ends(ends: NDArray[Any], n_items: int, name: str) -> None:
     """Raise unless they begin with 0, never decrease and end with ``n_items``.
 
-    Parameters
-    ----------
-    ends : array of shape (n + 1,)
-        Where each of n parts begins, and where the last one ends.
-    n_items : int
-        How many items the parts have together.
-    name : str
-        What they are, for the error.
+    ``ends`` says where each part begins, and where the last one ends; the parts have ``n_items`` items together.
     """
     _check_integers(ends, name)
     if not len(ends) or int(ends[0]) != 0 or int(ends[-1]) != n_items or (ends[1:] < ends[:-1]).any():
@@ -48,17 +32,7 @@ def check_ends(ends: NDArray[Any], n_items: int, name: str) -> None:
 
 
 def check_counts(counts: NDArray[Any], n_items: int, name: str) -> None:
-    """Raise unless they are not negative and add up to ``n_items``.
-
-    Parameters
-    ----------
-    counts : array of shape (n,)
-        How many items each of n parts has.
-    n_items : int
-        How many items the parts have together.
-    name : str
-        What they are, for the error.
-    """
+    """Raise unless they are not negative and add up to ``n_items``."""
     check_indices(counts, n_items + 1, name)
     # None of them is larger than the sum that they should have, so the sum of all of them cannot wrap around.
     total = int(counts.sum(dtype="uint64"))
@@ -67,16 +41,7 @@ def check_counts(counts: NDArray[Any], n_items: int, name: str) -> None:
 
 
 def check_compressed(indptr: NDArray[Any], indices: NDArray[Any], n_values: int, n_rows: int, n_columns: int) -> None:
-    """Raise unless these are the places of values in compressed sparse rows.
-
-    Parameters
-    ----------
-    indptr : array of shape (n_rows + 1,)
-    indices : array of shape (n_values,)
-    n_values : int
-    n_rows, n_columns : int
-        The shape of the matrix.
-    """
+    """Raise unless these are the places of values in compressed sparse rows."""
     check_ends(indptr, n_values, "the ends of sparse rows")
     if len(indptr) != n_rows + 1 or len(indices) != n_values:
         raise ValueError(f"{n_rows} sparse rows need as many ends and one. Got {len(indptr)} for {n_values} values.")

@@ -19,16 +19,8 @@ from codekin._system.disk import make_folder
 def try_lock(descriptor: int) -> bool:
     """Lock an open file or folder, unless another process has done so.
 
-    Parameters
-    ----------
-    descriptor : int
-        Of the open file; the lock ends when it is closed.
-
-    Returns
-    -------
-    bool
-        False if another process has the lock. True if it is ours, and also where there are no locks: on Windows, and
-        on file systems that know none.
+    The lock ends when the descriptor is closed. False if another process has it; true if it is ours, and also where
+    there are no locks: on Windows, and on file systems that know none.
     """
     try:
         import fcntl
@@ -45,21 +37,8 @@ def try_lock(descriptor: int) -> bool:
 def locked_folder(folder: Path, refusal: str) -> Iterator[None]:
     """Keep other processes from locking a folder while the block runs.
 
-    Parameters
-    ----------
-    folder : Path
-        Made if it is not there, and removed if it is empty at the end.
-    refusal : str
-        What to say where another process has it.
-
-    Yields
-    ------
-    None
-
-    Raises
-    ------
-    FileExistsError
-        If another process has locked it.
+    The folder is made if it is not there, and removed if it is empty at the end. Raises FileExistsError with
+    ``refusal`` if another process has locked it.
     """
     if os.name == "nt":  # a folder cannot be opened there, so nothing keeps a second process out
         yield

@@ -21,14 +21,6 @@ MIN_SINGLE = 1e-15
 def largest_magnitude(X: Any) -> float:
     """The largest absolute value; 0 where there is none, NaN where a value is.
 
-    Parameters
-    ----------
-    X : array, sparse matrix or StoredRows
-
-    Returns
-    -------
-    float
-
     Examples
     --------
     >>> largest_magnitude(np.array([[1, -3], [2, 0]]))
@@ -44,14 +36,7 @@ def largest_magnitude(X: Any) -> float:
 
 
 def check_single_precision(X: Any, *, is_to_learn_from: bool) -> None:
-    """Raise where samples are too large for learners in single precision, or, to learn from, too small.
-
-    Parameters
-    ----------
-    X : array, sparse matrix or StoredRows of shape (n_samples, n_features)
-    is_to_learn_from : bool
-        Whether the samples are for training.
-    """
+    """Raise where samples are too large for learners in single precision, or, to learn from, too small."""
     largest = largest_magnitude(X)
     if not np.isfinite(largest):
         raise ValueError(f"The values of X must be finite. Got {largest}.")
@@ -68,12 +53,7 @@ def check_single_precision(X: Any, *, is_to_learn_from: bool) -> None:
 
 
 def check_weights(weights: NDArray[Any]) -> None:
-    """Raise where weights of samples are too large to be summed and multiplied.
-
-    Parameters
-    ----------
-    weights : array of shape (n_samples,)
-    """
+    """Raise where weights of samples are too large to be summed and multiplied."""
     largest = largest_magnitude(weights)
     if not largest <= MAX_SINGLE:
         raise ValueError(
@@ -82,12 +62,7 @@ def check_weights(weights: NDArray[Any]) -> None:
 
 
 def check_learned(weights: NDArray[Any]) -> None:
-    """Raise where a learner has diverged, as none does with its own settings on samples that passed the checks.
-
-    Parameters
-    ----------
-    weights : array of shape (n_features, n_bits)
-    """
+    """Raise where a learner has diverged, as none does with its own settings on samples that passed the checks."""
     if not np.isfinite(largest_magnitude(weights)):
         raise ValueError(
             "The weights of the bits have grown beyond single precision. Scale the features and the sample weights, "
@@ -98,14 +73,7 @@ def check_learned(weights: NDArray[Any]) -> None:
 def bounded_margins(margins: NDArray[Any]) -> NDArray[Any]:
     """Margins whose squares can be added up; an error where there is no number.
 
-    Parameters
-    ----------
-    margins : array of shape (n_samples, n_bits)
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_bits)
-        The margins themselves, cut off at ``MAX_SINGLE``.
+    Returns the margins themselves, cut off at ``MAX_SINGLE``.
 
     Examples
     --------

@@ -14,11 +14,8 @@ STATM = Path("/proc/self/statm")
 def available_memory() -> int | None:
     """The bytes that this process may still take without swapping, or None where the system does not say.
 
-    Returns
-    -------
-    int or None
-        The least of what the machine, the process's control group (a container's limit) and the process's own limit
-        (``ulimit -v``) have left.
+    The least of what the machine, the process's control group (a container's limit) and the process's own limit
+    (``ulimit -v``) have left.
     """
     sources = (_left_on_machine(), _left_in_control_group(), _left_in_address_space())
     left = [known for known in sources if known is not None]
@@ -28,19 +25,7 @@ def available_memory() -> int | None:
 def require_memory(n_bytes: int, what: str, remedy: str) -> None:
     """Raise before an allocation that would fail, or that would make the system end some process.
 
-    Parameters
-    ----------
-    n_bytes : int
-        How much is going to be allocated.
-    what : str
-        What for; it begins the sentence.
-    remedy : str
-        What to do, in a sentence of its own.
-
-    Raises
-    ------
-    MemoryError
-        If there is less.
+    ``what`` begins the sentence of the error, ``remedy`` is a sentence of its own. Raises MemoryError if there is less.
 
     Examples
     --------
@@ -57,14 +42,6 @@ def require_memory(n_bytes: int, what: str, remedy: str) -> None:
 def in_units(n_bytes: float) -> str:
     """A number of bytes for people.
 
-    Parameters
-    ----------
-    n_bytes : float
-
-    Returns
-    -------
-    str
-
     Examples
     --------
     >>> in_units(512), in_units(3 * 2**20), in_units(1.5 * 2**30)
@@ -80,15 +57,8 @@ def in_units(n_bytes: float) -> str:
 def in_bytes(text: str) -> int:
     """A number of bytes as people write it.
 
-    Parameters
-    ----------
-    text : str
-        A number, perhaps with a unit: B, kB, MB, GB, TB (powers of 1,000) or KiB, MiB, GiB, TiB (powers of 1,024); case
-        does not matter, nor does a blank before it, and K, M, G, T are short for kB, MB, GB, TB.
-
-    Returns
-    -------
-    int
+    A number, perhaps with a unit: B, kB, MB, GB, TB (powers of 1,000) or KiB, MiB, GiB, TiB (powers of 1,024); case
+    does not matter, nor does a blank before it, and K, M, G, T are short for kB, MB, GB, TB.
 
     Examples
     --------

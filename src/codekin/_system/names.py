@@ -25,17 +25,6 @@ ALIASES = {
 def near_name(given: Any, names: Iterable[str]) -> str | None:
     """The name that was probably meant.
 
-    Parameters
-    ----------
-    given : object
-        What somebody wrote.
-    names : iterable of str
-        What could have been written.
-
-    Returns
-    -------
-    str or None
-
     Examples
     --------
     >>> near_name("ovr", ["one_vs_one", "one_vs_rest"])
@@ -56,17 +45,6 @@ def near_name(given: Any, names: Iterable[str]) -> str | None:
 
 def suggestion(given: Any, names: Iterable[str]) -> str:
     """A sentence that asks for the name that was probably meant, after a blank; nothing where there is none.
-
-    Parameters
-    ----------
-    given : object
-        What somebody wrote.
-    names : iterable of str
-        What could have been written.
-
-    Returns
-    -------
-    str
 
     Examples
     --------

@@ -36,23 +36,11 @@ class StoredRows:
     Estimators and learners take it in the place of a sparse matrix. A slice or an increasing array of rows, ``X[:10]``,
     reads these into memory; :meth:`at` and ``X[:, columns]`` read nothing.
 
-    Parameters
-    ----------
-    folder : Path
-        Holds ``features.npy``, the columns of the values, row after row, and ``values.npy``.
-    row_ends : array of shape (n_rows + 1,)
-        Where the values of each row of the file begin, and where the last one's end.
-    n_features : int
-        How many columns the file has.
-    checksum : str
-        Changes when anything in the files does.
-    max_memory : int
-        How many bytes of the samples, or of what is made of them, may be in memory. A block takes half of it; the rest
-        is for what is made of it.
-    rows : array of int, optional
-        Which rows of the file these are, in increasing order; all by default.
-    columns : array of int, optional
-        Which columns, in increasing order; all by default.
+    The folder holds ``features.npy``, the columns of the values, row after row, and ``values.npy``; ``row_ends`` says
+    where the values of each row of the file begin, and where the last one's end. ``checksum`` changes when anything in
+    the files does. ``max_memory``: how many bytes of the samples, or of what is made of them, may be in memory. A block
+    takes half of it; the rest is for what is made of it. ``rows`` and ``columns`` say which ones of the file these are,
+    in increasing order; all by default.
     """
 
     folder: Path
@@ -102,36 +90,15 @@ class StoredRows:
         return self.at(np.asarray(key)).in_memory()
 
     def at(self, rows: IntArray) -> StoredRows:
-        """Some of the rows, still on disk.
-
-        Parameters
-        ----------
-        rows : array of int
-            In increasing order.
-
-        Returns
-        -------
-        StoredRows
-        """
+        """Some of the rows, still on disk. The rows are in increasing order."""
         return replace(self, rows=rows if self.rows is None else self.rows[rows])
 
     def in_memory(self) -> sparse.csr_array:
-        """All rows as a sparse matrix; read page by page, so that rows far apart do no harm.
-
-        Returns
-        -------
-        csr_array
-        """
+        """All rows as a sparse matrix; read page by page, so that rows far apart do no harm."""
         return self._joined(self._pages)
 
     def blocks(self) -> Iterator[tuple[slice, sparse.csr_array]]:
-        """The rows in their order, as many at a time as the memory allows.
-
-        Yields
-        ------
-        rows : slice
-        block : csr_array
-        """
+        """The rows in their order, as many at a time as the memory allows."""
         step = self._pages_per_block
         for first in range(0, len(self._pages), step):
             start, stop = self._pages[first][0], self._pages[first : first + step][-1][1]
@@ -140,16 +107,7 @@ class StoredRows:
     def shuffled_blocks(self, rng: np.random.Generator) -> Iterator[tuple[IntArray, sparse.csr_array]]:
         """Blocks of pieces from all over the file, each piece in one of them; the rows of a block are not shuffled.
 
-        Parameters
-        ----------
-        rng : numpy.random.Generator
-            Draws the order of the pieces.
-
-        Yields
-        ------
-        rows : ndarray
-            The number of each row of the block.
-        block : csr_array
+        Each comes with the numbers of its rows.
         """
         order, step = rng.permutation(len(self._pages)).tolist(), self._pages_per_block
         for first in range(0, len(order), step):
@@ -222,31 +180,12 @@ def _is_among(rows: IntArray, first: int, stop: int) -> NDArray[np.bool_]:
 
 
 def is_sparse(X: Any) -> bool:
-    """Whether samples are sparse, in memory or on disk.
-
-    Parameters
-    ----------
-    X : array, sparse matrix or StoredRows
-
-    Returns
-    -------
-    bool
-    """
+    """Whether samples are sparse, in memory or on disk."""
     return isinstance(X, StoredRows) or bool(sparse.issparse(X))
 
 
 def blocks_of(X: Any) -> Iterator[tuple[slice, Any]]:
-    """What is in memory as one block, what is on disk in many.
-
-    Parameters
-    ----------
-    X : array, sparse matrix or StoredRows
-
-    Yields
-    ------
-    rows : slice
-    block : array or sparse matrix
-    """
+    """What is in memory as one block, what is on disk in many."""
     if isinstance(X, StoredRows):
         yield from X.blocks()
     else:
@@ -256,21 +195,8 @@ def blocks_of(X: Any) -> Iterator[tuple[slice, Any]]:
 def class_sums(X: Any, class_index: IntArray, weights: FloatArray, n_classes: int) -> sparse.csr_array:
     """The weighted sum of the samples of each class.
 
-    Parameters
-    ----------
-    X : sparse matrix or StoredRows of shape (n_samples, n_features)
-    class_index : array of shape (n_samples,)
-    weights : array of shape (n_samples,)
-    n_classes : int
-
-    Returns
-    -------
-    csr_array of shape (n_classes, n_features), float64
-
-    Raises
-    ------
-    MemoryError
-        If the samples are on disk and the sums do not fit into half of their memory.
+    Returns shape (n_classes, n_features), float64. Raises MemoryError if the samples are on disk and the sums do not
+    fit into half of their memory.
     """
     total: sparse.csr_array | None = None
     for rows, block in blocks_of(X):

@@ -30,10 +30,7 @@ def available_threads() -> int:
 def limited_threads(n_threads: int | None) -> Iterator[None]:
     """Let everything within the block use so many threads at most, where it is not told otherwise.
 
-    Parameters
-    ----------
-    n_threads : int or None
-        The limit; None sets none.
+    None sets no limit.
 
     Examples
     --------
@@ -59,16 +56,8 @@ def _processors() -> int:
 def run_blocks(function: Callable[[int, int], None], n_items: int, *, block: int, n_threads: int | None = None) -> None:
     """Call ``function(start, stop)`` for consecutive blocks that cover ``range(n_items)``.
 
-    Parameters
-    ----------
-    function : callable
-        Takes the bounds of a block; writes only what belongs to that block.
-    n_items : int
-        How many items there are.
-    block : int
-        How many items a block has.
-    n_threads : int, optional
-        How many threads to use; by default, as many as there are processors.
+    The function takes the bounds of a block of ``block`` items and writes only what belongs to it. By default, there
+    are as many threads as processors.
     """
     if n_items <= block:
         if n_items > 0:
@@ -86,17 +75,7 @@ def run_blocks(function: Callable[[int, int], None], n_items: int, *, block: int
 def on_threads(function: Callable[[Item], Result], items: Iterable[Item], *, n_threads: int) -> list[Result]:
     """The function of every item, in their order; what is set around this call holds on the threads, too.
 
-    Parameters
-    ----------
-    function : callable
-        Takes an item; releases the interpreter's lock most of the time.
-    items : iterable
-    n_threads : int
-        How many threads share the items.
-
-    Returns
-    -------
-    list
+    The function releases the interpreter's lock most of the time.
     """
     with ThreadPoolExecutor(n_threads) as pool:
         # A context is for one thread at a time, so each item has a copy. list() raises what the function raised.

@@ -6,17 +6,6 @@ from __future__ import annotations
 def counted(n: int, what: str) -> str:
     """So many things: 1 class, 2 classes.
 
-    Parameters
-    ----------
-    n : int
-        How many.
-    what : str
-        One of them.
-
-    Returns
-    -------
-    str
-
     Examples
     --------
     >>> counted(1, "bit"), counted(1200, "class")
@@ -26,17 +15,5 @@ def counted(n: int, what: str) -> str:
 
 
 def plural(n: int, what: str) -> str:
-    """The noun that goes with a number: bit for 1, bits otherwise.
-
-    Parameters
-    ----------
-    n : int
-        How many.
-    what : str
-        One of them.
-
-    Returns
-    -------
-    str
-    """
+    """The noun that goes with a number: bit for 1, bits otherwise."""
     return what if n == 1 else f"{what}es" if what.endswith("s") else f"{what}s"

@@ -37,15 +37,7 @@ SECONDS_BETWEEN_LOOKS = 1.0
 def with_workers(n_jobs: int | None) -> AbstractContextManager[Any]:
     """Let everything within the block share its work among so many of joblib's workers.
 
-    Parameters
-    ----------
-    n_jobs : int or None
-        How many workers, -1 for as many as there are processors; 1 for none but this process. None leaves it to the
-        blocks around this one.
-
-    Returns
-    -------
-    context manager
+    -1 is as many as there are processors, 1 none but this process. None leaves it to the blocks around this one.
 
     Examples
     --------
@@ -66,12 +58,7 @@ def with_workers(n_jobs: int | None) -> AbstractContextManager[Any]:
 
 
 def n_workers() -> int:
-    """How many workers share the work; 1 where nobody asked for any.
-
-    Returns
-    -------
-    int
-    """
+    """How many workers share the work; 1 where nobody asked for any."""
     from joblib import effective_n_jobs
 
     return int(effective_n_jobs(None))
@@ -86,21 +73,9 @@ def share_work(
     machine. A Dask cluster hands it on from worker to worker, and its scheduler keeps a copy: whoever is lost, nothing
     is, and parts that were in work are worked on again.
 
-    Parameters
-    ----------
-    function : callable
-        Works on a part; it may be called again for a part whose worker was lost.
-    shared : object
-        What all parts need. It is not to be changed: it may be read-only, and others read it, too.
-    parts : sequence
-        What differs.
-    n_threads : int, optional
-        How many threads a worker may use for a part; None for all that it has.
-
-    Yields
-    ------
-    object
-        What ``function`` returned for a part.
+    The function may be called again for a part whose worker was lost. ``shared`` is what all parts need; it is not to
+    be changed: it may be read-only, and others read it, too. ``n_threads``: how many threads a worker may use for a
+    part; None for all that it has.
     """
     from joblib import Parallel, delayed
     from joblib.parallel import get_active_backend
@@ -122,15 +97,7 @@ def share_work(
 def returned_as(kind: str) -> str:
     """How the workers return what they find: as asked, or in a list where joblib's backend knows nothing else.
 
-    Parameters
-    ----------
-    kind : {"generator", "generator_unordered"}
-        What ``joblib.Parallel`` is to return.
-
-    Returns
-    -------
-    str
-        The kind, or "list": on Ray, for example.
+    That kind, or "list": on Ray, for example.
     """
     from joblib.parallel import get_active_backend
 
@@ -140,10 +107,7 @@ def returned_as(kind: str) -> str:
 def process_to_end_with() -> int | None:
     """The process whose end should be the end of the workers, for :func:`end_with`.
 
-    Returns
-    -------
-    int or None
-        This process, if its workers are processes that it starts itself. Those of a cluster outlive it.
+    It is this process, if its workers are processes that it starts itself. Those of a cluster outlive it.
     """
     from joblib.parallel import get_active_backend
 
@@ -156,10 +120,7 @@ def end_with(parent: int | None) -> None:
     Workers of joblib wait for five minutes for work from a process that was killed, and before that they finish what
     they are at. Linux could send them a signal, but does so already when the thread ends that has started them.
 
-    Parameters
-    ----------
-    parent : int or None
-        The process that has started this one. Nothing happens if it is None, or this process itself.
+    Nothing happens if it is None, or this process itself.
     """
     if parent is not None and parent != os.getpid():
         _watch(parent)
@@ -180,15 +141,7 @@ def _watch(parent: int) -> None:
 def output_array(shape: tuple[int, ...], dtype: DTypeLike) -> Iterator[NDArray[Any]]:
     """An array for what the workers find; a mapped one, in which they can write themselves, if they are processes here.
 
-    Parameters
-    ----------
-    shape : tuple of int
-    dtype : dtype
-
-    Yields
-    ------
-    ndarray
-        Of unknown content. It may be used after the block, but the workers no longer see what is written to it.
+    Its content is unknown. It may be used after the block, but the workers no longer see what is written to it.
     """
     from joblib.parallel import get_active_backend
 

@@ -57,17 +57,7 @@ def source_name(source: Source) -> str:
 
 @contextmanager
 def opened(source: Source) -> Iterator[IO[bytes]]:
-    """The binary stream of a source; closed afterwards if it was opened here.
-
-    Parameters
-    ----------
-    source : path, "-" or binary stream
-        What to open.
-
-    Yields
-    ------
-    binary stream
-    """
+    """The binary stream of a source; closed afterwards if it was opened here."""
     if not isinstance(source, (str, Path)):
         if hasattr(source, "encoding"):
             raise TypeError("Data is read from binary streams. Got a text stream; open the file with mode 'rb'.")
@@ -94,17 +84,7 @@ def opened(source: Source) -> Iterator[IO[bytes]]:
 def byte_blocks(stream: IO[bytes], name: str) -> Iterator[bytes]:
     """The bytes of a stream, unzipped if they begin like gzip, in blocks of at most ``BLOCK_BYTES``.
 
-    Parameters
-    ----------
-    stream : binary stream
-        Read from where it stands; it need not be seekable.
-    name : str
-        How errors call it.
-
-    Yields
-    ------
-    bytes
-        Never empty.
+    The stream is read from where it stands; it need not be seekable. No block is empty.
     """
     # read1 hands over what a pipe holds instead of waiting until the block is full.
     read = getattr(stream, "read1", stream.read)
@@ -163,17 +143,6 @@ def line_blocks(blocks: Iterable[bytes], name: str) -> Iterator[LineBlock]:
 
     A byte order mark at the start is dropped, and the last line gets the newline that it may lack. NUL bytes and
     endless lines, which text files do not have, are errors.
-
-    Parameters
-    ----------
-    blocks : iterable of bytes
-        The file, piece by piece.
-    name : str
-        How errors call it.
-
-    Yields
-    ------
-    LineBlock
     """
     first_line = 1
     pieces: list[bytes] = []  # the line that is not complete yet

@@ -138,19 +138,9 @@ class _Reading:
 def open_cache(folder: str | Path, *, max_memory: int = DEFAULT_MEMORY, verify: bool = True) -> SparseData:
     """The samples of a cache, left on disk.
 
-    Parameters
-    ----------
-    folder : path
-        What :func:`cached_data` made.
-    max_memory : int, default=1 GiB
-        How many bytes of the samples may be in memory at a time. The shuffled blocks of a training depend on it.
-    verify : bool, default=True
-        Whether to read all files once and compare their checksums.
-
-    Returns
-    -------
-    SparseData
-        Its ``X`` is a :class:`~codekin.datasets.StoredRows`.
+    ``folder`` is what :func:`cached_data` made. ``max_memory``: how many bytes of the samples may be in memory at a
+    time; the shuffled blocks of a training depend on it. With ``verify``, all files are read once to compare their
+    checksums.
     """
     folder = Path(folder)
     description = _description(folder)

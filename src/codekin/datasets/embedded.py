@@ -30,10 +30,7 @@ _YEAST_TITLES = {
 def load_yeast() -> Dataset:
     """Where in the cell a yeast protein is found: 1,484 proteins, 8 features, 10 classes of very different size.
 
-    Returns
-    -------
-    Dataset
-        Without a given split; ``X`` is float64.
+    Without a given split; ``X`` is float64.
 
     Examples
     --------
@@ -59,10 +56,7 @@ def load_yeast() -> Dataset:
 def load_digits_dataset() -> Dataset:
     """Handwritten digits, 1,797 images of 8 x 8 pixels: the test part of UCI's set, as scikit-learn ships it.
 
-    Returns
-    -------
-    Dataset
-        Without a given split; ``X`` is float64, from 0 to 16.
+    Without a given split; ``X`` is float64, from 0 to 16.
 
     Examples
     --------
@@ -85,10 +79,7 @@ def load_digits_dataset() -> Dataset:
 def load_icd10cm() -> Dataset:
     """Text of a diagnosis to its ICD-10-CM category: 19,611 texts, 374 categories, with the taxonomy.
 
-    Returns
-    -------
-    Dataset
-        With ``texts`` in all three splits and no ``X``; :func:`codekin.datasets.vectorized` makes features of them.
+    All three splits have ``texts`` and no ``X``; :func:`codekin.datasets.vectorized` makes features of them.
 
     Examples
     --------

@@ -24,23 +24,14 @@ UNKNOWN_LABEL = "?"
 def export_dataset(dataset: Dataset, folder: str | Path) -> list[Path]:
     r"""Write the splits of a data set and its taxonomy; where not all of them can be written, none is.
 
-    Parameters
-    ----------
-    dataset : Dataset
-        Features are written in svmlight format, texts as lines of label and text.
-    folder : path
-        Where to; made if it is not there. It gets ``train.svm`` (or ``train.tsv``), ``validation.svm`` and ``test.svm``
-        as far as the data set has them, and ``taxonomy.txt`` if it has a class tree.
-
-    Returns
-    -------
-    list of Path
-        The files.
+    Features are written in svmlight format, texts as lines of label and text. The folder is made if it is not there. It
+    gets ``train.svm`` (or ``train.tsv``), ``validation.svm`` and ``test.svm`` as far as the data set has them, and
+    ``taxonomy.txt`` if it has a class tree.
 
     Examples
     --------
     >>> import tempfile
-    >>> from codekin.datasets import load_icd10cm
+    >>> from codekin.datasets import load_dataset
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     files = export_dataset(load_icd10cm(), folder)
     ...     [path.name for path in files], files[-1].read_text().splitlines()[0]

@@ -26,14 +26,7 @@ LSHTC2_TEST_SHARE = 39_200 / 384_200
 def load_aloi_bin(data_home: str | Path | None = None) -> Dataset:
     """aloi.bin: 1,000 objects, photographs as random binning features (Rocha and Goldenstein, 2013).
 
-    Parameters
-    ----------
-    data_home : path, optional
-        The folder that holds ``aloi.bin``, with PD-Sparse's ``aloi.bin.train``, ``.heldout`` and ``.test`` in it.
-
-    Returns
-    -------
-    Dataset
+    The folder ``aloi.bin`` of the data home holds PD-Sparse's ``aloi.bin.train``, ``.heldout`` and ``.test``.
     """
     description = "aloi.bin, K=1,000 (Rocha and Goldenstein, 2013), from the PD-Sparse repository."
     return _from_pd_sparse("aloi.bin", data_home, description)
@@ -42,16 +35,9 @@ def load_aloi_bin(data_home: str | Path | None = None) -> Dataset:
 def load_lshtc1(data_home: str | Path | None = None) -> Dataset:
     """LSHTC1 (Dmoz 2010): 12,294 classes of web pages (Partalas et al., 2015).
 
-    Parameters
-    ----------
-    data_home : path, optional
-        The folder that holds ``LSHTC1``, with PD-Sparse's ``LSHTC1.train``, ``.heldout`` and ``.test`` in it, and for
-        the taxonomy the challenge's ``cat_hier.txt``: one line per leaf, the path to it from the top.
-
-    Returns
-    -------
-    Dataset
-        The class tree is None without ``cat_hier.txt``.
+    The folder ``LSHTC1`` of the data home holds PD-Sparse's ``LSHTC1.train``, ``.heldout`` and ``.test``, and for the
+    taxonomy the challenge's ``cat_hier.txt``: one line per leaf, the path to it from the top. Without it the class tree
+    is None.
     """
     description = "LSHTC1, K=12,294 (Partalas et al., 2015), from the PD-Sparse repository."
     return _from_pd_sparse("LSHTC1", data_home, description, taxonomy_layout="paths")
@@ -60,18 +46,9 @@ def load_lshtc1(data_home: str | Path | None = None) -> Dataset:
 def load_lshtc2(data_home: str | Path | None = None, *, seed: int = 0) -> Dataset:
     """LSHTC2 (Dmoz 2011): 27,840 classes of web pages; samples with several labels are left out, as in the paper.
 
-    Parameters
-    ----------
-    data_home : path, optional
-        The folder that holds ``LSHTC2``, with the challenge's ``train.txt`` in it, and ``cat_hier.txt`` (lines
-        ``parent child``) for the taxonomy.
-    seed : int, default=0
-        The split is random: 3.9% of the samples for validation and 10.2% for testing, the paper's shares.
-
-    Returns
-    -------
-    Dataset
-        The class tree is None without ``cat_hier.txt``.
+    The folder ``LSHTC2`` of the data home holds the challenge's ``train.txt``, and ``cat_hier.txt``
+    (lines ``parent child``) for the taxonomy; without it the class tree is None. The split is random: 3.9% of the
+    samples for validation and 10.2% for testing, the paper's shares.
     """
     folder = existing_folder("LSHTC2", data_home)
     path = required_file(folder, "train.txt", "train.txt.gz")
@@ -92,14 +69,7 @@ def load_lshtc2(data_home: str | Path | None = None, *, seed: int = 0) -> Datase
 def load_odp(data_home: str | Path | None = None) -> Dataset:
     """ODP: 104,136 classes of web pages (Bennett and Nguyen, 2009), in Vowpal Wabbit format.
 
-    Parameters
-    ----------
-    data_home : path, optional
-        The folder that holds ``ODP``, with ``odp_train.vw.gz`` and ``odp_test.vw.gz`` in it.
-
-    Returns
-    -------
-    Dataset
+    The folder ``ODP`` of the data home holds ``odp_train.vw.gz`` and ``odp_test.vw.gz``.
     """
     folder = existing_folder("ODP", data_home)
     train = _sparse(required_file(folder, "odp_train.vw.gz", "odp_train.vw"), None, ReadOptions(), "vw")

@@ -19,12 +19,7 @@ MAX_FEATURES = 2**31 - 1
 class FeatureNumbers:
     """What is known so far of a file's features; readers tell it what they see.
 
-    Parameters
-    ----------
-    options : ReadOptions
-        The user's choices.
-    n_features : int, optional
-        The number of features, if the user gave it.
+    ``n_features`` is what the user gave.
     """
 
     options: ReadOptions

@@ -22,17 +22,7 @@ _BLOCK_BYTES = 1 << 18
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """A file on the net and what it must be.
-
-    Parameters
-    ----------
-    url : str
-        Where it is.
-    sha256 : str
-        The checksum of its bytes.
-    name : str, optional
-        What to call it; the last part of the address when left out.
-    """
+    """A file on the net and what it must be. Its name is the last part of the address when left out."""
 
     url: str
     sha256: str
@@ -46,15 +36,7 @@ class RemoteFile:
 
 @dataclass(frozen=True)
 class RemoteSource:
-    """Where a data set can be downloaded, and under which terms.
-
-    Parameters
-    ----------
-    files : tuple of RemoteFile
-        Its files.
-    licence : str
-        The terms.
-    """
+    """Where a data set can be downloaded, and under which terms."""
 
     files: tuple[RemoteFile, ...]
     licence: str

@@ -31,18 +31,8 @@ _SPLIT_NAMES = {"train": "train", "validation": "val", "test": "test"}
 def load_sparse_folder(name: str, data_home: str | Path | None = None) -> Dataset:
     """A sparse data set with its taxonomy.
 
-    Parameters
-    ----------
-    name : str
-        The name of its folder.
-    data_home : path, optional
-        The folder that holds it; see :func:`codekin.datasets.data_home`.
-
-    Returns
-    -------
-    Dataset
-        ``class_names[k]`` is the name of label ``k`` in ``labels.tsv``. A sample whose features were all too rare is
-        a row of zeros.
+    ``class_names[k]`` is the name of label ``k`` in ``labels.tsv``. A sample whose features were all too rare is a row
+    of zeros.
     """
     folder = existing_folder(name, data_home)
     meta = _json(required_file(folder, "meta.json"))
@@ -144,15 +134,8 @@ def _json(path: Path) -> dict[str, Any]:
 def load_clinc150_texts(data_home: str | Path | None = None) -> Dataset:
     """Requests to an assistant and the intent of each: 150 intents in 10 domains, the official split (Larson, 2019).
 
-    Parameters
-    ----------
-    data_home : path, optional
-        The folder that holds ``clinc150_texts``, with ``data_full.json`` and ``domains.json`` in it.
-
-    Returns
-    -------
-    Dataset
-        With texts and no ``X``. Requests that belong to no intent are left out.
+    The folder ``clinc150_texts`` of the data home holds ``data_full.json`` and ``domains.json``. There are texts and no
+    ``X``. Requests that belong to no intent are left out.
     """
     folder = existing_folder("clinc150_texts", data_home)
     samples = _json(required_file(folder, "data_full.json"))
@@ -187,15 +170,8 @@ def load_clinc150_texts(data_home: str | Path | None = None) -> Dataset:
 def load_mnist(data_home: str | Path | None = None) -> Dataset:
     """Handwritten digits, 60,000 and 10,000 images of 28 x 28 pixels.
 
-    Parameters
-    ----------
-    data_home : path, optional
-        The folder that holds ``mnist``, with ``mnist.npz`` or the four original files in it.
-
-    Returns
-    -------
-    Dataset
-        ``X`` is uint8, one row of 784 pixels per image.
+    The folder ``mnist`` of the data home holds ``mnist.npz`` or the four original files. ``X`` is uint8, one row of 784
+    pixels per image.
     """
     folder = existing_folder("mnist", data_home)
     if (folder / "mnist.npz").is_file():
@@ -223,15 +199,8 @@ def load_mnist(data_home: str | Path | None = None) -> Dataset:
 def load_cifar10(data_home: str | Path | None = None) -> Dataset:
     """Small photographs, 50,000 and 10,000 of 32 x 32 pixels in 10 classes.
 
-    Parameters
-    ----------
-    data_home : path, optional
-        The folder that holds ``cifar10``, with ``cifar10.npz`` or ``cifar-10-binary.tar.gz`` in it.
-
-    Returns
-    -------
-    Dataset
-        ``X`` is uint8, one row of 3,072 values per image: pixel after pixel, with red, green and blue together.
+    The folder ``cifar10`` of the data home holds ``cifar10.npz`` or ``cifar-10-binary.tar.gz``. ``X`` is uint8, one row
+    of 3,072 values per image: pixel after pixel, with red, green and blue together.
     """
     folder = existing_folder("cifar10", data_home)
     if (folder / "cifar10.npz").is_file():
@@ -260,15 +229,8 @@ def load_cifar10(data_home: str | Path | None = None) -> Dataset:
 def load_cifar100_images(data_home: str | Path | None = None) -> Dataset:
     """Small photographs, 50,000 and 10,000 of 32 x 32 pixels in 100 classes and 20 superclasses.
 
-    Parameters
-    ----------
-    data_home : path, optional
-        The folder that holds ``cifar100_images``, with ``cifar-100-binary.tar.gz`` in it.
-
-    Returns
-    -------
-    Dataset
-        ``X`` is uint8, one row of 3,072 values per image: pixel after pixel, with red, green and blue together.
+    The folder ``cifar100_images`` of the data home holds ``cifar-100-binary.tar.gz``. ``X`` is that of
+    :func:`load_cifar10`.
     """
     path = required_file(existing_folder("cifar100_images", data_home), "cifar-100-binary.tar.gz")
     members = _tar_members(path, ["train.bin", "test.bin", "fine_label_names.txt", "coarse_label_names.txt"])
@@ -292,16 +254,9 @@ def load_cifar100_images(data_home: str | Path | None = None) -> Dataset:
 def load_cifar100(data_home: str | Path | None = None) -> Dataset:
     """CIFAR-100 as 256 features of a pretrained network, with superclasses and vectors of the class names.
 
-    Parameters
-    ----------
-    data_home : path, optional
-        The folder that holds ``cifar100``, with ``cifar100_features.npz`` and ``cifar100_class_names.npz`` in it.
-
-    Returns
-    -------
-    Dataset
-        ``X`` is float32. The split is not the official one, so accuracies do not compare with published ones.
-        ``extras`` has ``glove_100d`` and ``minilm_384d`` (vectors of the names), and ``human_confusion``.
+    The folder ``cifar100`` of the data home holds ``cifar100_features.npz`` and ``cifar100_class_names.npz``. ``X`` is
+    float32. The split is not the official one, so accuracies do not compare with published ones. ``extras`` has
+    ``glove_100d`` and ``minilm_384d`` (vectors of the names), and ``human_confusion``.
     """
     folder = existing_folder("cifar100", data_home)
     wanted = ("X_train", "y_train", "X_test", "y_test", "class_names", "superclass_names", "superclass_of_class")

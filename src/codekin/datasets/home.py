@@ -12,15 +12,8 @@ VARIABLE = "CODEKIN_DATA"
 def data_home(given: str | Path | None = None) -> Path:
     """The folder that holds one folder per data set.
 
-    Parameters
-    ----------
-    given : path, optional
-        The folder. When left out, the one that the environment variable CODEKIN_DATA names, and otherwise
-        ``codekin`` in the user's cache folder.
-
-    Returns
-    -------
-    Path
+    When left out, the one that the environment variable CODEKIN_DATA names, and otherwise ``codekin`` in the user's
+    cache folder.
     """
     if given is not None:
         return Path(given)
@@ -30,19 +23,7 @@ def data_home(given: str | Path | None = None) -> Path:
 
 
 def existing_folder(name: str, given: str | Path | None = None) -> Path:
-    """The folder of a data set.
-
-    Parameters
-    ----------
-    name : str
-        The name of the data set.
-    given : path, optional
-        The folder that holds all of them; see :func:`data_home`.
-
-    Returns
-    -------
-    Path
-    """
+    """The folder of a data set."""
     folder = data_home(given) / name
     if not folder.is_dir():
         raise FileNotFoundError(
@@ -53,36 +34,12 @@ def existing_folder(name: str, given: str | Path | None = None) -> Path:
 
 
 def first_existing(folder: Path, *names: str) -> Path | None:
-    """The first of some files that there is.
-
-    Parameters
-    ----------
-    folder : Path
-        Where to look.
-    *names : str
-        The names in order of preference.
-
-    Returns
-    -------
-    Path or None
-    """
+    """The first of some files that there is."""
     return next((folder / name for name in names if (folder / name).is_file()), None)
 
 
 def required_file(folder: Path, *names: str) -> Path:
-    """The first of some files that there is; an error when there is none.
-
-    Parameters
-    ----------
-    folder : Path
-        Where to look.
-    *names : str
-        The names in order of preference.
-
-    Returns
-    -------
-    Path
-    """
+    """The first of some files that there is; an error when there is none."""
     path = first_existing(folder, *names)
     if path is None:
         raise FileNotFoundError(f"{folder}: the file {' or '.join(names)} is missing.")

@@ -17,19 +17,10 @@ from codekin.datasets.samples import DataError
 def read_matrix(source: Source) -> tuple[FloatArray, tuple[str, ...] | None]:
     r"""A matrix of numbers, and the labels of its rows if the file gives them.
 
-    Parameters
-    ----------
-    source : path, "-" or binary stream
-        A file in UTF-8, plain or zipped with gzip. The entries of a row are separated by commas, tabs or blanks,
-        whichever the first row has. Labels are told by the first row: if its first entry is no number, the row holds
-        the labels of the columns, after an entry that is empty or says anything, and every further row begins with its
-        label. That is what pandas writes. Blank rows, and rows that begin with ``#``, are passed over.
-
-    Returns
-    -------
-    matrix : ndarray of shape (n_rows, n_columns)
-    labels : tuple of str or None
-        Of the rows.
+    The file is in UTF-8, plain or zipped with gzip. The entries of a row are separated by commas, tabs or blanks,
+    whichever the first row has. Labels are told by the first row: if its first entry is no number, the row holds the
+    labels of the columns, after an entry that is empty or says anything, and every further row begins with its label.
+    That is what pandas writes. Blank rows, and rows that begin with ``#``, are passed over.
 
     Examples
     --------
@@ -45,16 +36,8 @@ def read_matrix(source: Source) -> tuple[FloatArray, tuple[str, ...] | None]:
 def read_distances(source: Source) -> tuple[DenseDistances, tuple[str, ...]]:
     r"""A matrix of class distances, and the labels of the classes.
 
-    Parameters
-    ----------
-    source : path, "-" or binary stream
-        A file as in :func:`read_matrix`. Where it has labels, those of rows and columns must be the same in the same
-        order; where it has none, the classes are called 0, 1, ...
-
-    Returns
-    -------
-    distances : DenseDistances
-    labels : tuple of str
+    The file is one for :func:`read_matrix`. Where it has labels, those of rows and columns must be the same in the same
+    order; where it has none, the classes are called 0, 1, ...
 
     Examples
     --------

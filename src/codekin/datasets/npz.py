@@ -32,20 +32,8 @@ _DAMAGE = (
 def npz_rows(stream: IO[bytes], source: str, options: ReadOptions, features: FeatureNumbers) -> Iterator[Rows]:
     """The rows of an archive, some thousand at a time, so that only its row ends and labels are held whole.
 
-    Parameters
-    ----------
-    stream : seekable binary stream
-        The archive.
-    source : str
-        How errors call it.
-    options : ReadOptions
-        How to read the labels, and what to do with features beyond ``features.n_features``.
-    features : FeatureNumbers
-        What features are; it learns from the shape.
-
-    Yields
-    ------
-    Rows
+    ``options`` say how to read the labels, and what to do with features beyond ``features.n_features``, which learns
+    from the shape.
     """
     try:
         with zipfile.ZipFile(stream) as archive:
@@ -221,17 +209,7 @@ def _whole(archive: zipfile.ZipFile, name: str, source: str) -> NDArray[Any]:
 
 
 def archive_members(data: SparseData) -> dict[str, NDArray[Any]]:
-    """The arrays of an archive that holds some samples; :func:`scipy.sparse.load_npz` reads it too.
-
-    Parameters
-    ----------
-    data : SparseData
-        The samples.
-
-    Returns
-    -------
-    dict of str to ndarray
-    """
+    """The arrays of an archive that holds some samples; :func:`scipy.sparse.load_npz` reads it too."""
     members: dict[str, NDArray[Any]] = {
         "indices": data.X.indices,
         "indptr": data.X.indptr,

@@ -72,19 +72,8 @@ class ReadOptions:
 def checked_encoding(encoding: Mapping[str, Any]) -> dict[str, int]:
     """How the features of a file were numbered, as a description of it says.
 
-    Parameters
-    ----------
-    encoding : mapping of str to int
-        Values of ``index_base`` and ``hash_bits``, where they were settled.
-
-    Returns
-    -------
-    dict
-
-    Raises
-    ------
-    ValueError
-        If it has other entries, or values that these options cannot have.
+    It may hold ``index_base`` and ``hash_bits``, where they were settled. Raises ValueError if it has other entries, or
+    values that these options cannot have.
     """
     is_known = isinstance(encoding, Mapping) and set(encoding) <= {"index_base", "hash_bits"}
     if not is_known or not all(type(value) is int for value in encoding.values()):
@@ -96,15 +85,7 @@ def checked_encoding(encoding: Mapping[str, Any]) -> dict[str, int]:
 def label_kind(classes: NDArray[Any]) -> Literal["int", "str"]:
     """How to read labels that are to be compared with given ones: as the same kind of thing.
 
-    Parameters
-    ----------
-    classes : ndarray
-        Labels, integers or strings.
-
-    Returns
-    -------
-    "int" or "str"
-        A value for the option ``labels``.
+    A value for the option ``labels``.
     """
     if classes.dtype.kind not in "iu":
         return "str"

@@ -188,16 +188,7 @@ def _check_format(format: str) -> None:
 def format_of(source: Source, format: str = "auto") -> str:
     """The format of a file as far as it is known before the file is opened.
 
-    Parameters
-    ----------
-    source : path, "-" or binary stream
-    format : str, default="auto"
-        What the user says.
-
-    Returns
-    -------
-    str
-        A name from ``FORMATS``; "auto" where only the content can tell.
+    A name from ``FORMATS``; "auto" where only the content can tell.
     """
     if format != "auto" or not isinstance(source, str | Path):
         return format
@@ -205,18 +196,7 @@ def format_of(source: Source, format: str = "auto") -> str:
 
 
 def sniffed_format(block: LineBlock) -> str:
-    """The format that the first lines of a file speak for.
-
-    Parameters
-    ----------
-    block : LineBlock
-        The first lines.
-
-    Returns
-    -------
-    str
-        A name from ``FORMATS``.
-    """
+    """The format that the first lines of a file speak for."""
     head = block.text[:10_000].decode(errors="replace")
     numbered = [(block.first_line + number, line.strip("\r ")) for number, line in enumerate(head.split("\n"))]
     number, first = next(((n, line) for n, line in numbered if line and not line.startswith("#")), (0, ""))

@@ -26,16 +26,8 @@ from codekin.datasets.samples import Dataset
 class DatasetEntry:
     """A data set that is known by name.
 
-    Parameters
-    ----------
-    load : callable
-        Takes the data home and returns the data set.
-    n_classes : int
-        How many classes it has.
-    summary : str
-        What it is, in a few words.
-    folder : str, optional
-        The folder in the data home that holds it; None for one that is always there.
+    ``load`` takes the data home and returns the data set. ``folder`` is its folder in the data home; None for one that
+    is always there.
     """
 
     load: Callable[[str | Path | None], Dataset]
@@ -54,17 +46,7 @@ class DatasetEntry:
         return self.folder in SOURCES
 
     def is_available(self, data_home: str | Path | None = None) -> bool:
-        """Whether it can be loaded now.
-
-        Parameters
-        ----------
-        data_home : path, optional
-            The folder that holds one folder per data set.
-
-        Returns
-        -------
-        bool
-        """
+        """Whether it can be loaded now."""
         return self.folder is None or (home_folder(data_home) / self.folder).is_dir()
 
 

@@ -260,8 +260,8 @@ class Dataset:
 
     Examples
     --------
-    >>> from codekin.datasets import load_yeast
-    >>> yeast = load_yeast()
+    >>> from codekin.datasets import load_dataset
+    >>> yeast = load_dataset("yeast")
     >>> yeast
     <Dataset yeast: 10 classes, 1484 training samples>
     >>> yeast.X.shape, yeast.class_names[yeast.y[0]]

@@ -23,21 +23,7 @@ _FIELD = re.compile(rb"[^\s#]+")
 
 
 def svmlight_rows(blocks: Iterator[LineBlock], labels: LabelColumn, features: FeatureNumbers) -> Iterator[Rows]:
-    """The rows of an svmlight file, block by block.
-
-    Parameters
-    ----------
-    blocks : iterator of LineBlock
-        The file.
-    labels : LabelColumn
-        What labels are.
-    features : FeatureNumbers
-        What features are; it learns from each block.
-
-    Yields
-    ------
-    Rows
-    """
+    """The rows of an svmlight file, block by block. ``features`` learns from each block."""
     for block in blocks:
         yield _labelled(_parsed(block, labels, features, is_xmc=False), block, labels)
 
@@ -48,18 +34,7 @@ def xmc_rows(blocks: Iterator[LineBlock], labels: LabelColumn, features: Feature
     The first line holds the numbers of rows, features and labels. Indices count from 0, and so do labels. A row may
     have any number of labels, even none: it then begins with a space.
 
-    Parameters
-    ----------
-    blocks : iterator of LineBlock
-        The file.
-    labels : LabelColumn
-        What labels are.
-    features : FeatureNumbers
-        What features are; it learns from the header.
-
-    Yields
-    ------
-    Rows
+    ``features`` learns from the header.
     """
     first = next(blocks, None)
     if first is None:

@@ -23,25 +23,9 @@ def make_blobs_with_tree(
 
     The centre of a node is that of its parent plus a normal step; classes are the leaves.
 
-    Parameters
-    ----------
-    n_classes : int, default=16
-        How many classes there are.
-    n_samples : int, default=2_000
-        How many training samples there are, and as many test samples.
-    n_features : int, default=20
-        The dimension of the space.
-    branching : int, default=2
-        How many children an inner node has at most.
-    noise : float, default=1.0
-        The standard deviation of a sample around its centre; a step in the tree has 1.
-    rng : Generator or int, optional
-        The source of randomness.
-
-    Returns
-    -------
-    Dataset
-        Class numbers are shuffled, so that their order says nothing about the tree.
+    There are as many test samples as training samples. An inner node has at most ``branching`` children. ``noise`` is
+    the standard deviation of a sample around its centre; a step in the tree has 1. Class numbers are shuffled, so that
+    their order says nothing about the tree.
 
     Examples
     --------

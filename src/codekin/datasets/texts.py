@@ -24,8 +24,8 @@ def vectorized(dataset: Dataset, vectorizer: TextVectorizer | None = None) -> tu
 
     Examples
     --------
-    >>> from codekin.datasets import load_icd10cm
-    >>> icd, fitted = vectorized(load_icd10cm(), TextVectorizer(ngram_range=(1, 1)))
+    >>> from codekin.datasets import load_dataset
+    >>> icd, fitted = vectorized(load_dataset("icd10cm"), TextVectorizer(ngram_range=(1, 1)))
     >>> icd.X.shape == (14709, fitted.n_features)
     True
     """

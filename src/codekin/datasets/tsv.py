@@ -16,16 +16,7 @@ def text_rows(blocks: Iterator[LineBlock], labels: LabelColumn) -> Iterator[Text
     Lines without anything are passed over where there should be labels; where labels are not read they are texts
     without words, so that what is said of the texts stays in step with the lines.
 
-    Parameters
-    ----------
-    blocks : iterator of LineBlock
-        The file.
-    labels : LabelColumn
-        What labels are. Where they are not read, the text is what follows the first tab, or the whole line.
-
-    Yields
-    ------
-    TextRows
+    Where labels are not read, the text is what follows the first tab, or the whole line.
     """
     for block in blocks:
         texts: list[str] = []

@@ -23,10 +23,7 @@ MOST_SHARED = 31
 class CodedWords:
     """Words in an order in which neighbours share their beginnings.
 
-    Parameters
-    ----------
-    words : sequence of str
-        Sorted words share most; others come back as well.
+    Sorted words share most; others come back as well.
 
     Examples
     --------
@@ -44,28 +41,13 @@ class CodedWords:
         self._beginnings = beginnings.view(np.uint8).reshape(-1, MOST_SHARED)
 
     def n_bytes(self, kept: NDArray[np.intp]) -> int:
-        """How many bytes the arrays take of some of the words.
-
-        Parameters
-        ----------
-        kept : array of int
-            Which words, in increasing order.
-
-        Returns
-        -------
-        int
-        """
+        """How many bytes the arrays take of some of the words. The numbers of the words are in increasing order."""
         shared, lengths = self._shared(kept), self._lengths[kept]
         rests = as_narrow(lengths - shared)
         return int((lengths - shared).sum()) + shared.astype(np.uint8).nbytes + rests.nbytes
 
     def arrays(self) -> Arrays:
-        """All words: the bytes that they do not share, how many each has of these, and how many it shares.
-
-        Returns
-        -------
-        dict of str to ndarray
-        """
+        """All words: the bytes that they do not share, how many each has of these, and how many it shares."""
         shared = self._shared(np.arange(len(self._words)))
         letters = b"".join(word[n:] for word, n in zip(self._words, shared.tolist(), strict=True))
         return {
@@ -84,21 +66,7 @@ class CodedWords:
 
 
 def decoded_words(arrays: Mapping[str, NDArray[Any]]) -> tuple[str, ...]:
-    """The words that :meth:`CodedWords.arrays` describes.
-
-    Parameters
-    ----------
-    arrays : mapping of str to ndarray
-
-    Returns
-    -------
-    tuple of str
-
-    Raises
-    ------
-    ValueError
-        If the arrays do not fit together.
-    """
+    """The words that :meth:`CodedWords.arrays` describes. Raises ValueError if the arrays do not fit together."""
     n_letters, n_shared = arrays["n_letters"], arrays["n_shared"]
     letters = arrays["letters"].tobytes()
     check_counts(n_letters, len(letters), "the numbers of letters in the state of this text vectorizer")
@@ -117,36 +85,13 @@ def decoded_words(arrays: Mapping[str, NDArray[Any]]) -> tuple[str, ...]:
 
 
 def coded_weights(weights: FloatArray) -> Arrays:
-    """The different weights, and for each word the number of its own.
-
-    Parameters
-    ----------
-    weights : array of float
-
-    Returns
-    -------
-    dict of str to ndarray
-    """
+    """The different weights, and for each word the number of its own."""
     values, numbers = np.unique(weights, return_inverse=True)
     return {"idf_values": values, "idf_numbers": as_narrow(numbers)}
 
 
 def decoded_weights(arrays: Mapping[str, NDArray[Any]]) -> FloatArray:
-    """The weights that :func:`coded_weights` describes.
-
-    Parameters
-    ----------
-    arrays : mapping of str to ndarray
-
-    Returns
-    -------
-    ndarray of float64
-
-    Raises
-    ------
-    ValueError
-        If there is no weight of some number.
-    """
+    """The weights that :func:`coded_weights` describes. Raises ValueError if there is no weight of some number."""
     values, numbers = np.asarray(arrays["idf_values"], dtype=np.float64), arrays["idf_numbers"]
     check_indices(numbers, len(values), "the numbers of weights in the state of this text vectorizer")
     return np.asarray(values[numbers])

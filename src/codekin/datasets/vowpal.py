@@ -22,18 +22,7 @@ DEFAULT_HASH_BITS = 20
 def vowpal_rows(blocks: Iterator[LineBlock], labels: LabelColumn, features: FeatureNumbers) -> Iterator[Rows]:
     """The rows of a Vowpal Wabbit file, block by block. A feature that occurs twice in a row counts twice.
 
-    Parameters
-    ----------
-    blocks : iterator of LineBlock
-        The file.
-    labels : LabelColumn
-        What labels are.
-    features : FeatureNumbers
-        What features are; the first block decides whether names are indices if nobody has said so.
-
-    Yields
-    ------
-    Rows
+    The first block decides whether names are indices if nobody has said so.
     """
     features.index_base = 0
     given_bits = features.options.hash_bits

@@ -84,25 +84,9 @@ def convert_data(
 ) -> int:
     """Rewrite a file in another format.
 
-    Parameters
-    ----------
-    source : path, "-" or binary stream
-        The file to read.
-    target : path or "-"
-        The file to write. Text formats are converted chunk by chunk and need little memory.
-    source_format, target_format : str, default="auto"
-        The formats; "auto" goes by the ends of the names, and by the first lines of the source.
-    n_features : int, optional
-        The number of features of the source.
-    options : ReadOptions, optional
-        How to read the source.
-    progress : callable, optional
-        As in :func:`read_data`.
-
-    Returns
-    -------
-    int
-        How many samples were written.
+    Text formats are converted chunk by chunk and need little memory. The format "auto" goes by the ends of the names,
+    and by the first lines of the source. ``n_features`` and ``options`` are for reading. Returns how many samples were
+    written.
     """
     options = options or ReadOptions()
     if _format_of(target, target_format) == "npz":

@@ -9,26 +9,14 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Paragraph:
-    """Running text. What stands between backquotes is shown as code; `[text](file)` links to a file nearby.
-
-    Parameters
-    ----------
-    text : str
-        The text, without other markup.
-    """
+    """Running text. What stands between backquotes is shown as code; `[text](file)` links to a file nearby."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Command:
-    """A command that a reader can copy.
-
-    Parameters
-    ----------
-    text : str
-        One line or several.
-    """
+    """A command that a reader can copy."""
 
     text: str
 
@@ -37,14 +25,8 @@ class Command:
 class Picture:
     """A figure that was saved before.
 
-    Parameters
-    ----------
-    path : Path
-        An SVG, PNG or JPEG file; its content goes into the page.
-    description : str
-        What it shows, for those who cannot see it.
-    caption : str, default=""
-        What to look for, below the figure. Backquotes mark code.
+    ``path``: an SVG, PNG or JPEG file; its content goes into the page. ``description``: what it shows, for those who
+    cannot see it. ``caption``: what to look for, below the figure. Backquotes mark code.
     """
 
     path: Path
@@ -56,14 +38,8 @@ class Picture:
 class Cell:
     """One cell of a table that shows something else than it sorts by.
 
-    Parameters
-    ----------
-    text : str
-        What is shown.
-    value : float or str, optional
-        What it sorts by; the text by default.
-    is_strong : bool, default=False
-        Whether to print it bold, such as the best of its row.
+    ``text``: what is shown. ``value``: what it sorts by; the text by default. ``is_strong``: whether to print it bold,
+    such as the best of its row.
     """
 
     text: str
@@ -75,12 +51,8 @@ class Cell:
 class Column:
     """One column of a table.
 
-    Parameters
-    ----------
-    title : str
-        Its heading, with the unit where there is one.
-    format : str, default=""
-        How numbers are shown, as in ``format(value, ".1f")``.
+    ``title``: its heading, with the unit where there is one. ``format``: how numbers are shown, as in
+    ``format(value, ".1f")``.
     """
 
     title: str
@@ -91,14 +63,8 @@ class Column:
 class Table:
     """Rows that a reader can sort by any column.
 
-    Parameters
-    ----------
-    columns : sequence of Column
-        From left to right. The first one names the row.
-    rows : sequence of sequences of Cell, str, int, float or None
-        One entry per column; None is an empty cell, and sorts last.
-    caption : str, default=""
-        What the table says, above it. Backquotes mark code.
+    ``columns``: from left to right. The first one names the row. ``rows``: one entry per column; None is an empty cell,
+    and sorts last. ``caption``: what the table says, above it. Backquotes mark code.
     """
 
     columns: Sequence[Column]
@@ -114,13 +80,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Beside:
-    """Blocks side by side where there is room, below each other on a phone.
-
-    Parameters
-    ----------
-    blocks : sequence of Paragraph, Command, Picture or Table
-        In reading order.
-    """
+    """Blocks side by side where there is room, below each other on a phone."""
 
     blocks: Sequence[Paragraph | Command | Picture | Table]
 
@@ -130,15 +90,7 @@ Block = Paragraph | Command | Picture | Table | Beside
 
 @dataclass(frozen=True)
 class Section:
-    """A heading and what stands below it.
-
-    Parameters
-    ----------
-    title : str
-        The heading.
-    blocks : sequence of Paragraph, Command, Picture, Table or Beside
-        In reading order.
-    """
+    """A heading and what stands below it."""
 
     title: str
     blocks: Sequence[Block]
@@ -148,16 +100,8 @@ class Section:
 class Page:
     """A report.
 
-    Parameters
-    ----------
-    title : str
-        The heading of the page and of its browser tab.
-    lead : str
-        The one paragraph that a hurried reader reads. Backquotes mark code.
-    sections : sequence of Section
-        In reading order.
-    footer : str, default=""
-        Versions, seeds, times: what is needed to repeat it.
+    ``title``: the heading of the page and of its browser tab. ``lead``: the one paragraph that a hurried reader reads.
+    Backquotes mark code. ``footer``: versions, seeds, times: what is needed to repeat it.
     """
 
     title: str

@@ -42,20 +42,7 @@ TEMPLATE = """\
 
 
 def write_page(page: Page, path: str | Path) -> Path:
-    """Write a page as one file, which appears whole or not at all.
-
-    Parameters
-    ----------
-    page : Page
-        What to write.
-    path : path-like
-        The file; its folder is made if it is missing.
-
-    Returns
-    -------
-    Path
-        The file.
-    """
+    """Write a page as one file, which appears whole or not at all. The folder of the file is made if it is missing."""
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     text = page_html(page)
@@ -66,15 +53,6 @@ def write_page(page: Page, path: str | Path) -> Path:
 
 def page_html(page: Page) -> str:
     """The whole page as text, with its style, its script and its figures in it.
-
-    Parameters
-    ----------
-    page : Page
-        What to show.
-
-    Returns
-    -------
-    str
 
     Examples
     --------

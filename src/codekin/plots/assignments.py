@@ -44,22 +44,11 @@ TALLEST = 14.0
 class AssignmentViews:
     """The same classes under several assignments, all in one order of the classes.
 
-    Parameters
-    ----------
-    class_names : tuple of str
-        In the order drawn.
-    class_distances : ndarray of shape (n_classes, n_classes)
-        In this order.
-    coding_matrices : dict from str to ndarray of shape (n_classes, n_bits)
-        By assignment; rows in this order. Columns are sorted from smooth to rough and each begins with +1, which
-        changes no classifier.
-    codeword_distances : dict from str to ndarray of shape (n_classes, n_classes)
-        By assignment, in this order.
-    n_changes : dict from str to int
-        By assignment: how many bits differ between neighbours, over all pairs of neighbours.
-    correlations : dict from str to float
-        By assignment: between the distances of classes and those of their codewords, over all pairs of classes; NaN
-        where one of the two is the same for all pairs.
+    Classes are in the order drawn, in ``class_names`` and all arrays; all but ``class_distances`` are given by
+    assignment. Columns of the coding matrices are sorted from smooth to rough and each begins with +1, which changes no
+    classifier. ``n_changes``: how many bits differ between neighbours, over all pairs of neighbours. ``correlations``:
+    between the distances of classes and those of their codewords, over all pairs of classes; NaN where one of the two
+    is the same for all pairs.
     """
 
     class_names: tuple[str, ...]
@@ -77,18 +66,8 @@ def assignment_views(
 ) -> AssignmentViews:
     """The numbers behind the pictures of this module.
 
-    Parameters
-    ----------
-    class_distances : ClassDistances, ClassTree or array-like of shape (n_classes, n_classes)
-        How far apart classes are; negative where a measure such as learnability says so.
-    coding_matrices : mapping from str to array of shape (n_classes, n_bits)
-        One coding matrix per assignment.
-    class_names : sequence
-        Of the rows of ``class_distances``.
-
-    Returns
-    -------
-    AssignmentViews
+    ``class_distances`` is one of the forms of class distances, a class tree or a matrix; entries are negative where a
+    measure such as learnability says so. There is one coding matrix per assignment.
 
     Examples
     --------
@@ -113,16 +92,7 @@ def assignment_views(
 
 
 def drawn_distances(class_distances: ClassDistances | ClassTree | ArrayLike) -> FloatArray:
-    """Class distances as a matrix; refused where there are too many classes for a picture.
-
-    Parameters
-    ----------
-    class_distances : ClassDistances, ClassTree or array-like of shape (n_classes, n_classes)
-
-    Returns
-    -------
-    ndarray of shape (n_classes, n_classes)
-    """
+    """Class distances as a matrix; refused where there are too many classes for a picture."""
     if isinstance(class_distances, ClassDistances | ClassTree):
         check_n_drawn(class_distances.n_classes)
         return as_class_distances(class_distances).matrix()
@@ -143,14 +113,7 @@ def similarity_order(class_distances: FloatArray) -> IntArray:
     Leaves of the average-linkage tree, its branches turned so that the sum of distances between neighbours is as
     small as this tree allows (Bar-Joseph et al. 2001).
 
-    Parameters
-    ----------
-    class_distances : ndarray of shape (n_classes, n_classes)
-        Any of them may be negative: adding a number to all of them changes neither the tree nor the order.
-
-    Returns
-    -------
-    ndarray of shape (n_classes,)
+    Distances may be negative: adding a number to all of them changes neither the tree nor the order.
     """
     from scipy.cluster.hierarchy import leaves_list, linkage
     from scipy.spatial.distance import squareform
@@ -165,19 +128,7 @@ def similarity_order(class_distances: FloatArray) -> IntArray:
 
 @figure_style()
 def draw_coding_matrices(views: AssignmentViews, *, class_label: str = "class") -> Figure:
-    """The coding matrices side by side.
-
-    Parameters
-    ----------
-    views : AssignmentViews
-        What to draw.
-    class_label : str, default="class"
-        What the rows are called.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-    """
+    """The coding matrices side by side."""
     n_classes, n_panels = len(views.class_names), len(views.coding_matrices)
     n_bits = max(matrix.shape[1] for matrix in views.coding_matrices.values())
     n_columns = _n_columns(n_panels, max(1.75, 0.07 * n_bits))
@@ -201,15 +152,7 @@ def draw_coding_matrices(views: AssignmentViews, *, class_label: str = "class") 
 
 
 def write_titles(axes: Axes, title: str, subtitle: str) -> None:
-    """Write two lines above a panel that shows a coding matrix.
-
-    Parameters
-    ----------
-    axes : matplotlib.axes.Axes
-        Changed in place.
-    title, subtitle : str
-        What to write.
-    """
+    """Write two lines above a panel that shows a coding matrix."""
     axes.set_title(f"{title}\n", color="none")  # keeps the place
     above: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points", "annotation_clip": False}
     axes.annotate(title, (0, 1), (0, 18), weight="bold", size=10.5, **above)
@@ -218,15 +161,7 @@ def write_titles(axes: Axes, title: str, subtitle: str) -> None:
 
 
 def draw_matrix(axes: Axes, matrix: CodingMatrix) -> None:
-    """A coding matrix in a panel that has found its place, without the names of its rows.
-
-    Parameters
-    ----------
-    axes : matplotlib.axes.Axes
-        Changed in place.
-    matrix : array of shape (n_classes, n_bits)
-        What to draw.
-    """
+    """A coding matrix in a panel that has found its place, without the names of its rows."""
     width, height = inches_of(axes)
     cell = 72 * min(width / matrix.shape[1], height / matrix.shape[0])
     # Lines between cells that are hardly wider than the lines would leave nothing of the cells.
@@ -239,16 +174,7 @@ def draw_matrix(axes: Axes, matrix: CodingMatrix) -> None:
 
 
 def bit_patches(bits: CodingMatrix) -> list[Patch]:
-    """The legend's entries for the bits that occur.
-
-    Parameters
-    ----------
-    bits : array of -1, 0 and +1
-
-    Returns
-    -------
-    list of matplotlib.patches.Patch
-    """
+    """The legend's entries for the bits that occur."""
     from matplotlib.patches import Patch
 
     colours = bit_colours()
@@ -262,15 +188,6 @@ def draw_distances(views: AssignmentViews) -> Figure:
     """How many bits the codewords of two classes differ in, against how far apart the classes are.
 
     A dot is a pair of classes; the closest pair is named. ``r`` is the correlation.
-
-    Parameters
-    ----------
-    views : AssignmentViews
-        What to draw.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
     """
     n_panels = len(views.codeword_distances)
     n_columns = _n_columns(n_panels, 1.75)
@@ -294,16 +211,7 @@ def draw_pairs(
 ) -> None:
     """The distance of two codewords against that of their classes, a dot for every pair, and a line through them.
 
-    Parameters
-    ----------
-    axes : matplotlib.axes.Axes
-        Changed in place.
-    of_classes, of_codewords : ndarray of shape (n_classes, n_classes)
-        Distances.
-    class_names : sequence
-        The closest pair is named.
-    colour : str
-        Of the dots.
+    Both are matrices of distances. The closest pair is named.
     """
     u, v = np.triu_indices(len(class_names), k=1)
     apart, differing = of_classes[u, v], of_codewords[u, v]
@@ -336,16 +244,7 @@ def draw_pairs(
 
 
 def correlation(a: FloatArray, b: FloatArray) -> float:
-    """The correlation of two matrices over all pairs of rows; NaN where one of them is the same for all pairs.
-
-    Parameters
-    ----------
-    a, b : ndarray of shape (n_classes, n_classes)
-
-    Returns
-    -------
-    float
-    """
+    """The correlation of two matrices over all pairs of rows; NaN where one of them is the same for all pairs."""
     pairs = np.triu_indices(len(a), k=1)
     if len(a) < 3 or np.ptp(a[pairs]) == 0 or np.ptp(b[pairs]) == 0:
         return float("nan")

@@ -21,16 +21,7 @@ MARKERS = ("o", "s", "^", "D")
 def draw_bounds(pairs: Mapping[str, FloatArray], *, title: str) -> Figure:
     """Bounds against errors, both on logarithmic scales; above the diagonal a bound holds.
 
-    Parameters
-    ----------
-    pairs : mapping from str to ndarray of shape (n, 2)
-        Errors and bounds, in percent, by name; errors of zero are not drawn.
-    title : str
-        Above the figure.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
+    ``pairs`` (n, 2) are errors and bounds, in percent; errors of zero are not drawn.
     """
     from matplotlib.ticker import LogLocator, NullFormatter
 
@@ -67,21 +58,7 @@ def draw_bounds(pairs: Mapping[str, FloatArray], *, title: str) -> Figure:
 
 @figure_style()
 def draw_named_points(points: Sequence[tuple[str, float, float]], *, title: str, x_label: str, y_label: str) -> Figure:
-    """A few points with their names.
-
-    Parameters
-    ----------
-    points : sequence of (str, float, float)
-        Name, x and y.
-    title : str
-        Above the figure.
-    x_label, y_label : str
-        What is drawn in which direction.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-    """
+    """A few points with their names."""
     figure = new_figure(3.2)
     axes = figure.subplots()
     middle = float(np.mean([x for _, x, _ in points]))

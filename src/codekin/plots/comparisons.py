@@ -19,15 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Mean:
-    """A mean and its standard error.
-
-    Parameters
-    ----------
-    value : float
-        The mean.
-    error : float
-        The standard error of the mean; NaN for a single value.
-    """
+    """A mean and its standard error. The error is NaN for a single value."""
 
     value: float
     error: float
@@ -58,14 +50,7 @@ class Mean:
 class PolicyComparison:
     """What a codebook achieved under several policies, draw by draw.
 
-    Parameters
-    ----------
-    codebook : str
-        What the codebook is called.
-    n_bits : int
-        How many bits it has.
-    accuracies : mapping from str to ndarray of shape (n_draws,)
-        By policy, in percent. The draws of all policies are the same: they can be compared one by one.
+    Accuracies are given by policy, in percent. The draws of all policies are the same: they can be compared one by one.
     """
 
     codebook: str
@@ -77,37 +62,13 @@ class PolicyComparison:
         return Mean.of(self.accuracies[policy])
 
     def gain(self, policy: str, over: str = "random") -> Mean:
-        """By how many points a policy beats another, draw by draw.
-
-        Parameters
-        ----------
-        policy : str
-            The one.
-        over : str, default="random"
-            The other.
-
-        Returns
-        -------
-        Mean
-        """
+        """By how many points a policy beats another, draw by draw."""
         return Mean.of(self.accuracies[policy] - self.accuracies[over])
 
 
 @figure_style()
 def draw_policy_comparison(comparisons: Sequence[PolicyComparison], *, title: str) -> Figure:
-    """Mean accuracy of every codebook under every policy, with standard errors and the single draws.
-
-    Parameters
-    ----------
-    comparisons : sequence of PolicyComparison
-        From top to bottom.
-    title : str
-        Above the figure.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-    """
+    """Mean accuracy of every codebook under every policy, with standard errors and the single draws."""
     figure = new_figure(1.2 + 0.5 * len(comparisons))
     axes = figure.subplots()
     draw_policies(axes, comparisons)
@@ -117,15 +78,7 @@ def draw_policy_comparison(comparisons: Sequence[PolicyComparison], *, title: st
 
 
 def draw_policies(axes: Axes, comparisons: Sequence[PolicyComparison]) -> None:
-    """The comparisons in a panel, one below the other.
-
-    Parameters
-    ----------
-    axes : matplotlib.axes.Axes
-        Changed in place.
-    comparisons : sequence of PolicyComparison
-        From top to bottom.
-    """
+    """The comparisons in a panel, one below the other."""
     policies = list(comparisons[0].accuracies)
     offsets = dict(zip(policies, np.linspace(-0.15, 0.15, len(policies)), strict=True))
     for row, comparison in enumerate(comparisons):

@@ -33,16 +33,7 @@ class Display:
 
 
 def coding_matrix_of(estimator: Any) -> CodingMatrix:
-    """The coding matrix of a fitted classifier.
-
-    Parameters
-    ----------
-    estimator : ECOCClassifier or TrellisClassifier
-
-    Returns
-    -------
-    ndarray of shape (n_classes, n_bits)
-    """
+    """The coding matrix of a fitted classifier."""
     if not hasattr(estimator, "model_"):
         raise ValueError(f"This {type(estimator).__name__} is not fitted yet. Call fit first.")
     check_n_drawn(len(estimator.classes_))
@@ -51,17 +42,7 @@ def coding_matrix_of(estimator: Any) -> CodingMatrix:
 
 
 def distances_of(estimator: Any, given: Any) -> Any:
-    """The given class distances, and those of a fitted classifier if none are given.
-
-    Parameters
-    ----------
-    estimator : ECOCClassifier or TrellisClassifier
-    given : ClassDistances, ClassTree, array or None
-
-    Returns
-    -------
-    ClassDistances, ClassTree or array
-    """
+    """The given class distances, and those of a fitted classifier if none are given."""
     known = getattr(estimator, "class_distances_", None) if given is None else given
     if known is None:
         raise ValueError(
@@ -72,17 +53,7 @@ def distances_of(estimator: Any, given: Any) -> Any:
 
 
 def names_of(estimator: Any, given: Sequence[Any] | None) -> Sequence[Any]:
-    """The given names of the classes, and their labels if none are given.
-
-    Parameters
-    ----------
-    estimator : ECOCClassifier or TrellisClassifier
-    given : sequence or None
-
-    Returns
-    -------
-    sequence
-    """
+    """The given names of the classes, and their labels if none are given."""
     names: Sequence[Any] = estimator.classes_ if given is None else given
     if len(names) != len(estimator.classes_):
         raise ValueError(f"There are {len(estimator.classes_)} classes. Got {len(names)} class names.")

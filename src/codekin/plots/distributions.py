@@ -27,14 +27,8 @@ MASSES = (0.999, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
 class Variation:
     """How a quantity varies.
 
-    Parameters
-    ----------
-    name : str
-        What varies.
-    grid, density : ndarray of shape (n_points,)
-        Values and how likely they are, smoothed.
-    worst, lower_quartile, median, upper_quartile, best, mean : float
-        Of the values themselves.
+    ``density`` says how likely the values of ``grid`` are, smoothed; the other numbers are those of the values
+    themselves.
     """
 
     name: str
@@ -50,17 +44,6 @@ class Variation:
 
 def variation(name: str, values: ArrayLike) -> Variation:
     """The numbers of a violin.
-
-    Parameters
-    ----------
-    name : str
-        What varies.
-    values : array-like of shape (n,)
-        The values.
-
-    Returns
-    -------
-    Variation
 
     Examples
     --------
@@ -83,20 +66,10 @@ def variation(name: str, values: ArrayLike) -> Variation:
 class JointDensity:
     """How two quantities vary together.
 
-    Parameters
-    ----------
-    x, y : ndarrays of shape (n_x,) and (n_y,)
-        The centres of cells.
-    density : ndarray of shape (n_y, n_x)
-        How likely the cells are, smoothed.
-    levels : ndarray
-        Densities, increasing; the cells above them hold the shares ``MASSES`` of all points.
-    points : ndarray of shape (n_points, 2)
-        The least probable points, a thousandth of them all.
-    slope, intercept : float
-        The line of least squares through all points.
-    r_squared : float
-        Its coefficient of determination; NaN where one of the two quantities does not vary.
+    ``x`` and ``y`` are the centres of cells, ``density`` (n_y, n_x) how likely they are, smoothed. The cells above each
+    of the increasing ``levels`` hold the shares ``MASSES`` of all points. ``points`` (n_points, 2) are the least
+    probable ones, a thousandth of them all. ``slope`` and ``intercept`` are those of the line of least squares through
+    all points; ``r_squared`` is NaN where one of the two quantities does not vary.
     """
 
     x: FloatArray
@@ -111,15 +84,6 @@ class JointDensity:
 
 def joint_density(x: ArrayLike, y: ArrayLike) -> JointDensity:
     """The numbers of a picture of two quantities.
-
-    Parameters
-    ----------
-    x, y : array-like of shape (n,)
-        One pair per assignment.
-
-    Returns
-    -------
-    JointDensity
 
     Examples
     --------
@@ -160,14 +124,8 @@ def joint_density(x: ArrayLike, y: ArrayLike) -> JointDensity:
 def regression(x: ArrayLike, y: ArrayLike) -> tuple[float, float, float]:
     """The line of least squares and its coefficient of determination.
 
-    Parameters
-    ----------
-    x, y : array-like of shape (n,)
-
-    Returns
-    -------
-    slope, intercept, r_squared : float
-        NaN, the mean of ``y`` and NaN where ``x`` does not vary; an r squared of NaN where ``y`` does not.
+    Returns slope, intercept and r squared: NaN, the mean of ``y`` and NaN where ``x`` does not vary; an r squared of
+    NaN where ``y`` does not.
     """
     a, b = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     from_mean, of_y = a - a.mean(), b - b.mean()
@@ -181,21 +139,7 @@ def regression(x: ArrayLike, y: ArrayLike) -> tuple[float, float, float]:
 
 @figure_style()
 def draw_variations(variations: Sequence[Variation], *, title: str, label: str = "test accuracy, %") -> Figure:
-    """Violins with quartiles, below each other.
-
-    Parameters
-    ----------
-    variations : sequence of Variation
-        From top to bottom.
-    title : str
-        Above the figure.
-    label : str, default="test accuracy, %"
-        What varies.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-    """
+    """Violins with quartiles, below each other."""
     figure = new_figure(1.1 + 0.62 * len(variations))
     axes = figure.subplots()
     for row, one in enumerate(variations):
@@ -226,18 +170,8 @@ def draw_joint_densities(
 ) -> Figure:
     """Level sets, each with a tenth of the points, the rarest points, and lines of least squares.
 
-    Parameters
-    ----------
-    densities : mapping from str to JointDensity
-        By what is drawn from left to right; two panels stand side by side.
-    title : str
-        Above the figure.
-    label : str, default="test accuracy, %"
-        What is drawn upwards, in all panels.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
+    Densities are named by what is drawn from left to right; two panels stand side by side. ``label`` is what is drawn
+    upwards, in all panels.
     """
     n_rows = -(-len(densities) // 2)
     figure = new_figure(0.5 + 2.35 * n_rows)
@@ -269,21 +203,7 @@ def _draw_density(axes: Axes, found: JointDensity) -> None:
 
 @figure_style()
 def draw_class_distances(matrices: Mapping[str, FloatArray], class_names: Sequence[str], *, title: str) -> Figure:
-    """Distances between classes as heat maps: the darker, the closer.
-
-    Parameters
-    ----------
-    matrices : mapping from str to ndarray of shape (n_classes, n_classes)
-        By name of the distance.
-    class_names : sequence of str
-        Of the rows.
-    title : str
-        Above the figure.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-    """
+    """Distances between classes as heat maps: the darker, the closer."""
     n_rows = -(-len(matrices) // 2)
     figure = new_figure(0.5 + 2.4 * n_rows)
     panels = figure.subplots(n_rows, 2, squeeze=False, sharey=True)
@@ -300,19 +220,7 @@ def draw_class_distances(matrices: Mapping[str, FloatArray], class_names: Sequen
 def draw_heat_map(axes: Axes, matrix: FloatArray, class_names: Sequence[object]) -> QuadMesh:
     """Distances between classes in a panel: the darker, the closer.
 
-    Parameters
-    ----------
-    axes : matplotlib.axes.Axes
-        Changed in place.
-    matrix : ndarray of shape (n_classes, n_classes)
-        The distances; those of classes to themselves are left out.
-    class_names : sequence
-        Of the rows.
-
-    Returns
-    -------
-    matplotlib.collections.QuadMesh
-        For a colour bar.
+    The distances of classes to themselves are left out. Returns what a colour bar needs.
     """
     shown: NDArray[np.float64] = np.array(matrix, dtype=np.float64)
     np.fill_diagonal(shown, np.nan)

@@ -20,19 +20,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P")
 
 @figure_style()
 def draw_plane_classes(X: FloatArray, y: IntArray, *, title: str) -> Figure:
-    """Samples in the plane, a colour and a marker per class, with the numbers of the classes.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, 2)
-    y : ndarray of shape (n_samples,)
-    title : str
-        Above the figure.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-    """
+    """Samples in the plane, a colour and a marker per class, with the numbers of the classes."""
     figure = new_figure(3.9)
     axes = figure.subplots()
     colours = [PALETTE[name] for name in ("blue", "orange", "green", "purple", "sky", "yellow")]
@@ -51,19 +39,7 @@ def draw_subproblems(
 ) -> Figure:
     """A coding matrix, and for each of its bits the samples on both sides with the line that was learned.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, 2)
-    y : ndarray of shape (n_samples,)
-    coding_matrix : ndarray of shape (n_classes, n_bits)
-    lines : ndarray of shape (n_bits, 3)
-        Two weights and a bias per bit.
-    title : str
-        Above the figure.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
+    ``lines`` (n_bits, 3) are two weights and a bias per bit.
     """
     n_classes, n_bits = coding_matrix.shape
     n_rows = -(-(n_bits + 1) // 2)
@@ -99,22 +75,7 @@ def draw_histogram(
 ) -> Figure:
     """How often values occur, with marks at some of them.
 
-    Parameters
-    ----------
-    values : array-like of shape (n,)
-        The values.
-    title : str
-        Above the figure.
-    label : str
-        What the values are.
-    marks : sequence of (float, str), default=()
-        Where to draw a line, and what to write at it.
-    n_bins : int, default=40
-        How many bars there are.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
+    ``marks`` say where to draw a line, and what to write at it.
     """
     figure = new_figure(3.0)
     axes = figure.subplots()

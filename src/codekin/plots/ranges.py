@@ -14,13 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Range:
-    """From where to where something goes.
-
-    Parameters
-    ----------
-    low, mean, high : float
-        Its ends and its mean.
-    """
+    """From where to where something goes."""
 
     low: float
     mean: float
@@ -33,20 +27,7 @@ def draw_ranges(
 ) -> Figure:
     """One upright line per range, and lines across at given values.
 
-    Parameters
-    ----------
-    ranges : sequence of Range
-        From left to right.
-    title : str
-        Above the figure.
-    given : sequence of float or None, default=()
-        What the ends are to be compared with; None is left out.
-    label : str, default="test accuracy, %"
-        What is drawn upwards.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
+    ``given`` is what the ends are to be compared with; None is left out. ``label`` is what is drawn upwards.
     """
     figure = new_figure(3.4)
     axes = figure.subplots()

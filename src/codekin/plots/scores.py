@@ -18,18 +18,7 @@ if TYPE_CHECKING:
 def draw_scores(points: Mapping[str, FloatArray], random_scores: FloatArray, *, title: str) -> Figure:
     """Test accuracies against scores, by policy; above them, how random assignments score.
 
-    Parameters
-    ----------
-    points : mapping from str to ndarray of shape (n, 2)
-        Scores and accuracies in percent, by policy.
-    random_scores : ndarray of shape (n_scores,)
-        The scores of random assignments.
-    title : str
-        Above the figure.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
+    ``points`` (n, 2) are scores and accuracies in percent, by policy.
     """
     figure = new_figure(3.8)
     top, axes = figure.subplots(2, 1, sharex=True, height_ratios=[1, 4])

@@ -84,12 +84,7 @@ RC: dict[Any, Any] = {
 
 @contextmanager
 def figure_style() -> Iterator[None]:
-    """Within this block, matplotlib draws as codekin does; afterwards as before.
-
-    Yields
-    ------
-    None
-    """
+    """Within this block, matplotlib draws as codekin does; afterwards as before."""
     require_matplotlib()
     import matplotlib as mpl
 
@@ -104,19 +99,7 @@ def require_matplotlib() -> None:
 
 
 def new_figure(height: float, *, width: float = COLUMN_WIDTH) -> Figure:
-    """An empty figure whose parts find their own places.
-
-    Parameters
-    ----------
-    height : float
-        In inches.
-    width : float, default=COLUMN_WIDTH
-        In inches.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-    """
+    """An empty figure whose parts find their own places. Both are in inches."""
     from matplotlib.figure import Figure
 
     with figure_style():
@@ -131,19 +114,8 @@ def matrix_height(n_rows: int) -> float:
 def save_figure(figure: Figure, path: str | Path, formats: Sequence[str] = ("png", "svg")) -> list[Path]:
     """Write a figure, once per format; each file appears whole or not at all.
 
-    Parameters
-    ----------
-    figure : matplotlib.figure.Figure
-        What to write.
-    path : path-like
-        Where to, without the suffix. The folder is made if it is missing.
-    formats : sequence of str, default=("png", "svg")
-        What matplotlib calls the formats; each is also the suffix of its file.
-
-    Returns
-    -------
-    list of Path
-        The files, in the order of ``formats``.
+    The path has no suffix; its folder is made if it is missing. ``formats`` are matplotlib's, and the suffixes of the
+    files, which come back in their order.
     """
     stem = Path(path)
     stem.parent.mkdir(parents=True, exist_ok=True)
@@ -161,24 +133,13 @@ def save_figure(figure: Figure, path: str | Path, formats: Sequence[str] = ("png
 
 
 def bit_colours() -> ListedColormap:
-    """The colours of the bits -1, 0 and +1, in this order.
-
-    Returns
-    -------
-    matplotlib.colors.ListedColormap
-    """
+    """The colours of the bits -1, 0 and +1, in this order."""
     from matplotlib.colors import ListedColormap
 
     return ListedColormap(["#f3c98b", "#f4f4f4", "#1f5a8a"], name="bits")
 
 
 def without_frame(axes: Axes) -> None:
-    """Take the frame and the ticks' little lines away, as suits a matrix.
-
-    Parameters
-    ----------
-    axes : matplotlib.axes.Axes
-        Changed in place.
-    """
+    """Take the frame and the ticks' little lines away, as suits a matrix."""
     axes.spines[:].set_visible(False)
     axes.tick_params(length=0)

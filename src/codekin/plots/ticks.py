@@ -28,15 +28,6 @@ LONGEST_NAME = 20
 def shortened(name: object) -> str:
     """A name in at most ``LONGEST_NAME`` letters, on one line.
 
-    Parameters
-    ----------
-    name : object
-        Whatever classes are called.
-
-    Returns
-    -------
-    str
-
     Examples
     --------
     >>> shortened("Enteropathogenic Escherichia coli infection")
@@ -49,21 +40,8 @@ def shortened(name: object) -> str:
 def fitting_step(n_labels: int, inches: float, *, em: float = LINE_HEIGHT) -> tuple[int, float]:
     """Which labels fit into a row of them, and how large.
 
-    Parameters
-    ----------
-    n_labels : int
-        How many there are.
-    inches : float
-        The length of the row.
-    em : float, default=LINE_HEIGHT
-        How much of the row a label takes, in sizes of its letters.
-
-    Returns
-    -------
-    step : int
-        Every how many labels one is shown: 1, 2, 5, 10, 20, 50 and so on.
-    size : float
-        Of the letters, in points.
+    The row is so many inches long; a label takes ``em`` sizes of its letters. Returns every how many labels one is
+    shown (1, 2, 5, 10, 20, 50 and so on), and the size of the letters in points.
 
     Examples
     --------
@@ -79,15 +57,7 @@ def fitting_step(n_labels: int, inches: float, *, em: float = LINE_HEIGHT) -> tu
 
 
 def name_rows(axes: Axes, names: Sequence[object]) -> None:
-    """Write names at the rows of a matrix, from top to bottom.
-
-    Parameters
-    ----------
-    axes : matplotlib.axes.Axes
-        Changed in place; row ``k`` is between ``k`` and ``k + 1``.
-    names : sequence
-        One per row.
-    """
+    """Write names at the rows of a matrix, from top to bottom. Row ``k`` is between ``k`` and ``k + 1``."""
     step, size = fitting_step(len(names), inches_of(axes)[1])
     shown = range(0, len(names), step)
     axes.set_yticks(np.array(shown) + 0.5, [shortened(names[k]) for k in shown], size=size)
@@ -96,12 +66,7 @@ def name_rows(axes: Axes, names: Sequence[object]) -> None:
 def name_columns(axes: Axes, names: Sequence[object]) -> None:
     """Write names at the columns of a symmetric matrix, if they are short; otherwise those of the rows are enough.
 
-    Parameters
-    ----------
-    axes : matplotlib.axes.Axes
-        Changed in place; column ``k`` is between ``k`` and ``k + 1``.
-    names : sequence
-        One per column.
+    Column ``k`` is between ``k`` and ``k + 1``.
     """
     longest = max(len(str(name)) for name in names)
     if longest > 3:
@@ -113,15 +78,7 @@ def name_columns(axes: Axes, names: Sequence[object]) -> None:
 
 
 def number_columns(axes: Axes, n_columns: int) -> None:
-    """Write the numbers 1, 2, 3 and so on at the columns of a matrix.
-
-    Parameters
-    ----------
-    axes : matplotlib.axes.Axes
-        Changed in place; column ``k`` is between ``k`` and ``k + 1``.
-    n_columns : int
-        How many there are.
-    """
+    """Write the numbers 1, 2, 3 and so on at the columns of a matrix. Column ``k`` is between ``k`` and ``k + 1``."""
     em = 0.5 + LETTER_WIDTH * len(str(n_columns))
     step, size = fitting_step(n_columns, inches_of(axes)[0], em=em)
     shown = np.arange(step, n_columns + 1, step)
@@ -131,10 +88,7 @@ def number_columns(axes: Axes, n_columns: int) -> None:
 def settle(figure: Figure | SubFigure) -> None:
     """Let the parts of a figure find their places, so that there is a size to fit labels into.
 
-    Parameters
-    ----------
-    figure : matplotlib.figure.Figure
-        Changed in place, if it has a layout engine. A figure inside another one stays as it is.
+    A figure without a layout engine, or inside another one, stays as it is.
     """
     from matplotlib.figure import Figure
 

@@ -45,14 +45,8 @@ SHIFT = 1.015
 class Runs:
     """What several runs of one code achieved.
 
-    Parameters
-    ----------
-    n_bits : int
-        How many bits the code has.
-    mean : float
-        The mean accuracy, in percent.
-    two_deviations : float
-        Two standard deviations of the runs, not of their mean; NaN for a single run.
+    The accuracy is in percent. ``two_deviations`` are two standard deviations of the runs, not of their mean; NaN for a
+    single run.
     """
 
     n_bits: int
@@ -63,16 +57,7 @@ class Runs:
     def of(cls, n_bits: int, accuracies: ArrayLike) -> Runs:
         """The mean of some accuracies and how far they scatter.
 
-        Parameters
-        ----------
-        n_bits : int
-            How many bits the code has.
-        accuracies : array-like of shape (n_runs,)
-            In percent.
-
-        Returns
-        -------
-        Runs
+        Accuracies are in percent.
 
         Examples
         --------
@@ -94,18 +79,7 @@ def draw_accuracy_by_bits(
 ) -> Figure:
     """Mean accuracies with bars of two standard deviations, against the number of bits on a logarithmic scale.
 
-    Parameters
-    ----------
-    lines : mapping from str to sequence of Runs
-        By name, each from few bits to many.
-    title : str
-        Above the figure.
-    one_vs_rest : Runs, optional
-        One predictor per class; a dashed line.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
+    Each line goes from few bits to many. ``one_vs_rest``, one predictor per class, is a dashed line.
     """
     from matplotlib.ticker import FixedLocator, NullLocator
 
@@ -146,16 +120,8 @@ def draw_accuracy_by_bits(
 class SearchGain:
     """What a search that lowered the score did to the accuracy.
 
-    Parameters
-    ----------
-    name : str
-        The data set.
-    lowered : float
-        By how many percent the score is below that of the depth-first order.
-    gain : float
-        By how many points the accuracy is above that of the depth-first order, on average over the runs.
-    error : float
-        The standard error of the gain; NaN for a single run.
+    ``lowered``: by how many percent the score is below that of the depth-first order. ``gain``: by how many points the
+    accuracy is above it, on average over the runs. The error is NaN for a single run.
     """
 
     name: str
@@ -168,16 +134,7 @@ class SearchGain:
 def draw_search_gains(gains: Sequence[SearchGain], *, title: str) -> Figure:
     """Gains of accuracy against how much lower the score is, with bars of two standard errors.
 
-    Parameters
-    ----------
-    gains : sequence of SearchGain
-        One point each; of one colour if of one name.
-    title : str
-        Above the figure.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
+    One point each; of one colour if of one name.
     """
     figure = new_figure(3.6)
     axes = figure.subplots()

@@ -22,18 +22,7 @@ TRIAL_SECONDS = 0.1
 def make_codebook(code: Mapping[str, Any], n_classes: int, distances: Mapping[str, FloatArray]) -> Codebook:
     """The codebook that an entry describes.
 
-    Parameters
-    ----------
-    code : mapping
-        The entry.
-    n_classes : int
-        How many codewords it has.
-    distances : mapping from str to ndarray of shape (n_classes, n_classes)
-        Class distances, by the names under which entries ask for them.
-
-    Returns
-    -------
-    Codebook
+    ``distances`` holds matrices by the names under which entries ask for them.
     """
     extra: dict[str, Any] = {}
     if "seed" in code:
@@ -44,19 +33,7 @@ def make_codebook(code: Mapping[str, Any], n_classes: int, distances: Mapping[st
 
 
 def check_entries(study: Study, data_names: list[str], data_home: Path | None, *, most_bits: int | None = None) -> None:
-    """Raise unless the samples of some data sets, and the codebooks for them, can be had.
-
-    Parameters
-    ----------
-    study : Study
-        With ``data`` and ``codebooks``.
-    data_names : list of str
-        Which data sets.
-    data_home : path or None
-        See :func:`codekin.datasets.data_home`.
-    most_bits : int, optional
-        How many bits a codebook may have.
-    """
+    """Raise unless the samples of some data sets, and the codebooks for them, can be had."""
     for number, data in enumerate(study.option("data")):
         if data["name"] in data_names:
             check_samples(data, study.place.at("data", number), data_home)
@@ -66,21 +43,7 @@ def check_entries(study: Study, data_names: list[str], data_home: Path | None, *
 
 
 def check_samples(data: Mapping[str, Any], place: Place, data_home: Path | None) -> Dataset:
-    """Raise unless a data set has dense features, and samples to test on or enough to put some aside.
-
-    Parameters
-    ----------
-    data : mapping
-        The entry.
-    place : Place
-        Where it is.
-    data_home : path or None
-        See :func:`codekin.datasets.data_home`.
-
-    Returns
-    -------
-    Dataset
-    """
+    """Raise unless a data set has dense features, and samples to test on or enough to put some aside."""
     name, n_test = data["name"], data.get("n_test")
     dataset = load_dataset(name, data_home)
     if not isinstance(dataset.X, np.ndarray):
@@ -100,19 +63,7 @@ def check_samples(data: Mapping[str, Any], place: Place, data_home: Path | None)
 
 
 def check_codebook(code: Mapping[str, Any], n_classes: int, place: Place, *, most_bits: int | None = None) -> None:
-    """Raise unless a codebook can be made, as far as that can be known before class distances are.
-
-    Parameters
-    ----------
-    code : mapping
-        The entry.
-    n_classes : int
-        For how many classes.
-    place : Place
-        Where it is.
-    most_bits : int, optional
-        How many bits it may have.
-    """
+    """Raise unless a codebook can be made, as far as that can be known before class distances are."""
     options = dict(code.get("options", {}))
     n_bits = options.get("n_bits", 0)
     if "class_distances" not in code:

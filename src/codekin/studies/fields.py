@@ -41,13 +41,7 @@ BY_VALIDATION = "cross-validated"
 
 @dataclass(frozen=True)
 class DataName:
-    """The name of a data set.
-
-    Parameters
-    ----------
-    most_classes : int, optional
-        How many classes it may have.
-    """
+    """The name of a data set."""
 
     most_classes: int | None = None
 
@@ -82,14 +76,7 @@ LEARNER_OPTIONS: Mapping[str, tuple[Mapping[str, Check], Mapping[str, Check]]] =
 def learner_table(*, may_choose_C: bool = False) -> Variants:  # the mathematics' own name
     """A table with the name of a learner of splits, and its options.
 
-    Parameters
-    ----------
-    may_choose_C : bool, default=False
-        Whether C may be chosen by cross-validation.
-
-    Returns
-    -------
-    Variants
+    With ``may_choose_C``, C may be chosen by cross-validation.
     """
 
     def table(name: str) -> Table:
@@ -112,16 +99,8 @@ _INJECTED = ("n_codewords", "class_distances", "class_tree", "rng")
 class CodebookTable:
     """A table with the name of a codebook, its options and, if chance plays a part in it, a seed.
 
-    Parameters
-    ----------
-    keys : mapping from str to Check
-        What the table must have besides.
-    class_distances : tuple of str, default=()
-        Which class distances a codebook may be made for.
-    seed : (str, Check), optional
-        The key of the seed, and what must be there.
-    is_drawn : bool, default=False
-        Whether it must be a codebook in which chance plays a part.
+    ``keys``: what the table must have besides. ``class_distances``: which ones a codebook may be made for. ``seed``:
+    the key of the seed, and what must be there. ``is_drawn``: it must be a codebook in which chance plays a part.
     """
 
     keys: Mapping[str, Check] = field(default_factory=dict)
@@ -151,17 +130,7 @@ class CodebookTable:
         )
 
     def table(self, name: str) -> Table:
-        """The table of the codebook of a name.
-
-        Parameters
-        ----------
-        name : str
-            From ``CODEBOOKS``.
-
-        Returns
-        -------
-        Table
-        """
+        """The table of the codebook of a name."""
         parameters, hints = _parameters(name), get_type_hints(CODEBOOKS[name])
         rules = {key: _rule_of_type(hints[key]) for key in parameters if key not in _INJECTED}
         needed = {key: rule for key, rule in rules.items() if _is_needed(parameters, key)}

@@ -30,18 +30,9 @@ from codekin.studies.synthetic.page import synthetic_page
 class StudyKind:
     """How studies of one kind are described, run and told.
 
-    Parameters
-    ----------
-    schema : Table
-        What a configuration of this kind holds.
-    check : callable
-        Takes a study, the names of the data sets to use and the data home; raises where they do not do.
-    stages : callable
-        Takes the study and the names of the data sets to use; returns its stages.
-    functions : mapping from str to callable
-        What its tasks compute.
-    page : callable
-        Takes the study and its workspace; writes figures and returns a page about what is finished.
+    ``schema`` is what a configuration of this kind holds. ``check`` takes a study, the names of the data sets to use
+    and the data home, and raises where they do not do; ``stages`` takes the first two. ``functions`` compute the tasks.
+    ``page`` writes figures and returns a page about what is finished.
     """
 
     schema: Table
@@ -74,17 +65,5 @@ def kind_of(study: Study) -> StudyKind:
 
 
 def missing_data(study: Study, data_home: Path | None = None) -> list[str]:
-    """The data sets of a study that are not there.
-
-    Parameters
-    ----------
-    study : Study
-        The study.
-    data_home : path, optional
-        Where to look; see :func:`codekin.datasets.data_home`.
-
-    Returns
-    -------
-    list of str
-    """
+    """The data sets of a study that are not there."""
     return [name for name in study.data_names if not DATASETS[name].is_available(data_home)]

@@ -22,19 +22,7 @@ def paper_numbers() -> dict[tuple[str, str, str, str], float]:
 def paper_number(study: str, quantity: str, *, data: str = "", codebook: str = "") -> float | None:
     """One number of the paper.
 
-    Parameters
-    ----------
-    study : str
-        The kind of study.
-    quantity : str
-        What was measured.
-    data, codebook : str, optional
-        On what.
-
-    Returns
-    -------
-    float or None
-        None where the paper prints none.
+    None where the paper prints none.
 
     Examples
     --------

@@ -15,15 +15,6 @@ NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight",
 def enumerated(words: Sequence[str]) -> str:
     """Words as a sentence lists them.
 
-    Parameters
-    ----------
-    words : sequence of str
-        One or more.
-
-    Returns
-    -------
-    str
-
     Examples
     --------
     >>> enumerated(["hinge", "exponential", "hamming"])
@@ -34,15 +25,6 @@ def enumerated(words: Sequence[str]) -> str:
 
 def number_word(number: int) -> str:
     """A number as a word, if it is small.
-
-    Parameters
-    ----------
-    number : int
-        Not negative.
-
-    Returns
-    -------
-    str
 
     Examples
     --------
@@ -55,20 +37,7 @@ def number_word(number: int) -> str:
 def study_command(action: str, source: str, folder: Path, *, only: str | None = None) -> str:
     """The command that does something with a study where its results are.
 
-    Parameters
-    ----------
-    action : str
-        A command of ``codekin study``.
-    source : str
-        What that calls the study.
-    folder : Path
-        The folder of the study.
-    only : str, optional
-        The data set.
-
-    Returns
-    -------
-    str
+    ``action`` is a command of ``codekin study``, ``source`` what it calls the study.
 
     Examples
     --------
@@ -80,18 +49,6 @@ def study_command(action: str, source: str, folder: Path, *, only: str | None = 
 
 
 def learner_names(study: Study, data_names: Collection[str]) -> list[str]:
-    """What pages call the learners of some data sets, each once.
-
-    Parameters
-    ----------
-    study : Study
-        The study.
-    data_names : collection of str
-        The names of the data sets.
-
-    Returns
-    -------
-    list of str
-    """
+    """What pages call the learners of some data sets, each once."""
     used = [data["learner"]["name"] for data in study.option("data") if data["name"] in data_names]
     return [LEARNER_NAMES[name] for name in dict.fromkeys(used)]

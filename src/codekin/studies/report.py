@@ -80,18 +80,7 @@ def _n_tasks(stages: list[Stage]) -> int:
 
 
 def write_index(output: str | Path) -> Path:
-    """Write the page that lists the studies that have pages.
-
-    Parameters
-    ----------
-    output : path
-        The folder that holds one folder per study.
-
-    Returns
-    -------
-    Path
-        The index.
-    """
+    """Write the page that lists the studies that have pages."""
     folder = Path(output)
     order = {name: number for number, name in enumerate(paper_studies())}
     pages = sorted(folder.glob("*/index.html"), key=lambda page: (order.get(page.parent.name, len(order)), page))
@@ -139,17 +128,8 @@ def _footer(journal: Journal) -> str:
 def studies_with_results(output: str | Path) -> tuple[list[Study], list[Path]]:
     """The studies that have a journal in a folder: the paper's first, then others by name.
 
-    Parameters
-    ----------
-    output : path
-        The folder that holds one folder per study.
-
-    Returns
-    -------
-    studies : list of Study
-        Each as the copy of its configuration beside the journal describes it.
-    unknown : list of Path
-        Folders with a journal but without such a copy: older versions of codekin kept none.
+    Each study is as the copy of its configuration beside the journal describes it. The folders are those with a journal
+    but without such a copy: older versions of codekin kept none.
     """
     paper = paper_studies()
     folders = sorted(

@@ -20,19 +20,7 @@ Results = Mapping[str, Mapping[str, Any]]
 
 
 def bound_page(study: Study, workspace: Workspace) -> Page:
-    """The page of a study of the bound, of as much of it as is finished.
-
-    Parameters
-    ----------
-    study : Study
-        The study.
-    workspace : Workspace
-        Its results; figures are written beside them.
-
-    Returns
-    -------
-    Page
-    """
+    """The page of a study of the bound, of as much of it as is finished."""
     journal = workspace.journal
     results: dict[str, dict[str, Mapping[str, Any]]] = {}
     for data in study.option("data"):

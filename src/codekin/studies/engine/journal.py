@@ -30,24 +30,9 @@ VERSION = 2
 class Record:
     """A finished task.
 
-    Parameters
-    ----------
-    key : str
-        The task's key.
-    kind : str
-        The task's kind.
-    parameters : mapping
-        The task's parameters, seeds included.
-    result : mapping from str to JSON values
-        What came out, but for arrays.
-    arrays : tuple of str
-        The names of the arrays that were saved beside the journal.
-    seconds, cpu_seconds : float
-        How long it took, by the clock and by the processor.
-    versions : mapping from str to str
-        Of the software that computed it.
-    checksums : mapping from str to str
-        SHA-256 of the files of the arrays, by name; journals of version 1 have none.
+    ``key``, ``kind`` and ``parameters`` are the task's, ``result`` is what came out but for arrays, ``arrays`` the
+    names of those that were saved beside the journal. ``versions`` are those of the software. ``checksums``: SHA-256 of
+    the files of the arrays, by name; journals of version 1 have none.
     """
 
     key: str
@@ -68,15 +53,8 @@ class JournalError(ValueError):
 class Journal:
     """The finished tasks of a study, in memory and on disk.
 
-    Parameters
-    ----------
-    path : Path
-        The file; made when the first record is added.
-
-    Raises
-    ------
-    JournalError
-        If a line other than a torn last one cannot be read, or another version wrote it.
+    The file is made when the first record is added. Raises JournalError if a line other than a torn last one cannot be
+    read, or another version wrote it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -119,13 +97,7 @@ class Journal:
         return str(error) if isinstance(error, JournalError) else f"not a record of a finished task ({error})."
 
     def append(self, record: Record) -> None:
-        """Add a record; when this returns, it is on the disk.
-
-        Parameters
-        ----------
-        record : Record
-            What was finished.
-        """
+        """Add a record; when this returns, it is on the disk."""
         entry = asdict(record)
         lines = [record_line({**entry, "sha256": json_checksum(entry)})]
         if self._whole_bytes == 0:
@@ -146,17 +118,7 @@ class Journal:
         stream.seek(self._whole_bytes)
 
     def result(self, task: Task) -> Mapping[str, Any]:
-        """What came out of a finished task.
-
-        Parameters
-        ----------
-        task : Task
-            A task.
-
-        Returns
-        -------
-        mapping
-        """
+        """What came out of a finished task."""
         if task.key not in self.records:
             raise ValueError(f"The task '{task.label or task.kind}' is not finished. Run the study first.")
         return self.records[task.key].result

@@ -25,15 +25,7 @@ TASKS_PER_ROUND = 4
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What a task's function returns.
-
-    Parameters
-    ----------
-    result : mapping from str to JSON values
-        For the journal.
-    arrays : mapping from str to ndarray, optional
-        For files beside it.
-    """
+    """What a task's function returns. ``result`` goes into the journal, ``arrays`` into files beside it."""
 
     result: Mapping[str, Any]
     arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
@@ -45,18 +37,7 @@ TaskFunction = Callable[[Task, Workspace], Outcome]
 def unfinished(stages: Iterable[Stage], workspace: Workspace, *, is_checked: bool = False) -> list[Stage]:
     """The stages without the tasks that are finished; none that is empty.
 
-    Parameters
-    ----------
-    stages : iterable of Stage
-        All stages.
-    workspace : Workspace
-        What is finished.
-    is_checked : bool, default=False
-        Whether the files of finished tasks are read to see that they are as they were written.
-
-    Returns
-    -------
-    list of Stage
+    With ``is_checked``, the files of finished tasks are read to see that they are as they were written.
     """
     records = workspace.journal.records
 
@@ -76,22 +57,9 @@ def run_stages(
 ) -> int:
     """Run what is not finished, stage after stage, and write each result down as soon as it is there.
 
-    Parameters
-    ----------
-    stages : iterable of Stage
-        What is to be done.
-    functions : mapping from str to callable
-        The function of each kind of task; importable by other processes.
-    workspace : Workspace
-        Where results are kept.
-    n_jobs : int, optional
-        How many processes share the work; by default the workers of a block of ``joblib.parallel_config``, and without
-        one a process per processor. No result depends on it. All of them use the folders of the workspace.
-
-    Returns
-    -------
-    int
-        How many tasks were run.
+    The functions must be importable by other processes. ``n_jobs`` of them share the work; by default the workers of a
+    block of ``joblib.parallel_config``, and without one a process per processor. No result depends on it. All of them
+    use the folders of the workspace. Returns how many tasks were run.
     """
     stages = list(stages)
     if n_jobs is None:

@@ -27,14 +27,8 @@ MAX_SHOWN = 60
 class Place:
     """Where in a configuration a value is.
 
-    Parameters
-    ----------
-    source : str
-        The file, as the user named it.
-    text : str
-        What is in it.
-    path : tuple of str and int
-        The keys that lead to the value, and its places in lists.
+    ``source`` is the file as the user named it, ``text`` what is in it; ``path`` holds the keys that lead to the value,
+    and its places in lists.
 
     Examples
     --------
@@ -82,15 +76,7 @@ class Check(Protocol):
 
 @dataclass(frozen=True)
 class Rule:
-    """A value of which a function says whether it is right.
-
-    Parameters
-    ----------
-    wanted : str
-        What it must be.
-    holds : callable
-        Takes the value; what it returns is true or false.
-    """
+    """A value of which a function says whether it is right."""
 
     wanted: str
     holds: Callable[[Any], Any]
@@ -134,13 +120,7 @@ BOOLEAN = Rule("true or false", lambda value: isinstance(value, bool))
 
 @dataclass(frozen=True)
 class OneOf:
-    """One of some names.
-
-    Parameters
-    ----------
-    names : collection of str
-        They may change between two checks.
-    """
+    """One of some names. The names may change between two checks."""
 
     names: Collection[str]
 
@@ -160,12 +140,7 @@ class OneOf:
 class ListOf:
     """A list of values that all have to be right, none of them twice.
 
-    Parameters
-    ----------
-    item : Check
-        For each of the values.
-    length : int, optional
-        How many there must be, which may then be equal; by default one or more.
+    ``length`` says how many there must be, which may then be equal; by default one or more.
     """
 
     item: Check
@@ -194,14 +169,8 @@ Dependency = Callable[[Mapping[str, Any], Place], None]
 class Table:
     """A table with some keys and no others.
 
-    Parameters
-    ----------
-    required, optional : mapping from str to Check
-        The keys that it must have, and those that it may have.
-    dependency : callable, optional
-        What else must hold.
-    example : str, default=""
-        How it may look.
+    It must have the keys in ``required`` and may have those in ``optional``. ``dependency`` checks what else must hold;
+    ``example`` shows how it may look.
     """
 
     required: Mapping[str, Check] = field(default_factory=dict)
@@ -236,16 +205,7 @@ class Table:
 class Variants:
     """A table whose other keys depend on the name under one of them.
 
-    Parameters
-    ----------
-    key : str
-        The key with the name.
-    names : collection of str
-        What it may be.
-    table : callable
-        Takes the name; returns the table, which has that key, too.
-    example : str, default=""
-        How it may look.
+    ``table`` takes the name and returns the table, which has ``key``, too.
     """
 
     key: str
@@ -273,14 +233,7 @@ class Variants:
 class Entries:
     """A list of tables that differ in what they are known by.
 
-    Parameters
-    ----------
-    entry : Check
-        For each of them.
-    known_by : tuple of tuples of str
-        The paths of keys in which no two may be equal together.
-    may_be_empty : bool, default=False
-        Whether there need not be one.
+    ``known_by``: the paths of keys in which no two may be equal together.
     """
 
     entry: Check

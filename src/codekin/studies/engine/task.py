@@ -14,16 +14,9 @@ from typing import Any
 class Task:
     """Something to be computed, in full detail: equal tasks have equal results.
 
-    Parameters
-    ----------
-    kind : str
-        Which function computes it; a name from ``TASKS``.
-    parameters : mapping from str to JSON values
-        Its arguments, seeds included.
-    label : str, default=""
-        What people call it. It plays no part in what is computed.
-    weight : float, default=1.0
-        How long it takes, as far as is known before; for the time that is left.
+    ``kind`` says which function computes it, ``parameters`` are its arguments, seeds included. ``label`` is what people
+    call it; it plays no part in what is computed. ``weight``: how long it takes, as far as is known before; for the
+    time that is left.
 
     Examples
     --------
@@ -48,15 +41,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Stage:
-    """Tasks that may run in any order, after those of all earlier stages.
-
-    Parameters
-    ----------
-    name : str
-        What is done.
-    tasks : list of Task
-        The tasks; none of them needs another one of this stage.
-    """
+    """Tasks that may run in any order, after those of all earlier stages."""
 
     name: str
     tasks: list[Task]

@@ -14,17 +14,7 @@ _ASSIGNMENT = re.compile(r"\s*([\w.-]+)\s*=")
 def line_of(text: str, path: tuple[Key, ...]) -> int | None:
     r"""The line of a TOML file in which a key is, or the table around it.
 
-    Parameters
-    ----------
-    text : str
-        The file.
-    path : tuple of str and int
-        The keys that lead there.
-
-    Returns
-    -------
-    int or None
-        Counted from 1; None where it cannot be told at a glance.
+    Counted from 1; None where it cannot be told at a glance.
 
     Examples
     --------

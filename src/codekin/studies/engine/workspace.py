@@ -23,14 +23,7 @@ from codekin.studies.engine.task import Task
 class Workspace:
     """Where a study keeps what it has computed, and where its data is.
 
-    Parameters
-    ----------
-    folder : Path
-        The folder of the study.
-    data_home : Path, optional
-        The folder that holds one folder per data set; see :func:`codekin.datasets.data_home`.
-    configuration : str, default=""
-        The file that says what is computed; a run keeps a copy of it beside what it computes.
+    ``configuration`` is the file that says what is computed; a run keeps a copy of it beside what it computes.
     """
 
     folder: Path
@@ -57,53 +50,20 @@ class Workspace:
         return self.folder / "arrays" / f"{key}-{name}.npy"
 
     def save(self, task: Task, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Write the arrays of a result; each file appears whole or not at all.
-
-        Parameters
-        ----------
-        task : Task
-            Whose result they are.
-        arrays : mapping from str to ndarray
-            By name.
-        """
+        """Write the arrays of a result; each file appears whole or not at all."""
         for name, array in arrays.items():
             with whole_file(self.array_path(task.key, name)) as stream:
                 np.save(stream, array, allow_pickle=False)
 
     def load(self, task: Task, name: str) -> NDArray[Any]:
-        """One array of the result of a finished task, mapped into memory.
-
-        Parameters
-        ----------
-        task : Task
-            The task.
-        name : str
-            The name of the array.
-
-        Returns
-        -------
-        ndarray
-            Read-only.
-        """
+        """One array of the result of a finished task, mapped into memory. It is read-only."""
         path = self.array_path(task.key, name)
         if not path.exists():
             raise FileNotFoundError(f"{path} is missing. Run the study first.")
         return read_npy(path, is_mapped=True)
 
     def checksums(self, task: Task, names: Iterable[str]) -> dict[str, str]:
-        """The checksums of the files of some arrays of a task's result.
-
-        Parameters
-        ----------
-        task : Task
-            The task.
-        names : iterable of str
-            The names of the arrays.
-
-        Returns
-        -------
-        dict from str to str
-        """
+        """The checksums of the files of some arrays of a task's result."""
         return {name: sha256(self.array_path(task.key, name)) for name in names}
 
     def is_finished(self, record: Record | None, *, is_checked: bool = False) -> bool:
@@ -113,17 +73,7 @@ class Workspace:
         return not (is_checked and self.changed_arrays(record))
 
     def changed_arrays(self, record: Record) -> list[Path]:
-        """The files of a finished task that are not as they were written.
-
-        Parameters
-        ----------
-        record : Record
-            The task.
-
-        Returns
-        -------
-        list of Path
-        """
+        """The files of a finished task that are not as they were written."""
         files = {self.array_path(record.key, name): checksum for name, checksum in record.checksums.items()}
         return [path for path, checksum in files.items() if not path.is_file() or sha256(path) != checksum]
 

@@ -27,17 +27,7 @@ TITLES = {
 def drawn_codebooks(study: Study, data_name: str) -> list[dict[str, Any]]:
     """The codebooks that the ``draws`` of a study ask for on a data set, one per seed.
 
-    Parameters
-    ----------
-    study : Study
-        The study.
-    data_name : str
-        The name of the data set.
-
-    Returns
-    -------
-    list of dict
-        Entries like those of the study's ``codebooks``.
+    They are entries like those of the study's ``codebooks``.
     """
     draws = study.options.get("draws")
     if draws is None or data_name not in draws["data"]:
@@ -49,20 +39,7 @@ def drawn_codebooks(study: Study, data_name: str) -> list[dict[str, Any]]:
 def draws_blocks(study: Study, data_name: str, tasks: list[Task], workspace: Workspace) -> list[Block]:
     """A figure and a table of the sweeps over drawn codebooks; nothing where none is finished.
 
-    Parameters
-    ----------
-    study : Study
-        The study.
-    data_name : str
-        The name of the data set.
-    tasks : list of Task
-        The sweeps.
-    workspace : Workspace
-        Their results; the figure is written beside them.
-
-    Returns
-    -------
-    list of Picture and Table
+    The figure is written into the workspace.
     """
     records = workspace.journal.records
     found = [records[task.key].result for task in tasks if task.key in records]

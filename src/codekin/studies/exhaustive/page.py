@@ -58,19 +58,7 @@ Results = Mapping[str, Mapping[str, Mapping[str, Any]]]
 
 
 def exhaustive_page(study: Study, workspace: Workspace) -> Page:
-    """The page of a study of every assignment, of as much of it as is finished.
-
-    Parameters
-    ----------
-    study : Study
-        The study.
-    workspace : Workspace
-        Its results; figures are written beside them.
-
-    Returns
-    -------
-    Page
-    """
+    """The page of a study of every assignment, of as much of it as is finished."""
     journal = workspace.journal
     results: dict[str, dict[str, Mapping[str, Any]]] = {}
     entries = {}

@@ -25,20 +25,8 @@ PREDICTORS = ("loss", *METRICS, "learnability")
 class Sweep:
     """What every assignment of a codebook is worth.
 
-    Parameters
-    ----------
-    codebook : Codebook
-        The codebook.
-    n_correct : ndarray of shape (n_classes!,)
-        How many test samples each assignment gets right, in lexicographic order.
-    n_test : int
-        How many there are.
-    split_losses : ndarray of shape (2**(n_classes - 1),)
-        The mean training loss of each split.
-    class_distances : dict from str to ndarray of shape (n_classes, n_classes)
-        By name.
-    class_names : tuple of str
-        The names of the classes.
+    ``n_correct``: how many of the ``n_test`` samples each assignment gets right, in lexicographic order.
+    ``split_losses``: the mean training loss of each split.
     """
 
     codebook: Codebook
@@ -56,15 +44,7 @@ class Sweep:
     def values(self, predictor: str) -> FloatArray:
         """The average binary losses, the class-codeword scores of a distance, or the errors that learnability foresees.
 
-        Parameters
-        ----------
-        predictor : str
-            A name from ``PREDICTORS``.
-
-        Returns
-        -------
-        ndarray of shape (n_classes!,)
-            In lexicographic order; low is good.
+        ``predictor`` is a name from ``PREDICTORS``. The values are in lexicographic order; low is good.
         """
         if predictor == "loss":
             return average_losses(self.codebook, self.split_losses)
@@ -113,15 +93,7 @@ class Sweep:
     def lookup(self, codeword_of_class: list[int]) -> dict[str, Any]:
         """What is known of one assignment.
 
-        Parameters
-        ----------
-        codeword_of_class : list of int
-            The assignment.
-
-        Returns
-        -------
-        dict
-            Its place, its accuracy, how many assignments are less and how many more accurate, and its values.
+        Its place, its accuracy, how many assignments are less and how many more accurate, and its values.
         """
         n = self.codebook.n_codewords
         if len(codeword_of_class) != n:

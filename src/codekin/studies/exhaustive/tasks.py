@@ -112,19 +112,7 @@ def check(study: Study, data_names: list[str], data_home: Path | None) -> None:
 
 
 def stages(study: Study, data_names: list[str]) -> list[Stage]:
-    """The tasks of the study on some of its data sets.
-
-    Parameters
-    ----------
-    study : Study
-        The study.
-    data_names : list of str
-        Which ones.
-
-    Returns
-    -------
-    list of Stage
-    """
+    """The tasks of the study on some of its data sets."""
     chosen = [data for data in study.option("data") if data["name"] in data_names]
     codebooks = study.option("codebooks")
     to_choose = [data for data in chosen if data["learner"].get("C") == BY_VALIDATION]
@@ -303,21 +291,7 @@ def load_splits(task: Task, workspace: Workspace) -> tuple[FloatArray, FloatArra
 
 
 def load_sweep(study: Study, data_name: str, code_name: str, workspace: Workspace) -> Sweep:
-    """What a finished sweep found.
-
-    Parameters
-    ----------
-    study : Study
-        The study.
-    data_name, code_name : str
-        The names of the data set and of the codebook in the study.
-    workspace : Workspace
-        Where results are.
-
-    Returns
-    -------
-    Sweep
-    """
+    """What a finished sweep found."""
     data, code = _entry(study, "data", data_name), _entry(study, "codebooks", code_name)
     task = sweep_task(study, data, code)
     result = workspace.journal.result(task)

@@ -26,14 +26,7 @@ TreeName = Literal["given", "learned"]
 class ManyClasses:
     """A data set with its labels as indices of the classes that occur among the training samples.
 
-    Parameters
-    ----------
-    data : Dataset
-        With test samples.
-    labels : ndarray of shape (n_classes,)
-        The classes that occur.
-    class_index : ndarray of shape (n_train,)
-        Of the training samples.
+    ``data`` has test samples. ``labels`` are the classes that occur; ``class_index`` is that of the training samples.
     """
 
     data: Dataset
@@ -61,19 +54,7 @@ class ManyClasses:
 
 @lru_cache(maxsize=1)  # consecutive tasks of a process mostly use the same data, which may take long to read
 def load_many_classes(name: str, data_home: Path | None) -> ManyClasses:
-    """A data set of the extreme study.
-
-    Parameters
-    ----------
-    name : str
-        A name from ``codekin.datasets.DATASETS``.
-    data_home : path or None
-        See :func:`codekin.datasets.data_home`.
-
-    Returns
-    -------
-    ManyClasses
-    """
+    """A data set of the extreme study."""
     data = load_dataset(name, data_home)
     if data.test is None:
         raise ValueError(f"The extreme study needs test samples, which the data set {name!r} does not have.")
@@ -85,18 +66,10 @@ def load_many_classes(name: str, data_home: Path | None) -> ManyClasses:
 class Order:
     """One way of giving paths to classes.
 
-    Parameters
-    ----------
-    title : str
-        What figures and tables call it.
-    find : callable
-        Takes the codebook, the class tree, the data, a generator and the seconds for a search, None for the search's
-        own measure; returns what it found.
-    tree : "given", "learned" or None
-        The class tree that it follows; None for the main one of the data set.
-    chance : "none", "search" or "draw", default="none"
-        What part chance plays: none, so that all runs share one assignment; in a search, of which a study may make
-        several; or that every run draws another one.
+    ``find`` takes the codebook, the class tree, the data, a generator and the seconds for a search, None for the
+    search's own measure; it returns what it found. ``tree`` is the class tree that it follows, None for the main one of
+    the data set. ``chance`` plays no part, so that all runs share one assignment; or a part in a search, of which a
+    study may make several; or every run draws another assignment.
     """
 
     title: str
@@ -107,16 +80,7 @@ class Order:
     def seed(self, run: int, n_searches: int) -> int:
         """The seed of the assignment of a run, if a study makes so many searches.
 
-        Parameters
-        ----------
-        run : int
-            The number of the run.
-        n_searches : int
-            How many searches there are; runs take turns.
-
-        Returns
-        -------
-        int
+        Runs take turns among the searches.
         """
         return {"none": 0, "search": run % n_searches, "draw": run}[self.chance]
 
@@ -160,14 +124,7 @@ ORDERS: Mapping[str, Order] = {
 def orders_of(data: Mapping[str, Any]) -> list[str]:
     """The names of the orders that are compared on a data set: without a taxonomy, none that follows one.
 
-    Parameters
-    ----------
-    data : mapping
-        An entry of the study; its ``tree`` is "given" or "learned", its ``orders``, if there are some, are all wanted.
-
-    Returns
-    -------
-    list of str
+    Its ``tree`` is "given" or "learned"; its ``orders``, if there are some, are all wanted.
 
     Examples
     --------

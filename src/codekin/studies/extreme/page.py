@@ -43,19 +43,7 @@ LIKE = {
 
 
 def extreme_page(study: Study, workspace: Workspace) -> Page:
-    """The page of a study of very many classes, of as much of it as is finished.
-
-    Parameters
-    ----------
-    study : Study
-        The study.
-    workspace : Workspace
-        Its results; figures are written beside them.
-
-    Returns
-    -------
-    Page
-    """
+    """The page of a study of very many classes, of as much of it as is finished."""
     found = collect(study, workspace)
     sections = [Section("What was done", [Paragraph(text) for text in METHOD])]
     if any(gain for one in found for gain in search_gains(one)):

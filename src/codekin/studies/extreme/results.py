@@ -24,18 +24,9 @@ from codekin.studies.extreme.tasks import assign_task, fit_tasks, one_vs_rest_ta
 class Found:
     """What is finished of one data set.
 
-    Parameters
-    ----------
-    data : mapping
-        Its entry in the study.
-    accuracies : dict from (int, str) to ndarray of shape (n_runs,)
-        By width and order; only what has at least one run.
-    assignments : dict from (int, str) to mapping
-        Bits and scores, likewise; of random assignments those of the first run.
-    one_vs_rest : Runs or None
-        One predictor per class.
-    oversample : float or None
-        How often that one saw its positives.
+    ``accuracies`` are given by width and order, only what has at least one run; ``assignments`` hold bits and scores
+    likewise, of random assignments those of the first run. ``one_vs_rest`` has one predictor per class; ``oversample``:
+    how often that one saw its positives.
     """
 
     data: Mapping[str, Any]
@@ -75,19 +66,7 @@ class Found:
 
 
 def collect(study: Study, workspace: Workspace) -> list[Found]:
-    """The results of all data sets that have some.
-
-    Parameters
-    ----------
-    study : Study
-        The study.
-    workspace : Workspace
-        Where results are.
-
-    Returns
-    -------
-    list of Found
-    """
+    """The results of all data sets that have some."""
     journal = workspace.journal
     everything = []
     for data in study.option("data"):

@@ -91,19 +91,7 @@ def check(study: Study, data_names: list[str], data_home: Path | None) -> None:
 
 
 def stages(study: Study, data_names: list[str]) -> list[Stage]:
-    """Trees, assignments and fits of some of the data sets, and one-vs-rest where the study asks for it.
-
-    Parameters
-    ----------
-    study : Study
-        The study.
-    data_names : list of str
-        Which ones.
-
-    Returns
-    -------
-    list of Stage
-    """
+    """Trees, assignments and fits of some of the data sets, and one-vs-rest where the study asks for it."""
     chosen = [data for data in study.option("data") if data["name"] in data_names]
     fits = [task for data in chosen for width in data["widths"] for task in fit_tasks(study, data, width)]
     assignments = {task.key: task for task in (_assign_task(fit.parameters) for fit in fits)}

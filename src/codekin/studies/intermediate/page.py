@@ -29,19 +29,7 @@ METRIC_NAMES = {
 
 
 def intermediate_page(study: Study, workspace: Workspace) -> Page:
-    """The page of a study of a hundred classes, of as much of it as is finished.
-
-    Parameters
-    ----------
-    study : Study
-        The study.
-    workspace : Workspace
-        Its results; figures are written beside them.
-
-    Returns
-    -------
-    Page
-    """
+    """The page of a study of a hundred classes, of as much of it as is finished."""
     journal = workspace.journal
     sections, leads, shown = [], [], []
     for data in study.option("data"):

@@ -137,20 +137,7 @@ def accuracies_of(
 ) -> list[float]:
     """The test accuracies of codes in percent, decoded by the hinge loss.
 
-    Parameters
-    ----------
-    problem : Problem
-        The samples.
-    coding_matrices : sequence of ndarrays of shape (n_classes, n_bits)
-        The codes.
-    learner : mapping
-        ``name``, from ``LEARNERS``, and its options.
-    seed : int
-        Of the learner.
-
-    Returns
-    -------
-    list of float
+    ``learner`` holds a ``name`` from ``LEARNERS``, and its options.
     """
     options = dict(learner)
     learn = LEARNERS[options.pop("name")]
@@ -179,23 +166,7 @@ def _assignments(
 
 
 def random_scores(codebook: Codebook, distances: ClassDistances, n_scores: int, seed: int) -> FloatArray:
-    """The class-codeword scores of random assignments.
-
-    Parameters
-    ----------
-    codebook : Codebook
-        As many codewords as classes.
-    distances : ClassDistances
-        Of the classes.
-    n_scores : int
-        How many.
-    seed : int
-        The source of randomness.
-
-    Returns
-    -------
-    ndarray of shape (n_scores,)
-    """
+    """The class-codeword scores of random assignments."""
     rng = np.random.default_rng([seed, n_scores])
     a, d = distances.matrix(), codebook.row_distances()
     a, d = a / np.linalg.norm(a), d / np.linalg.norm(d)

@@ -24,14 +24,7 @@ from codekin.studies.splits.svm import fit_svms
 class Problem:
     """Samples to learn from and samples to test on.
 
-    Parameters
-    ----------
-    X_train, X_test : ndarray of shape (n_samples, n_features)
-        Scaled to a largest absolute value of 1 among the training samples.
-    y_train, y_test : ndarray of int
-        Classes.
-    class_names : tuple of str
-        What the classes are called.
+    Features are scaled to a largest absolute value of 1 among the training samples.
     """
 
     X_train: NDArray[Any]
@@ -49,20 +42,7 @@ class Problem:
 def load_problem(name: str, n_test: int | None, seed: int, data_home: Path | None = None) -> Problem:
     """A data set, split as it comes or, where it comes in one piece, by chance.
 
-    Parameters
-    ----------
-    name : str
-        A name from ``codekin.datasets.DATASETS``.
-    n_test : int or None
-        How many samples to put aside for testing, each class in proportion; None for a data set that has test samples.
-    seed : int
-        Of that choice.
-    data_home : path, optional
-        See :func:`codekin.datasets.data_home`.
-
-    Returns
-    -------
-    Problem
+    ``n_test`` samples are put aside for testing, each class in proportion; None for a data set that has test samples.
     """
     dataset = load_dataset(name, data_home)
     if n_test is None:
@@ -87,16 +67,7 @@ def n_splits(n_classes: int) -> int:
 def split_signs(splits: IntArray, n_classes: int) -> CodingMatrix:
     """The columns of splits.
 
-    Parameters
-    ----------
-    splits : array of shape (n_splits,)
-        Their numbers.
-    n_classes : int
-        How many classes there are.
-
-    Returns
-    -------
-    ndarray of shape (n_classes, n_splits)
+    Returns shape (n_classes, n_splits).
 
     Examples
     --------
@@ -113,21 +84,8 @@ SplitLearner = Callable[..., tuple[NDArray[np.float32], NDArray[np.float32]]]
 def linear_svm(problem: Problem, signs: CodingMatrix, seed: int, *, C: float) -> Any:  # noqa: ARG001
     """Soft-margin linear SVMs, all splits at once; nothing about them is random.
 
-    Parameters
-    ----------
-    problem : Problem
-        The samples.
-    signs : array of shape (n_classes, n_splits)
-        The columns to learn.
-    seed : int
-        Taken by every learner of splits.
-    C : float
-        What a unit of hinge loss of a sample costs.
-
-    Returns
-    -------
-    ndarrays of shape (n_train, n_splits) and (n_test, n_splits)
-        Margins.
+    ``signs`` (n_classes, n_splits) are the columns to learn; the margins have a column for each. ``C`` is what a unit
+    of hinge loss of a sample costs. Every learner of splits takes a seed.
     """
     fitted = fit_svms(problem.X_train, signs[problem.y_train], C=C)
     return fitted.margins(problem.X_train), fitted.margins(problem.X_test)
@@ -136,21 +94,8 @@ def linear_svm(problem: Problem, signs: CodingMatrix, seed: int, *, C: float) ->
 def decision_tree(problem: Problem, signs: CodingMatrix, seed: int, *, min_samples_split: int = 2) -> Any:
     """Decision trees, one per split, Gini; a margin is the share of +1 in a leaf minus that of -1.
 
-    Parameters
-    ----------
-    problem : Problem
-        The samples.
-    signs : array of shape (n_classes, n_splits)
-        The columns to learn.
-    seed : int
-        Of the order in which features are tried.
-    min_samples_split : int, default=2
-        Smaller nodes are leaves.
-
-    Returns
-    -------
-    ndarrays of shape (n_train, n_splits) and (n_test, n_splits)
-        Margins.
+    Like :func:`linear_svm`. The seed is that of the order in which features are tried; nodes with fewer than
+    ``min_samples_split`` samples are leaves.
     """
     from sklearn.tree import DecisionTreeClassifier
 
@@ -166,21 +111,7 @@ def decision_tree(problem: Problem, signs: CodingMatrix, seed: int, *, min_sampl
 def least_squares(problem: Problem, signs: CodingMatrix, seed: int, *, ridge: float) -> Any:  # noqa: ARG001
     """Linear least squares with an intercept, all splits at once; nothing about it is random.
 
-    Parameters
-    ----------
-    problem : Problem
-        The samples.
-    signs : array of shape (n_classes, n_splits)
-        The columns to learn.
-    seed : int
-        Taken by every learner of splits.
-    ridge : float
-        The penalty on squared weights, in units of the mean variance of a feature.
-
-    Returns
-    -------
-    ndarrays of shape (n_train, n_splits) and (n_test, n_splits)
-        Margins.
+    Like :func:`linear_svm`. ``ridge`` is the penalty on squared weights, in units of the mean variance of a feature.
     """
     targets = signs[problem.y_train].astype(np.float32)
     mean, mean_target = problem.X_train.mean(axis=0), targets.mean(axis=0)
@@ -207,21 +138,8 @@ def train_splits(
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Learn some splits.
 
-    Parameters
-    ----------
-    problem : Problem
-        The samples.
-    splits : array of shape (n_splits,)
-        The numbers of the splits.
-    learner : mapping
-        ``name``, from ``LEARNERS``, and its options.
-    seed : int
-        The source of randomness, the same for all splits: a split's margins do not depend on its company.
-
-    Returns
-    -------
-    train, test : ndarrays of shape (n_samples, n_splits)
-        Margins.
+    ``learner`` holds a ``name`` from ``LEARNERS``, and its options. The seed is the same for all splits: a split's
+    margins do not depend on its company. Returns shape (n_samples, n_splits) each.
     """
     options = dict(learner)
     name = options.pop("name")
@@ -233,19 +151,7 @@ def train_splits(
 def one_vs_rest_confusion(problem: Problem, learner: Mapping[str, Any], seed: int) -> FloatArray:
     """How often, among the training samples, each class is taken for each other one by one-vs-rest predictors.
 
-    Parameters
-    ----------
-    problem : Problem
-        The samples.
-    learner : mapping
-        As for :func:`train_splits`.
-    seed : int
-        As for :func:`train_splits`.
-
-    Returns
-    -------
-    ndarray of shape (n_classes, n_classes)
-        Rows are true classes.
+    Rows are true classes.
     """
     margins = one_vs_rest_margins(problem, learner, seed)[0]
     counts = np.zeros((problem.n_classes, problem.n_classes))
@@ -256,21 +162,7 @@ def one_vs_rest_confusion(problem: Problem, learner: Mapping[str, Any], seed: in
 def one_vs_rest_margins(
     problem: Problem, learner: Mapping[str, Any], seed: int
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """How strongly each class is favoured by a predictor of it against the rest.
-
-    Parameters
-    ----------
-    problem : Problem
-        The samples.
-    learner : mapping
-        As for :func:`train_splits`.
-    seed : int
-        As for :func:`train_splits`.
-
-    Returns
-    -------
-    train, test : ndarrays of shape (n_samples, n_classes)
-    """
+    """How strongly each class is favoured by a predictor of it against the rest."""
     n = problem.n_classes
     # The last class is never on the positive side of a split: it is the negative side of all others together.
     splits = np.append(1 << np.arange(n - 1), n_splits(n))

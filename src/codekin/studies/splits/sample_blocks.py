@@ -19,17 +19,7 @@ def rounded_margins(margins: ArrayLike, n_bits: int) -> FloatArray:
 
     On a grid whose step is a power of two no sum depends on its order: ties are ties in every decoder.
 
-    Parameters
-    ----------
-    margins : array-like
-        Any shape.
-    n_bits : int
-        How many margins are added up, at most.
-
-    Returns
-    -------
-    ndarray of float64
-        The rounded margins.
+    ``n_bits`` says how many margins are added up, at most.
 
     Examples
     --------
@@ -71,18 +61,8 @@ class SampleBlocks:
 def sample_blocks(codebook: Codebook, margins: FloatArray, y: IntArray) -> SampleBlocks:
     """Arrange samples for the sweep: samples of about the same difficulty in one block.
 
-    Parameters
-    ----------
-    codebook : Codebook
-        The codewords that the sweep assigns to classes.
-    margins : array of shape (2**(n_classes - 1), n_samples)
-        Row ``s`` belongs to split ``s``; row 0 is not used. Rounded by :func:`rounded_margins`.
-    y : array of shape (n_samples,)
-        The classes of the samples.
-
-    Returns
-    -------
-    SampleBlocks
+    Row ``s`` of the margins (2**(n_classes - 1), n_samples) belongs to split ``s``; row 0 is not used. They are rounded
+    by :func:`rounded_margins`.
     """
     from codekin.kernels.sweep import LANES, PADDING
 

@@ -32,13 +32,7 @@ MIN_PENALTY = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class LinearSVMs:
-    """Fitted linear predictors, one per column.
-
-    Parameters
-    ----------
-    weights : array of shape (n_features, n_columns)
-    bias : array of shape (n_columns,)
-    """
+    """Fitted linear predictors, one per column."""
 
     weights: FloatArray
     bias: FloatArray
@@ -54,20 +48,9 @@ def fit_svms(
 ) -> LinearSVMs:
     """Fit one linear SVM per column of signs.
 
-    Parameters
-    ----------
-    X : array-like of shape (n_samples, n_features)
-        The samples, used in single precision.
-    signs : array-like of shape (n_samples, n_columns)
-        -1 or +1.
-    C : float, default=1.0
-        What a unit of hinge loss of a sample costs.
-    stages : sequence of (float, int), default=STAGES
-        Widths of the rounding and numbers of steps. On MNIST four times as many steps end less than 0.01 % lower.
-
-    Returns
-    -------
-    LinearSVMs
+    ``X`` is used in single precision; ``signs`` (n_samples, n_columns) are -1 or +1. ``C`` is what a unit of hinge loss
+    of a sample costs. ``stages`` are widths of the rounding and numbers of steps; on MNIST four times as many steps end
+    less than 0.01 % lower.
 
     Examples
     --------
@@ -88,20 +71,7 @@ def fit_svms(
 
 
 def svm_objectives(fitted: LinearSVMs, X: ArrayLike, signs: ArrayLike, *, C: float) -> FloatArray:
-    """The objectives of fitted SVMs, with the hinge as it is.
-
-    Parameters
-    ----------
-    fitted : LinearSVMs
-        The predictors.
-    X : array-like of shape (n_samples, n_features)
-    signs : array-like of shape (n_samples, n_columns)
-    C : float
-
-    Returns
-    -------
-    ndarray of shape (n_columns,)
-    """
+    """The objectives of fitted SVMs, with the hinge as it is."""
     hinge = np.maximum(0, 1 - np.asarray(signs) * fitted.margins(X)).sum(axis=0, dtype=np.float64)
     return np.asarray((fitted.weights**2).sum(axis=0) / 2 + C * hinge)
 

@@ -20,15 +20,6 @@ ASSIGNMENTS_PER_BLOCK = 40_320
 def lexicographic_rank(codeword_of_class: ArrayLike) -> int:
     """The place of an assignment in the order of :func:`itertools.permutations`.
 
-    Parameters
-    ----------
-    codeword_of_class : array-like of shape (n,)
-        A permutation of ``0..n - 1``.
-
-    Returns
-    -------
-    int
-
     Examples
     --------
     >>> lexicographic_rank([1, 2, 0])
@@ -53,22 +44,10 @@ def count_correct(
 ) -> NDArray[np.int32]:
     """How many samples assignments get right, by minimum hinge loss; the lowest class wins among equals.
 
-    Parameters
-    ----------
-    codebook : Codebook
-        As many codewords as classes, at most 10, entries -1 and +1.
-    margins : array of shape (2**(n_classes - 1), n_samples)
-        Row ``s`` belongs to split ``s``; row 0 is not used. Rounded by :func:`rounded_margins`.
-    y : array of shape (n_samples,)
-        The classes of the samples.
-    ranks : array of shape (n_assignments,), optional
-        Which assignments, by their places in lexicographic order; by default all.
-    n_threads : int, optional
-        How many threads share the work. The result does not depend on it.
-
-    Returns
-    -------
-    ndarray of shape (n_assignments,)
+    The codebook has as many codewords as classes, at most 10, with entries -1 and +1. Row ``s`` of the margins
+    (2**(n_classes - 1), n_samples) belongs to split ``s``; row 0 is not used. They are rounded by
+    :func:`rounded_margins`. ``ranks`` says which assignments, by their places in lexicographic order; by default all.
+    The result does not depend on ``n_threads``.
     """
     from codekin.kernels.sweep import count_exactly, fill_assignments, group_by_codeword, plans_of_sums, sweep_kernel
 
@@ -103,17 +82,7 @@ def count_correct(
 def average_losses(codebook: Codebook, split_losses: FloatArray) -> FloatArray:
     """The average binary losses of all assignments (Eq. 3 of the paper), from those of the splits.
 
-    Parameters
-    ----------
-    codebook : Codebook
-        As many codewords as classes.
-    split_losses : array of shape (2**(n_classes - 1),)
-        The mean training loss of each split; entry 0 is not used.
-
-    Returns
-    -------
-    ndarray of shape (n_classes!,)
-        In lexicographic order.
+    ``split_losses`` is the mean training loss of each split; entry 0 is not used. Losses are in lexicographic order.
     """
     check_sweepable(codebook)
     losses = np.empty(factorial(codebook.n_codewords))
@@ -128,17 +97,8 @@ def distinct_assignments(codebook: Codebook) -> tuple[IntArray, IntArray]:
     Permuting bits, or flipping one, changes no classifier. Codebooks with structure, such as Hadamard's, have
     permutations of their codewords that do nothing else, and as many times fewer assignments to look at.
 
-    Parameters
-    ----------
-    codebook : Codebook
-        As many codewords as classes, at most 10.
-
-    Returns
-    -------
-    ranks : ndarray of shape (n_distinct,)
-        The first of each kind, in lexicographic order.
-    kind_of_rank : ndarray of shape (n_codewords!,)
-        ``ranks[kind_of_rank[r]]`` gives the same classifier as assignment ``r``.
+    Returns ``ranks``, the first of each kind in lexicographic order, and ``kind_of_rank``: ``ranks[kind_of_rank[r]]``
+    gives the same classifier as assignment ``r``.
 
     Examples
     --------

@@ -27,19 +27,7 @@ QUANTITIES = {
 
 
 def synthetic_page(study: Study, workspace: Workspace) -> Page:
-    """The page of a study of six classes in the plane.
-
-    Parameters
-    ----------
-    study : Study
-        The study.
-    workspace : Workspace
-        Its results; figures are written beside them.
-
-    Returns
-    -------
-    Page
-    """
+    """The page of a study of six classes in the plane."""
     task = sweep_task(study)
     found = workspace.journal.result(task)
     pictures = _draw(study, workspace)

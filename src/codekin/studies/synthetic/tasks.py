@@ -66,26 +66,9 @@ def three_line_samples(
 ) -> tuple[FloatArray, IntArray, CodingMatrix]:
     """Samples of the six largest regions that three lines leave of the unit disc.
 
-    Parameters
-    ----------
-    n_per_class : int
-        How many samples each class has.
-    angles : list of float
-        Of the lines, in degrees.
-    offset : float
-        Of the lines from the middle.
-    gap : float
-        No sample is closer to a line.
-    seed : int
-        The source of randomness.
-
-    Returns
-    -------
-    X : ndarray of shape (6 * n_per_class, 2)
-    y : ndarray of shape (6 * n_per_class,)
-        Classes in the order of their angles.
-    codewords : ndarray of shape (6, 3)
-        The sides of the lines on which each class lies.
+    The lines have these angles, in degrees, and this offset from the middle; no sample is closer to one than ``gap``.
+    Returns samples in the plane, their classes in the order of their angles, and codewords (6, 3): the sides of the
+    lines on which each class lies.
     """
     rng = np.random.default_rng(seed)
     turns = np.deg2rad(angles)
@@ -143,15 +126,7 @@ FUNCTIONS = {SWEEP: run_sweep}
 def lines_of_bits(coding_matrix: CodingMatrix, lines: FloatArray) -> FloatArray:
     """The predictors of the bits of a coding matrix, from those of all splits.
 
-    Parameters
-    ----------
-    coding_matrix : array of shape (n_classes, n_bits)
-    lines : array of shape (n_splits, 3)
-        Weights and bias of the splits, from number 1 on.
-
-    Returns
-    -------
-    ndarray of shape (n_bits, 3)
+    ``lines`` (n_splits, 3) are weights and bias of the splits, from number 1 on. Returns shape (n_bits, 3).
     """
     masks = ((coding_matrix > 0) << np.arange(len(coding_matrix))[:, None]).sum(axis=0)
     everyone = (1 << len(coding_matrix)) - 1
