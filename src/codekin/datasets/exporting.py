@@ -33,7 +33,7 @@ def export_dataset(dataset: Dataset, folder: str | Path) -> list[Path]:
     >>> import tempfile
     >>> from codekin.datasets import load_dataset
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     files = export_dataset(load_icd10cm(), folder)
+    ...     files = export_dataset(load_dataset("icd10cm"), folder)
     ...     [path.name for path in files], files[-1].read_text().splitlines()[0]
     (['train.tsv', 'validation.tsv', 'test.tsv', 'taxonomy.txt'], 'ICD-10-CM\tchapter 1')
     """
