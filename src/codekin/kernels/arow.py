@@ -23,21 +23,14 @@ def arow_pass(indptr, indices, values, class_of_sample, codewords, r_of_sample, 
     x**2`` (Crammer, Kulesza and Dredze 2009, with a diagonal covariance). A bit that is zero does not learn from the
     sample. All sums run over a sample's non-zeros in their order, so that no bit's result depends on the others.
 
-    Parameters
-    ----------
-    indptr, indices, values : arrays
-        The samples as compressed sparse rows, without duplicates; float32 values.
-    class_of_sample : int array of shape (n_samples,)
-    codewords : int8 array of shape (n_classes, n_bits)
-    r_of_sample : float32 array of shape (n_samples,)
-        The regularisation r, divided by the sample's weight.
-    order : int array
-        Sample numbers. A number from ``n_samples`` on means that sample for its positive bits only.
-    n_steps : int
-        How many steps were made before, for averaging.
-    state : float32 array of shape (n_features, 2 or 3, n_bits), changed in place
-    first, last : int
-        The columns to learn; concurrent calls may learn disjoint ranges of one state.
+    ``indptr``, ``indices``, ``values``: the samples as compressed sparse rows, without duplicates; float32 values.
+    ``class_of_sample``: int (n_samples,)
+    ``codewords``: int8 (n_classes, n_bits)
+    ``r_of_sample``: float32 (n_samples,). The regularisation r, divided by the sample's weight.
+    ``order``: sample numbers. A number from ``n_samples`` on means that sample for its positive bits only.
+    ``n_steps``: how many steps were made before, for averaging.
+    ``state``: float32 (n_features, 2 or 3, n_bits), changed in place
+    ``first``, ``last``: the columns to learn; concurrent calls may learn disjoint ranges of one state.
     """
     n_samples = len(class_of_sample)
     n_bits = last - first
@@ -128,9 +121,7 @@ def _learn_positive(features, values, r, lateness, state, bit):
 def gather_weights(state):
     """Move the rows of weights to the front of the state's memory, over whatever lies there.
 
-    Parameters
-    ----------
-    state : float32 array of shape (n_features, n_rows, n_bits), changed in place
+    ``state``: float32 (n_features, n_rows, n_bits), changed in place
     """
     n_features, _, n_bits = state.shape
     flat = state.reshape(-1)

@@ -12,16 +12,10 @@ def balanced_split_order(indptr, indices, data, n_features, n_iterations, order)
     updated until the halves by rank along it no longer change. The first half is the larger one of an odd set. It
     begins with the direction between two vectors that are far apart.
 
-    Parameters
-    ----------
-    indptr, indices, data : arrays of a CSR matrix
-        The vectors, of length one.
-    n_features : int
-        How many columns the matrix has.
-    n_iterations : int
-        How often a direction is updated, at most.
-    order : int64 array of shape (n_vectors,), changed in place
-        The rows to put in order.
+    ``indptr``, ``indices``, ``data``: arrays of a CSR matrix. The vectors, of length one.
+    ``n_features``: how many columns the matrix has.
+    ``n_iterations``: how often a direction is updated, at most.
+    ``order``: int64 (n_vectors,), changed in place. The rows to put in order.
     """
     n_vectors = len(order)
     direction = np.zeros(n_features)

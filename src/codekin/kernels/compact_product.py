@@ -21,16 +21,11 @@ REBIAS = np.float32(2.0**112)
 def sparse_times_bytes(indptr, indices, values, row_of_feature, weights, scales, product):
     """Multiply sparse rows by rows of integers with scales.
 
-    Parameters
-    ----------
-    indptr, indices, values : arrays
-        Compressed sparse rows; float32 values.
-    row_of_feature : int32 array of shape (n_features,)
-        Which row of weights a feature has.
-    weights : int8 array of shape (n_rows, n_bits)
-    scales : float32 array of shape (n_rows,)
-        What the integers of a row are multiplied by.
-    product : float32 array of shape (n_samples, n_bits), changed in place
+    ``indptr``, ``indices``, ``values``: compressed sparse rows; float32 values.
+    ``row_of_feature``: int32 (n_features,). Which row of weights a feature has.
+    ``weights``: int8 (n_rows, n_bits)
+    ``scales``: float32 (n_rows,). What the integers of a row are multiplied by.
+    ``product``: float32 (n_samples, n_bits), changed in place
     """
     n_samples, n_bits = product.shape
     for i in range(n_samples):
@@ -60,15 +55,11 @@ def sparse_times_bytes(indptr, indices, values, row_of_feature, weights, scales,
 def sparse_times_halves(indptr, indices, values, row_of_feature, weights, product):
     """Multiply sparse rows by rows of half-precision floats.
 
-    Parameters
-    ----------
-    indptr, indices, values : arrays
-        Compressed sparse rows; float32 values.
-    row_of_feature : int32 array of shape (n_features,)
-        Which row of weights a feature has.
-    weights : int16 array of shape (n_rows, n_bits)
-        The bits of the floats, all of them finite. (Subnormal ones are understood, but slow.)
-    product : float32 array of shape (n_samples, n_bits), changed in place
+    ``indptr``, ``indices``, ``values``: compressed sparse rows; float32 values.
+    ``row_of_feature``: int32 (n_features,). Which row of weights a feature has.
+    ``weights``: int16 (n_rows, n_bits). The bits of the floats, all of them finite.
+        (Subnormal ones are understood, but slow.)
+    ``product``: float32 (n_samples, n_bits), changed in place
     """
     n_samples, n_bits = product.shape
     bits0, bits1 = np.empty(n_bits, np.int32), np.empty(n_bits, np.int32)
@@ -105,21 +96,13 @@ def sparse_times_halves(indptr, indices, values, row_of_feature, weights, produc
 def sparse_times_gapped(indptr, indices, values, weight_indptr, gaps, weights, table, scales, product):
     """Multiply sparse rows by sparse weights, each of them a gap to the bit before and a place in a table.
 
-    Parameters
-    ----------
-    indptr, indices, values : arrays
-        Compressed sparse rows; float32 values.
-    weight_indptr : unsigned int array of shape (n_features + 1,)
-        Where the weights of each feature begin.
-    gaps : uint8 array of shape (n_weights,)
-        How many bits further than the one before; the first from bit 0.
-    weights : uint8 or uint16 array of shape (n_weights,)
-        Places in the table.
-    table : float32 array
-        The values of weights.
-    scales : float32 array of shape (n_features,)
-        What the values of a feature are multiplied by.
-    product : float32 array of shape (n_samples, n_bits), changed in place
+    ``indptr``, ``indices``, ``values``: compressed sparse rows; float32 values.
+    ``weight_indptr``: unsigned int (n_features + 1,). Where the weights of each feature begin.
+    ``gaps``: uint8 (n_weights,). How many bits further than the one before; the first from bit 0.
+    ``weights``: uint8 or uint16 (n_weights,). Places in the table.
+    ``table``: float32 array. The values of weights.
+    ``scales``: float32 (n_features,). What the values of a feature are multiplied by.
+    ``product``: float32 (n_samples, n_bits), changed in place
     """
     for i in range(len(product)):
         row = product[i]

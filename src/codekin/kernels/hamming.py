@@ -24,13 +24,10 @@ def popcount(typing_context: Any, word: Any) -> Any:  # noqa: ARG001
 def nearest_codewords(signs, codewords, nearest):
     """Fill ``nearest`` with the lowest index of a codeword closest to each row of signs.
 
-    Parameters
-    ----------
-    signs : uint64 array of shape (n_samples, n_words)
-        Packed signs of the margins.
-    codewords : uint64 array of shape (n_words, n_codewords)
-        Packed codewords; words first, so that the inner loop runs over neighbours in memory.
-    nearest : int64 array of shape (n_samples,), changed in place
+    ``signs``: uint64 (n_samples, n_words). Packed signs of the margins.
+    ``codewords``: uint64 (n_words, n_codewords). Packed codewords; words first, so that the inner loop runs over
+        neighbours in memory.
+    ``nearest``: int64 (n_samples,), changed in place
     """
     n_words, n_codewords = codewords.shape
     for i in range(len(signs)):

@@ -48,11 +48,8 @@ _DOUBT = 2.0**-49
 def parse_number(text: Any, start: int) -> tuple[int, float, bool]:
     """A decimal number that begins at ``start``.
 
-    Returns
-    -------
-    tuple
-        The position after the number (``start`` itself where there is none), its value, and whether the value may
-        round to the wrong float32, so that the caller should ask somebody slower.
+    Returns the position after the number (``start`` itself where there is none), its value, and whether the value may
+        round to the wrong float32, so that the caller should fall back to the exact parser.
     """
     i = start
     sign = 1.0
@@ -154,34 +151,20 @@ def parse_svmlight(  # noqa: PLR0911  # one per kind of error
 ) -> tuple[int, int, int, int, int, int]:
     """Parse lines ``label index:value index:value ... # comment``.
 
-    Parameters
-    ----------
-    text : ndarray of uint8
-        Whole lines; the last byte is a newline.
-    smallest_index, largest_index : int
-        The range of the indices; smaller ones are an error, larger ones are too or are dropped when ``drop_unknown``.
-    must_increase : bool
-        Whether indices that do not increase within a line are an error.
-    label_is_optional : bool
-        Whether a line may begin with a feature.
-    blank_is_row : bool
-        Whether a blank line is a row without label and features; otherwise it is passed over.
-    indices, values : ndarray
-        Filled with the features of all rows, int32 and float32.
-    row_end : ndarray of int64
-        Filled with the number of features up to and including each row's.
-    label_span : ndarray of shape (n_lines, 2)
-        Filled with the first byte of each row's label and the byte after it; equal where there is none.
-    integer_label : ndarray of int64
-        Filled with the labels that are integers.
-    doubtful : ndarray of shape (n_features, 2)
-        Filled with the number and the position of the values that need a slower parser.
-
-    Returns
-    -------
-    tuple of int
-        How many rows, features, doubtful values and labels that are no integers there are; the code of the error, and
-        the byte where it is.
+    ``text``: ndarray of uint8. Whole lines; the last byte is a newline.
+    ``smallest_index``, ``largest_index``: the range of the indices; smaller ones are an error, larger ones are too or
+        are dropped when ``drop_unknown``.
+    ``must_increase``: whether indices that do not increase within a line are an error.
+    ``label_is_optional``: whether a line may begin with a feature.
+    ``blank_is_row``: whether a blank line is a row without label and features; otherwise it is passed over.
+    ``indices``, ``values``: ndarray. Filled with the features of all rows, int32 and float32.
+    ``row_end``: ndarray of int64. Filled with the number of features up to and including each row's.
+    ``label_span``: (n_lines, 2). Filled with the first byte of each row's label and the byte after it; equal where
+        there is none.
+    ``integer_label``: ndarray of int64. Filled with the labels that are integers.
+    ``doubtful``: (n_features, 2). Filled with the number and the position of the values that need a slower parser.
+    Returns how many rows, features, doubtful values and labels that are no integers there are; the code of the error,
+        and the byte where it is.
     """
     i = 0
     n_rows = 0

@@ -100,21 +100,13 @@ def parse_vowpal(  # noqa: PLR0911  # one per kind of error
 ) -> tuple[int, int, int, int, int, int]:
     """Parse lines ``label weight 'tag|namespace:scale name:value name ...``.
 
-    Parameters
-    ----------
-    text, largest_index, drop_unknown, label_is_optional, indices, values, row_end, label_span, integer_label
-        As in :func:`parse_svmlight`; features are not sorted, and one may occur twice in a row.
-    hash_mask : int
-        Names are hashed to ``hash & hash_mask``; 0 means that names are indices, all in one namespace.
-    namespace : int
-        The hash of the one namespace when names are indices; -1 when it is not known yet.
-    weights : ndarray of float32
-        Filled with the rows' weights.
-
-    Returns
-    -------
-    tuple of int
-        How many rows and features there are, how many labels are no integers, the namespace, the code of the error,
+    ``text``, ``largest_index``, ``drop_unknown``, ``label_is_optional``, ``indices``, ``values``, ``row_end``,
+        ``label_span``, ``integer_label``: as in :func:`parse_svmlight`; features are not sorted, and one may occur
+        twice in a row.
+    ``hash_mask``: names are hashed to ``hash & hash_mask``; 0 means that names are indices, all in one namespace.
+    ``namespace``: the hash of the one namespace when names are indices; -1 when it is not known yet.
+    ``weights``: ndarray of float32. Filled with the rows' weights.
+    Returns how many rows and features there are, how many labels are no integers, the namespace, the code of the error,
         and the byte where it is.
     """
     i = 0

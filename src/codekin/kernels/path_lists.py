@@ -17,15 +17,10 @@ from numba import njit
 def k_cheapest_paths(costs, width, digits, offsets, ranks, totals):
     """Find the k cheapest paths of each sample, cheapest first.
 
-    Parameters
-    ----------
-    costs : array of shape (n_samples, n_edges)
-    width : int
-    digits : array of shape (n_slices + 1,)
-    offsets : array of shape (n_edges,)
-        What an edge adds to the rank of a path.
-    ranks, totals : arrays of shape (n_samples, k)
-        Receive the ranks and the costs; k is at most the number of paths.
+    ``costs``: (n_samples, n_edges)
+    ``digits``: (n_slices + 1,)
+    ``offsets``: (n_edges,). What an edge adds to the rank of a path.
+    ``ranks``, ``totals``: (n_samples, k). Receive the ranks and the costs; k is at most the number of paths.
     """
     n_ways, edges, enters = ways_onward(width, digits)
     best, rank, length, last, price, place, walk = path_lists(edges, 1, ranks.shape[1])
@@ -46,17 +41,9 @@ def ways_onward(width, digits):
     The vertices are numbered so that each comes after those that its edges enter: the sink, the t_j, the slices from
     the last to the first, the source.
 
-    Parameters
-    ----------
-    width : int
-    digits : array of shape (n_slices + 1,)
-
-    Returns
-    -------
-    n_ways : int array of shape (n_vertices,)
-        How many edges leave a vertex.
-    edges, enters : int arrays of shape (n_vertices, width + 1)
-        Their numbers, and the vertices that they enter.
+    ``digits``: (n_slices + 1,)
+    Returns ``n_ways`` int (n_vertices,): how many edges leave a vertex.
+    ``edges``, ``enters`` int (n_vertices, width + 1): their numbers, and the vertices that they enter.
     """
     n_slices = len(digits) - 1
     top = digits[n_slices]
@@ -97,27 +84,16 @@ def ways_onward(width, digits):
 def path_lists(edges, n_codes, k):
     """Make room for the lists of one sample in several codes on the same trellis.
 
-    Parameters
-    ----------
-    edges : int array of shape (n_vertices, width + 1)
-        From :func:`ways_onward`.
-    n_codes : int
-        Vertex ``u`` of code ``r`` has row ``r * n_vertices + u`` of all arrays.
-    k : int
-        The most paths that will be asked for.
-
-    Returns
-    -------
-    best, rank : arrays of shape (n_codes * n_vertices, k)
-        The lists: costs, and ranks from the vertex on.
-    length, last : int arrays of shape (n_codes * n_vertices,)
-        How long a list is, and which way its last path goes; -1 when there are no more paths.
-    price : array of shape (n_codes * n_vertices, width + 1)
-        What the next path costs by each way.
-    place : int array of shape (n_codes * n_vertices, width + 1)
-        Where that path is in the list of the vertex that is entered; -1 when there is none.
-    walk : int array of shape (n_vertices,)
-        Room for a way from the source.
+    ``edges``: int (n_vertices, width + 1). From :func:`ways_onward`.
+    ``n_codes``: vertex ``u`` of code ``r`` has row ``r * n_vertices + u`` of all arrays.
+    ``k``: the most paths that will be asked for.
+    Returns ``best``, ``rank`` (n_codes * n_vertices, k): the lists: costs, and ranks from the vertex on.
+    ``length``, ``last`` int (n_codes * n_vertices,): how long a list is, and which way its last path goes; -1
+        when there are no more paths.
+    ``price`` (n_codes * n_vertices, width + 1): what the next path costs by each way.
+    ``place`` int (n_codes * n_vertices, width + 1): where that path is in the list of the vertex that is
+        entered; -1 when there is none.
+    ``walk`` int (n_vertices,): room for a way from the source.
     """
     n_vertices, n_slots = edges.shape
     n_rows = n_codes * n_vertices
@@ -139,19 +115,11 @@ def path_lists(edges, n_codes, k):
 def first_paths(row, first_edge, offsets, n_ways, edges, enters, first_row, best, rank, length, last, price, place):
     """Find the cheapest path of every vertex; that of the source, which is the last one, is the cheapest of all.
 
-    Parameters
-    ----------
-    row : array
-        The costs of the edges, those of this code from ``first_edge`` on.
-    first_edge : int
-    offsets : array of shape (n_edges,)
-        What an edge adds to the rank of a path.
-    n_ways, edges, enters : arrays
-        From :func:`ways_onward`.
-    first_row : int
-        Where this code's vertices begin in the lists.
-    best, rank, length, last, price, place : arrays, changed in place
-        From :func:`path_lists`.
+    ``row``: the costs of the edges, those of this code from ``first_edge`` on.
+    ``offsets``: (n_edges,). What an edge adds to the rank of a path.
+    ``n_ways``, ``edges``, ``enters``: from :func:`ways_onward`.
+    ``first_row``: where this code's vertices begin in the lists.
+    ``best``, ``rank``, ``length``, ``last``, ``price``, ``place``: arrays, changed in place. From :func:`path_lists`.
     """
     best[first_row, 0], rank[first_row, 0], length[first_row], last[first_row] = 0.0, 0, 1, -1
     for vertex in range(1, len(n_ways)):
@@ -170,13 +138,10 @@ def first_paths(row, first_edge, offsets, n_ways, edges, enters, first_row, best
 def next_path(row, first_edge, offsets, n_ways, edges, enters, first_row, best, rank, length, last, price, place, walk):
     """Find the source's next path; there must be one. Of equal paths the lower rank comes first.
 
-    Parameters
-    ----------
-    row, first_edge, offsets, n_ways, edges, enters, first_row
-        As for :func:`first_paths`, which comes first.
-    best, rank, length, last, price, place : arrays, changed in place
-    walk : int array, overwritten
-        From :func:`path_lists`.
+    ``row``, ``first_edge``, ``offsets``, ``n_ways``, ``edges``, ``enters``, ``first_row``: as for :func:`first_paths`,
+        which comes first.
+    ``best``, ``rank``, ``length``, ``last``, ``price``, ``place``: arrays, changed in place
+    ``walk``: int, overwritten. From :func:`path_lists`.
     """
     # Down to the first vertex that can renew its price without asking further, and up again.
     depth, vertex = 0, len(n_ways) - 1

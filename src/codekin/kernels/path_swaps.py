@@ -37,41 +37,22 @@ def anneal_path_swaps(
 ):  # fmt: skip
     """Simulated annealing on swaps of two paths, half of them near each other in the order of the paths.
 
-    Parameters
-    ----------
-    edges : int64 array of shape (n_paths, n_steps)
-        The edges of each path, those that two paths may share at the same step; -1 after the last.
-    points : float32 array of shape (n_paths, n_dimensions)
-        The vectors ``x`` of the classes.
-    squares : float64 array of shape (n_paths,)
-        Their squared lengths.
-    pull, height : float64 arrays of shape (n_paths,)
-        By class and by path.
-    scale : float
-    edge_sums : float32 array of shape (n_edges, n_dimensions), changed in place
-        ``V``.
-    products : float32 array of shape (n_paths, n_edges), changed in place
-        ``points @ edge_sums.T``, exact at the start; what a swap does to the two classes themselves is kept up.
-    path_of_class, class_of_path : int64 arrays of shape (n_paths,), changed in place
-        Inverse to each other.
-    sign : float
-        1 to make the alignment large, -1 to make it small.
-    temperature, cooling : float
-        The temperature at the start, and its factor after every proposal.
-    n_proposals : int
-    max_swaps : int
-        Return after so many swaps: the products are then to be made anew.
-    sampled : float64 array of shape (n_sampled,), changed in place
-        If it is not empty, nothing is swapped: the absolute gains of the first proposals are written here.
-    state : uint64 array of shape (1,), changed in place
-        Of the random number generator.
-
-    Returns
-    -------
-    change : float
-        That of the alignment.
-    n_proposed, n_swaps : int
-        How many proposals were made, and how many accepted.
+    ``edges``: int64 (n_paths, n_steps). The edges of each path, those that two paths may share at the same step; -1
+        after the last.
+    ``points``: float32 (n_paths, n_dimensions). The vectors ``x`` of the classes.
+    ``squares``: float64 (n_paths,). Their squared lengths.
+    ``pull``, ``height``: float64 (n_paths,). By class and by path.
+    ``edge_sums``: float32 (n_edges, n_dimensions), changed in place. ``V``.
+    ``products``: float32 (n_paths, n_edges), changed in place. ``points @ edge_sums.T``, exact at the start; what a
+        swap does to the two classes themselves is kept up.
+    ``path_of_class``, ``class_of_path``: int64 (n_paths,), changed in place. Inverse to each other.
+    ``sign``: 1 to make the alignment large, -1 to make it small.
+    ``temperature``, ``cooling``: the temperature at the start, and its factor after every proposal.
+    ``max_swaps``: return after so many swaps: the products are then to be made anew.
+    ``sampled``: float64 (n_sampled,), changed in place. If it is not empty, nothing is swapped: the absolute gains of
+        the first proposals are written here.
+    ``state``: uint64 (1,), changed in place. Of the random number generator.
+    Returns the change of the alignment, and how many proposals were made and accepted.
     """
     n_paths, n_steps = edges.shape
     step = np.empty(points.shape[1], np.float32)

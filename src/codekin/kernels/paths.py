@@ -22,16 +22,12 @@ from numba import njit
 def cheapest_paths(costs, width, digits, offsets, ranks, totals, leads):
     """Find the cheapest path of each sample.
 
-    Parameters
-    ----------
-    costs : float array of shape (n_edges, n_samples)
-        The samples lie beside each other so that the inner loops run over them.
-    width : int
-    digits : int array of shape (n_slices + 1,)
-    offsets : array of shape (n_edges,)
-        What an edge adds to the rank of a path. Of the costs' type, which must hold every rank exactly.
-    ranks, totals, leads : arrays of shape (n_samples,), of the costs' type
-        Receive the rank and the cost of the cheapest path, and how much more the second cheapest costs.
+    ``costs``: float (n_edges, n_samples). The samples lie beside each other so that the inner loops run over them.
+    ``digits``: int (n_slices + 1,)
+    ``offsets``: (n_edges,). What an edge adds to the rank of a path. Of the costs' type, which must hold every rank
+        exactly.
+    ``ranks``, ``totals``, ``leads``: (n_samples,), of the costs' type. Receive the rank and the cost of the cheapest
+        path, and how much more the second cheapest costs.
     """
     n_edges, n_samples = costs.shape
     n_slices = len(digits) - 1
@@ -96,11 +92,8 @@ def _offer(best, second, rank, onward, onward_second, onward_rank, length):
 def largest_sizes(values, largest):
     """Find the largest absolute value of each column.
 
-    Parameters
-    ----------
-    values : array of shape (n_rows, n_columns)
-    largest : array of shape (n_columns,)
-        Receives the result.
+    ``values``: (n_rows, n_columns)
+    ``largest``: (n_columns,). Receives the result.
     """
     largest[:] = 0
     for i in range(len(values)):
@@ -115,14 +108,9 @@ def log_sum_over_paths(scores, width, digits, log_sums):
 
     In the log domain throughout, so that no range of scores overflows or drowns a path that matters.
 
-    Parameters
-    ----------
-    scores : array of shape (n_samples, n_edges)
-        Finite.
-    width : int
-    digits : array of shape (n_slices + 1,)
-    log_sums : array of shape (n_samples,)
-        Receives the result.
+    ``scores``: (n_samples, n_edges). Finite.
+    ``digits``: (n_slices + 1,)
+    ``log_sums``: (n_samples,). Receives the result.
     """
     n_samples, n_edges = scores.shape
     n_slices = len(digits) - 1

@@ -17,20 +17,10 @@ from numba import njit
 def solve_linear_assignment(cost, n, row_price, column_price, row_of_column):
     """The cheapest assignment of n rows to n columns, by shortest augmenting paths.
 
-    Parameters
-    ----------
-    cost : float64 array of shape (>= n, >= n)
-    n : int
-    row_price, column_price : float64 arrays of shape (>= n + 1,), changed in place
-        Dual prices, from index 1: ``cost[i, j] >= row_price[i + 1] + column_price[j + 1]``, with equality where row
-        ``i`` gets column ``j``.
-    row_of_column : int64 array of shape (>= n + 1,), changed in place
-        From index 1: one more than the row.
-
-    Returns
-    -------
-    float
-        Its cost.
+    ``cost``: float64 (>= n, >= n)
+    ``row_price``, ``column_price``: float64 (>= n + 1,), changed in place. Dual prices, from index 1:
+        ``cost[i, j] >= row_price[i + 1] + column_price[j + 1]``, with equality where row ``i`` gets column ``j``.
+    ``row_of_column``: int64 (>= n + 1,), changed in place. From index 1: one more than the row.
     """
     for k in range(n + 1):
         row_price[k] = 0.0
@@ -80,24 +70,14 @@ def solve_linear_assignment(cost, n, row_price, column_price, row_of_column):
 def node_bound(a, b, rising_a, falling_b, value_of_row, is_used, rows, values, cost, prices, row_of_column):
     """The Gilmore-Lawler bound of what the unassigned rows cost.
 
-    Parameters
-    ----------
-    a, b : float64 arrays of shape (n, n)
-    rising_a, falling_b : int64 arrays of shape (n, n)
-        Row ``i``: the columns in ascending order of ``a[i]``; in descending order of ``b[i]``.
-    value_of_row : int64 array of shape (n,)
-        -1 for an unassigned row.
-    is_used : bool array of shape (n,)
-        Which values are assigned.
-    rows, values : int64 arrays of shape (n,), changed in place
-        The unassigned rows and the free values, in ascending order.
-    cost, prices : float64 arrays of shapes (n, n) and (2, n + 1), changed in place
-        The linear problem and its dual prices.
-    row_of_column : int64 array of shape (n + 1,), changed in place
-
-    Returns
-    -------
-    float
+    ``a``, ``b``: float64 (n, n)
+    ``rising_a``, ``falling_b``: int64 (n, n). Row ``i``: the columns in ascending order of ``a[i]``; in descending
+        order of ``b[i]``.
+    ``value_of_row``: int64 (n,). -1 for an unassigned row.
+    ``is_used``: bool (n,). Which values are assigned.
+    ``rows``, ``values``: int64 (n,), changed in place. The unassigned rows and the free values, in ascending order.
+    ``cost``, ``prices``: float64 (n, n) and (2, n + 1), changed in place. The linear problem and its dual prices.
+    ``row_of_column``: int64 (n + 1,), changed in place
     """
     n = a.shape[0]
     m, n_values = 0, 0
@@ -170,36 +150,21 @@ def explore(
     Everything below that is indexed by depth is the stack of the search; the caller allocates it, and passes it again
     to go on. At depth ``d``, ``d`` rows are assigned.
 
-    Parameters
-    ----------
-    a, b, rising_a, falling_b
-        As in :func:`node_bound`.
-    n_active : int
-        Rows from this one on are zero in ``a``, and need not be assigned.
-    automorphisms : int64 array of shape (n_automorphisms, n)
-        Permutations ``g`` of the values with ``b[g[i], g[j]] == b[i, j]``.
-    value_of_row : int64 array of shape (n,), changed in place
-        Start with -1.
-    row_at, n_children, next_child : int64 arrays of shape (n + 1,), changed in place
-    child_at : int64 array of shape (n + 1, n), changed in place
-    bound_at : float64 array of shape (n + 1, n), changed in place
-        Lower bounds of the children, ascending.
-    fixed_cost : float64 array of shape (n + 1,), changed in place
-        What the assigned rows cost.
-    valid_at, n_valid : int64 arrays of shapes (n + 1, n_automorphisms) and (n + 1,), changed in place
-        The automorphisms that fix all assigned values.
-    depth : int64 array of shape (1,), changed in place
-        -1 before the search, -2 when it is over.
-    incumbent : int64 array of shape (n,), changed in place
-    incumbent_objective : float64 array of shape (1,), changed in place
-    step : float
-    max_nodes : int
-        Pause after so many nodes.
-
-    Returns
-    -------
-    int
-        The number of nodes that were bounded.
+    ``a``, ``b``, ``rising_a``, ``falling_b``: as in :func:`node_bound`.
+    ``n_active``: rows from this one on are zero in ``a``, and need not be assigned.
+    ``automorphisms``: int64 (n_automorphisms, n). Permutations ``g`` of the values with ``b[g[i], g[j]] == b[i, j]``.
+    ``value_of_row``: int64 (n,), changed in place. Start with -1.
+    ``row_at``, ``n_children``, ``next_child``: int64 (n + 1,), changed in place
+    ``child_at``: int64 (n + 1, n), changed in place
+    ``bound_at``: float64 (n + 1, n), changed in place. Lower bounds of the children, ascending.
+    ``fixed_cost``: float64 (n + 1,), changed in place. What the assigned rows cost.
+    ``valid_at``, ``n_valid``: int64 (n + 1, n_automorphisms) and (n + 1,), changed in place. The automorphisms that
+        fix all assigned values.
+    ``depth``: int64 (1,), changed in place. -1 before the search, -2 when it is over.
+    ``incumbent``: int64 (n,), changed in place
+    ``incumbent_objective``: float64 (1,), changed in place
+    ``max_nodes``: pause after so many nodes.
+    Returns the number of nodes that were bounded.
     """
     n = a.shape[0]
     rows, values, first = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
@@ -292,19 +257,10 @@ def explore(
 def find_automorphisms(b, tolerance, max_steps, automorphisms):
     """Permutations ``g`` with ``b[g[i], g[j]] == b[i, j]`` up to ``tolerance``, by backtracking.
 
-    Parameters
-    ----------
-    b : float64 array of shape (n, n)
-    tolerance : float
-    max_steps : int
-        Give up after trying so many images.
-    automorphisms : int64 array of shape (max_automorphisms, n), changed in place
-        Those found, the identity first.
-
-    Returns
-    -------
-    int
-        How many were found; not necessarily all of them.
+    ``b``: float64 (n, n)
+    ``max_steps``: give up after trying so many images.
+    ``automorphisms``: int64 (max_automorphisms, n), changed in place. Those found, the identity first.
+    Returns how many were found; not necessarily all of them.
     """
     n = b.shape[0]
     image, next_image = np.empty(n, np.int64), np.zeros(n, np.int64)

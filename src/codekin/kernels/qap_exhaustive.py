@@ -13,14 +13,10 @@ from numba import njit
 def fill_tail_sums(a, b, n_head, tails, tail_sums):
     """For every set of values that a head can leave, the sum within the tail for each arrangement of them.
 
-    Parameters
-    ----------
-    a, b : float64 arrays of shape (n, n)
-    n_head : int
-    tails : int64 array of shape (n_arrangements, n_tail)
-        The permutations of ``range(n_tail)``, in lexicographic order.
-    tail_sums : float64 array of shape (2**n, n_arrangements), changed in place
-        Row ``mask``, where bit ``c`` of ``mask`` says that value ``c`` is left.
+    ``a``, ``b``: float64 (n, n)
+    ``tails``: int64 (n_arrangements, n_tail). The permutations of ``range(n_tail)``, in lexicographic order.
+    ``tail_sums``: float64 (2**n, n_arrangements), changed in place. Row ``mask``, where bit ``c`` of ``mask`` says
+        that value ``c`` is left.
     """
     n = a.shape[0]
     n_tail = n - n_head
@@ -46,14 +42,9 @@ def fill_tail_sums(a, b, n_head, tails, tail_sums):
 def fill_objectives(a, b, n_head, tails, tail_sums, start, stop, objectives):
     """The objectives of all permutations whose head is one of ``start..stop-1``, all in lexicographic order.
 
-    Parameters
-    ----------
-    a, b, n_head, tails, tail_sums
-        As in :func:`fill_tail_sums`.
-    start, stop : int
-        Heads, numbered in lexicographic order.
-    objectives : float64 array of shape (n!,), changed in place
-        Only the part that belongs to these heads.
+    ``a``, ``b``, ``n_head``, ``tails``, ``tail_sums``: as in :func:`fill_tail_sums`.
+    ``start``, ``stop``: heads, numbered in lexicographic order.
+    ``objectives``: float64 (n!,), changed in place. Only the part that belongs to these heads.
     """
     n = a.shape[0]
     n_tail = n - n_head

@@ -149,23 +149,12 @@ def _update_row(row, x, y, x_u, y_u):
 def descend(a, b, products, deltas, n_active, order, improvement, max_moves, trace):
     """Steepest descent: make the best swap until none improves the objective by more than ``improvement``.
 
-    Parameters
-    ----------
-    a, b : float64 arrays of shape (n_layers, n, n)
-        ``b`` is changed in place.
-    products, deltas : float64 arrays of shapes (n_layers, n, n) and (n, n), changed in place
-        As in the module's description, on entry and on return.
-    n_active : int
-    order : int64 array of shape (n,), changed in place
-    improvement : float
-    max_moves : int
-    trace : float64 array of shape (max_moves,), changed in place
-        The delta of each move.
-
-    Returns
-    -------
-    int
-        The number of moves; ``max_moves`` if it stopped before a local optimum was certain.
+    ``a``, ``b``: float64 (n_layers, n, n). ``b`` is changed in place.
+    ``products``, ``deltas``: float64 (n_layers, n, n) and (n, n), changed in place. As in the module's description, on
+        entry and on return.
+    ``order``: int64 (n,), changed in place
+    ``trace``: float64 (max_moves,), changed in place. The delta of each move.
+    Returns the number of moves; ``max_moves`` if it stopped before a local optimum was certain.
     """
     n = deltas.shape[0]
     n_rows = min(n_active, n - 1)
@@ -199,33 +188,18 @@ def tabu_moves(
     variate. A swap is tabu while both of its ends are. It is made nevertheless if it leads to a new best objective, and
     it is made first if it has been possible for more than ``patience`` moves: that drives the search to new regions.
 
-    Parameters
-    ----------
-    a, b, products, deltas, n_active, order
-        As in :func:`descend`.
-    banned_until : int64 array of shape (n, n), changed in place
-        Entry ``u, c``: the move at which ``u`` may be assigned ``c`` again.
-    move_banned_until : int64 array of shape (n, n), changed in place
-        For ``u < v``, the smaller of ``banned_until[u, order[v]]`` and ``banned_until[v, order[u]]``.
-    objective : float
-        Of ``order``.
-    best_order : int64 array of shape (n,), changed in place
-        The best permutation so far.
-    improvement : float
-        By how much an objective must be lower to count as better.
-    clock : float64 array of shape (2,), changed in place
-        The number of moves made so far, and the best objective so far.
-    n_moves : int
-        How many moves to make.
-    tenure : float
-    patience : int
-    state : uint64 array of shape (1,), changed in place
-        Of the random number generator.
-
-    Returns
-    -------
-    float
-        The objective of ``order``.
+    ``a``, ``b``, ``products``, ``deltas``, ``n_active``, ``order``: as in :func:`descend`.
+    ``banned_until``: int64 (n, n), changed in place. Entry ``u, c``: the move at which ``u`` may be assigned ``c``
+        again.
+    ``move_banned_until``: int64 (n, n), changed in place. For ``u < v``, the smaller of ``banned_until[u, order[v]]``
+        and ``banned_until[v, order[u]]``.
+    ``objective``: of ``order``.
+    ``best_order``: int64 (n,), changed in place. The best permutation so far.
+    ``improvement``: by how much an objective must be lower to count as better.
+    ``clock``: float64 (2,), changed in place. The number of moves made so far, and the best objective so far.
+    ``n_moves``: how many moves to make.
+    ``state``: uint64 (1,), changed in place. Of the random number generator.
+    Returns the objective of ``order``.
     """
     n = deltas.shape[0]
     n_rows = min(n_active, n - 1)
@@ -304,24 +278,12 @@ def mean_absolute_delta(a, b, n_active, n_samples, state):
 def anneal_moves(a, b, n_active, order, pair, temperature, cooling, n_proposals, state):
     """Simulated annealing with proposals in turn (Connolly, 1990), each in O(n).
 
-    Parameters
-    ----------
-    a, b, n_active, order
-        As in :func:`descend`; ``b`` and ``order`` are changed in place.
-    pair : int64 array of shape (2,), changed in place
-        The next swap to propose, ``first < second``.
-    temperature : float
-        At the start.
-    cooling : float
-        The temperature's factor after every proposal.
-    n_proposals : int
-    state : uint64 array of shape (1,), changed in place
-        Of the random number generator.
-
-    Returns
-    -------
-    float
-        The change of the objective.
+    ``a``, ``b``, ``n_active``, ``order``: as in :func:`descend`; ``b`` and ``order`` are changed in place.
+    ``pair``: int64 (2,), changed in place. The next swap to propose, ``first < second``.
+    ``temperature``: at the start.
+    ``cooling``: the temperature's factor after every proposal.
+    ``state``: uint64 (1,), changed in place. Of the random number generator.
+    Returns the change of the objective.
     """
     n = order.shape[0]
     n_rows = min(n_active, n - 1)
@@ -350,19 +312,10 @@ def anneal_near_moves(a, b, n_active, order, place, temperature, cooling, n_prop
     Three quarters of the proposals swap rows, or values, whose numbers differ little: by a factor of two as often as by
     the next one.
 
-    Parameters
-    ----------
-    a, b, n_active, order
-        As in :func:`anneal_moves`.
-    place : int64 array of shape (n,), changed in place
-        The inverse of ``order``.
-    temperature, cooling, n_proposals, state
-        As in :func:`anneal_moves`.
-
-    Returns
-    -------
-    float
-        The change of the objective.
+    ``a``, ``b``, ``n_active``, ``order``: as in :func:`anneal_moves`.
+    ``place``: int64 (n,), changed in place. The inverse of ``order``.
+    ``temperature``, ``cooling``, ``n_proposals``, ``state``: as in :func:`anneal_moves`.
+    Returns the change of the objective.
     """
     n = order.shape[0]
     log_range = np.log(np.float64(n))

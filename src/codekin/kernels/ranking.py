@@ -7,15 +7,11 @@ from numba import njit
 def keep_smallest(costs, first_class, best_costs, best_classes):
     """Merge a block of costs into the k smallest so far, each row ascending; equal costs keep the lower class first.
 
-    Parameters
-    ----------
-    costs : float array of shape (n_samples, n_block)
-        Costs of the classes ``first_class, first_class + 1, ...``, all above the classes seen before.
-    first_class : int
-        The class of the block's first column.
-    best_costs : float array of shape (n_samples, k), changed in place
-        Start with infinities.
-    best_classes : int64 array of shape (n_samples, k), changed in place
+    ``costs``: float (n_samples, n_block). Costs of the classes ``first_class, first_class + 1, ...``, all above the
+        classes seen before.
+    ``first_class``: the class of the block's first column.
+    ``best_costs``: float (n_samples, k), changed in place. Start with infinities.
+    ``best_classes``: int64 (n_samples, k), changed in place
     """
     n_samples, n_block = costs.shape
     k = best_costs.shape[1]

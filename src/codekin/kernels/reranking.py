@@ -50,32 +50,23 @@ def rank_candidates(
     behind them in their own order, their losses raised as far as that takes. The lists end early when no class that is
     not on them can still be among the ``n_out`` best (Fagin's threshold).
 
-    Parameters
-    ----------
-    costs : float array of shape (n_samples, n_members, n_edges + 1)
-        The last column is zero.
-    trellis : tuple (width, digits, offsets)
-        The graph of all members.
-    of_paths : tuple (class_of_path, path_of_class, edges_of_path)
-        Integer arrays of shapes (n_members, n_paths), (n_members, n_paths) and (n_paths, n_slices + 2), the last one
-        filled up with ``n_edges``; the second and third may be empty when there is one member.
-    rows : tuple (indptr, indices, values)
-        The samples, compressed.
-    vectors : tuple (indptr, features, steps, scales)
-        The class vectors, compressed; empty if there are none.
-    by_feature : tuple (indptr, classes, steps, turns)
-        The same entries feature by feature; ``turns`` says to which of four sums an entry belongs: see ``_walked``.
-        Empty to walk over the entries of every candidate.
-    reach : tuple (highest, lowest, longest)
-        The largest and the smallest entry of all vectors on each feature, and the length of the longest vector.
-    n_features : int
-    weight : float
-    n_candidates, n_listed : int
-        How many paths of each member are rescored, and how many are listed, at least as many.
-    classes, losses, scores : arrays of shape (n_samples, n_out)
-        Receive the best classes, -1 where there are no more; their losses; their dot products.
-    bounds : array of shape (n_samples, 2)
-        Receives the smallest sum of path costs among the candidates, and one that no class outside them is below.
+    ``costs``: float (n_samples, n_members, n_edges + 1). The last column is zero.
+    ``trellis``: tuple (width, digits, offsets). The graph of all members.
+    ``of_paths``: tuple (class_of_path, path_of_class, edges_of_path). Integer arrays of shapes (n_members, n_paths),
+        (n_members, n_paths) and (n_paths, n_slices + 2), the last one filled up with ``n_edges``; the second and third
+        may be empty when there is one member.
+    ``rows``: tuple (indptr, indices, values). The samples, compressed.
+    ``vectors``: tuple (indptr, features, steps, scales). The class vectors, compressed; empty if there are none.
+    ``by_feature``: tuple (indptr, classes, steps, turns). The same entries feature by feature; ``turns`` says to which
+        of four sums an entry belongs: see ``_walked``. Empty to walk over the entries of every candidate.
+    ``reach``: tuple (highest, lowest, longest). The largest and the smallest entry of all vectors on each feature, and
+        the length of the longest vector.
+    ``n_candidates``, ``n_listed``: how many paths of each member are rescored, and how many are listed, at least as
+        many.
+    ``classes``, ``losses``, ``scores``: (n_samples, n_out). Receive the best classes, -1 where there are no more;
+        their losses; their dot products.
+    ``bounds``: (n_samples, 2). Receives the smallest sum of path costs among the candidates, and one that no class
+        outside them is below.
     """
     width, digits, offsets = trellis
     class_of_path, path_of_class, edges_of_path = of_paths
@@ -308,20 +299,12 @@ def _keep(classes, losses, scores, s, n_kept, c, loss, score):
 def score_classes(rows, vectors, by_feature, n_features, classes, scores):
     """Take the dot products of each sample and the vectors of some classes.
 
-    Parameters
-    ----------
-    rows : tuple (indptr, indices, values)
-        The samples, compressed.
-    vectors : tuple (indptr, features, steps, scales)
-        The class vectors, compressed.
-    by_feature : tuple (indptr, classes, steps, turns)
-        The same entries feature by feature; ``turns`` says to which of four sums an entry belongs: see ``_walked``.
-        Empty to walk over the entries of every candidate.
-    n_features : int
-    classes : int array of shape (n_samples, n)
-        Which classes; -1 for none.
-    scores : float array of shape (n_samples, n)
-        Receives the dot products, 0 where there is no class.
+    ``rows``: tuple (indptr, indices, values). The samples, compressed.
+    ``vectors``: tuple (indptr, features, steps, scales). The class vectors, compressed.
+    ``by_feature``: tuple (indptr, classes, steps, turns). The same entries feature by feature; ``turns`` says to which
+        of four sums an entry belongs: see ``_walked``. Empty to walk over the entries of every candidate.
+    ``classes``: int (n_samples, n). Which classes; -1 for none.
+    ``scores``: float (n_samples, n). Receives the dot products, 0 where there is no class.
     """
     row_indptr, row_indices, row_values = rows
     vector_indptr, features, steps, scales = vectors

@@ -27,24 +27,15 @@ def trellis_softmax_pass(
     the path of the sample's class has the edge and 0 otherwise, ``curvature += p (1 - p) x**2`` and then ``w -= step
     (p - y) x / curvature``.
 
-    Parameters
-    ----------
-    indptr, indices, values : arrays
-        The samples as compressed sparse rows, without duplicates; float32 values.
-    class_of_sample : int array of shape (n_samples,)
-    edges_of_class : int array of shape (n_classes, n_slices + 2)
-        The edges of each class's path, filled up with -1.
-    weight_of_sample : float array of shape (n_samples,)
-        Multiplies the gradient and the curvature of a sample.
-    order : int array
-        Sample numbers.
-    width : int
-    digits : int array of shape (n_slices + 1,)
-    step : float
-        The share of a diagonal Newton step that is made.
-    limit : float
-        Margins beyond it are clipped before the exponential.
-    state : float32 array of shape (n_features, 2, n_bits), changed in place
+    ``indptr``, ``indices``, ``values``: the samples as compressed sparse rows, without duplicates; float32 values.
+    ``class_of_sample``: int (n_samples,)
+    ``edges_of_class``: int (n_classes, n_slices + 2). The edges of each class's path, filled up with -1.
+    ``weight_of_sample``: float (n_samples,). Multiplies the gradient and the curvature of a sample.
+    ``order``: sample numbers.
+    ``digits``: int (n_slices + 1,)
+    ``step``: the share of a diagonal Newton step that is made.
+    ``limit``: margins beyond it are clipped before the exponential.
+    ``state``: float32 (n_features, 2, n_bits), changed in place
     """
     n_bits = state.shape[2]
     margins = np.empty(n_bits, np.float32)
@@ -87,20 +78,13 @@ def _margins_of(features, values, state, margins):
 def edge_marginals(margins, width, digits, limit, growth, onward, reach, marginals):
     """Compute how much of the sum of ``exp(path score)`` over all paths runs over each edge, as a share of it.
 
-    Parameters
-    ----------
-    margins : array of shape (n_edges,)
-        The scores of the edges.
-    width : int
-    digits : int array of shape (n_slices + 1,)
-    limit : float
-        Margins beyond it are clipped, so that nothing overflows.
-    growth : array of shape (n_edges,)
-        Room for the exponentials.
-    onward, reach : arrays of shape (n_slices, width)
-        Room for the sums over all ways from a vertex to the sink, and from the source to it.
-    marginals : array of shape (n_edges,)
-        Receives the shares.
+    ``margins``: (n_edges,). The scores of the edges.
+    ``digits``: int (n_slices + 1,)
+    ``limit``: margins beyond it are clipped, so that nothing overflows.
+    ``growth``: (n_edges,). Room for the exponentials.
+    ``onward``, ``reach``: (n_slices, width). Room for the sums over all ways from a vertex to the sink, and from the
+        source to it.
+    ``marginals``: (n_edges,). Receives the shares.
     """
     n_edges = len(margins)
     n_slices = len(digits) - 1
@@ -164,21 +148,14 @@ def dense_softmax_pass(indptr, indices, values, class_of_sample, codewords, bits
     its path, up to a constant. With ``p`` the softmax of the scores and the mean and the variance of ``c / 2`` under
     ``p``, ``curvature += variance x**2`` and then ``w -= step (mean - c_y / 2) x / curvature``.
 
-    Parameters
-    ----------
-    indptr, indices, values : arrays
-        The samples as compressed sparse rows, without duplicates; float32 values.
-    class_of_sample : int array of shape (n_samples,)
-    codewords : float32 array of shape (n_classes, n_bits)
-    bits : float32 array of shape (n_bits, n_classes)
-        The same, transposed.
-    weight_of_sample : float array of shape (n_samples,)
-        Multiplies the gradient and the curvature of a sample.
-    order : int array
-        Sample numbers.
-    step : float
-        The share of a diagonal Newton step that is made.
-    state : float32 array of shape (n_features, 2, n_bits), changed in place
+    ``indptr``, ``indices``, ``values``: the samples as compressed sparse rows, without duplicates; float32 values.
+    ``class_of_sample``: int (n_samples,)
+    ``codewords``: float32 (n_classes, n_bits)
+    ``bits``: float32 (n_bits, n_classes). The same, transposed.
+    ``weight_of_sample``: float (n_samples,). Multiplies the gradient and the curvature of a sample.
+    ``order``: sample numbers.
+    ``step``: the share of a diagonal Newton step that is made.
+    ``state``: float32 (n_features, 2, n_bits), changed in place
     """
     n_classes, n_bits = codewords.shape
     margins = np.empty(n_bits, np.float32)
@@ -208,19 +185,13 @@ def flat_softmax_pass(indptr, indices, values, class_of_sample, bit_of_class, we
     p (1 - p) x**2`` and then ``w -= step (p - y) x / curvature``: what :func:`dense_softmax_pass` does with one-vs-rest
     codewords, in time linear in the classes.
 
-    Parameters
-    ----------
-    indptr, indices, values : arrays
-        The samples as compressed sparse rows, without duplicates; float32 values.
-    class_of_sample : int array of shape (n_samples,)
-    bit_of_class : int array of shape (n_classes,)
-    weight_of_sample : float array of shape (n_samples,)
-        Multiplies the gradient and the curvature of a sample.
-    order : int array
-        Sample numbers.
-    step : float
-        The share of a diagonal Newton step that is made.
-    state : float32 array of shape (n_features, 2, n_classes), changed in place
+    ``indptr``, ``indices``, ``values``: the samples as compressed sparse rows, without duplicates; float32 values.
+    ``class_of_sample``: int (n_samples,)
+    ``bit_of_class``: int (n_classes,)
+    ``weight_of_sample``: float (n_samples,). Multiplies the gradient and the curvature of a sample.
+    ``order``: sample numbers.
+    ``step``: the share of a diagonal Newton step that is made.
+    ``state``: float32 (n_features, 2, n_classes), changed in place
     """
     n_bits = state.shape[2]
     margins = np.empty(n_bits, np.float32)

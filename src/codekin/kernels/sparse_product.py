@@ -12,15 +12,10 @@ from numba import njit
 def sparse_times_dense(indptr, indices, values, weights, which, product):
     """Multiply sparse rows by a matrix of weights.
 
-    Parameters
-    ----------
-    indptr, indices, values : arrays
-        Compressed sparse rows; float32 values.
-    weights : float32 array of shape (n_features, n_matrices, n_bits)
-        Matrices that lie beside each other, row by row.
-    which : int
-        Which of the matrices to multiply by.
-    product : float32 array of shape (n_samples, n_bits), changed in place
+    ``indptr``, ``indices``, ``values``: compressed sparse rows; float32 values.
+    ``weights``: float32 (n_features, n_matrices, n_bits). Matrices that lie beside each other, row by row.
+    ``which``: which of the matrices to multiply by.
+    ``product``: float32 (n_samples, n_bits), changed in place
     """
     n_samples, n_bits = product.shape
     for i in range(n_samples):
@@ -46,13 +41,9 @@ def sparse_times_dense(indptr, indices, values, weights, which, product):
 def sparse_times_sparse(indptr, indices, values, weight_indptr, weight_bits, weights, product):
     """Multiply sparse rows by sparse weights into a dense product.
 
-    Parameters
-    ----------
-    indptr, indices, values : arrays
-        Compressed sparse rows; float32 values.
-    weight_indptr, weight_bits, weights : arrays
-        The weights of each feature, compressed; float32 weights.
-    product : float32 array of shape (n_samples, n_bits), changed in place
+    ``indptr``, ``indices``, ``values``: compressed sparse rows; float32 values.
+    ``weight_indptr``, ``weight_bits``, ``weights``: the weights of each feature, compressed; float32 weights.
+    ``product``: float32 (n_samples, n_bits), changed in place
     """
     n_samples = len(product)
     for i in range(n_samples):
@@ -68,11 +59,8 @@ def sparse_times_sparse(indptr, indices, values, weight_indptr, weight_bits, wei
 def count_large(weights, threshold, counts):
     """Count the weights of each feature that are larger than the threshold in size.
 
-    Parameters
-    ----------
-    weights : float32 array of shape (n_features, n_bits)
-    threshold : float
-    counts : int array of shape (n_features,), changed in place
+    ``weights``: float32 (n_features, n_bits)
+    ``counts``: int (n_features,), changed in place
     """
     n_features, n_bits = weights.shape
     for f in range(n_features):
@@ -86,12 +74,8 @@ def count_large(weights, threshold, counts):
 def keep_large(weights, threshold, kept_bits, kept):
     """List the weights that :func:`count_large` counts, feature by feature.
 
-    Parameters
-    ----------
-    weights : float32 array of shape (n_features, n_bits)
-    threshold : float
-    kept_bits, kept : arrays of shape (n_kept,), changed in place
-        Receive the bits and the weights.
+    ``weights``: float32 (n_features, n_bits)
+    ``kept_bits``, ``kept``: (n_kept,), changed in place. Receive the bits and the weights.
     """
     n_features, n_bits = weights.shape
     q = 0

@@ -45,14 +45,11 @@ def saturating_sum(_, a, b):
 def fill_assignments(ranks, codewords, codeword_of_class, class_of_codeword, splits):
     """Spell out assignments that are given by their places in lexicographic order.
 
-    Parameters
-    ----------
-    ranks : int64 array of shape (n_assignments,)
-    codewords : int8 array of shape (n, n_bits)
-        As many codewords as classes, at most 15.
-    codeword_of_class, class_of_codeword : int8 arrays of shape (n_assignments, n), changed in place
-    splits : uint16 array of shape (n_assignments, n_bits), changed in place
-        The classes on one side of each bit, as a mask; of the two sides, the one without the last class.
+    ``ranks``: int64 (n_assignments,)
+    ``codewords``: int8 (n, n_bits). As many codewords as classes, at most 15.
+    ``codeword_of_class``, ``class_of_codeword``: int8 (n_assignments, n), changed in place
+    ``splits``: uint16 (n_assignments, n_bits), changed in place. The classes on one side of each bit, as a mask; of
+        the two sides, the one without the last class.
     """
     n, n_bits = codewords.shape
     left = np.empty(n, np.int64)
@@ -85,13 +82,11 @@ def fill_assignments(ranks, codewords, codeword_of_class, class_of_codeword, spl
 def group_by_codeword(codeword_of_class, places, first):
     """For every class, list assignments by the codeword that it has in them.
 
-    Parameters
-    ----------
-    codeword_of_class : int8 array of shape (n_assignments, n)
-    places : uint32 array of shape (n, n_assignments), changed in place
-        Row ``k`` begins with the assignments in which class ``k`` has codeword 0, in rising order.
-    first : int64 array of shape (n, n + 1), changed in place
-        ``places[k, first[k, c]:first[k, c + 1]]`` are those with codeword ``c``.
+    ``codeword_of_class``: int8 (n_assignments, n)
+    ``places``: uint32 (n, n_assignments), changed in place. Row ``k`` begins with the assignments in which class ``k``
+        has codeword 0, in rising order.
+    ``first``: int64 (n, n + 1), changed in place. ``places[k, first[k, c]:first[k, c + 1]]`` are those with codeword
+        ``c``.
     """
     n_assignments, n = codeword_of_class.shape
     following = np.empty(n, np.int64)
@@ -113,19 +108,12 @@ def group_by_codeword(codeword_of_class, places, first):
 def count_exactly(table, y, plans, sums, codeword_of_class, class_of_codeword, splits, is_wanted, n_correct):
     """Count the samples of a block that some assignments get right; of classes with equal losses the lowest wins.
 
-    Parameters
-    ----------
-    table : int32 array of shape (n_splits, LANES)
-        ``t``, not rounded, of the samples of a block.
-    y : int
-        Their class.
-    plans, sums : int64 arrays of shapes (n, n_steps, 2) and (n, n)
-        Those of :func:`plans_of_sums`.
-    codeword_of_class, class_of_codeword, splits : arrays
-        Those of :func:`fill_assignments`.
-    is_wanted : bool array of shape (n_assignments,)
-        Which assignments to look at.
-    n_correct : int32 array of shape (n_assignments,), added to
+    ``table``: int32 (n_splits, LANES). ``t``, not rounded, of the samples of a block.
+    ``y``: their class.
+    ``plans``, ``sums``: int64 (n, n_steps, 2) and (n, n). Those of :func:`plans_of_sums`.
+    ``codeword_of_class``, ``class_of_codeword``, ``splits``: those of :func:`fill_assignments`.
+    ``is_wanted``: bool (n_assignments,). Which assignments to look at.
+    ``n_correct``: int32 (n_assignments,), added to
     """
     n_bits, n_steps = splits.shape[1], plans.shape[1]
     v = np.empty((n_bits + n_steps, LANES), np.int32)
@@ -164,16 +152,10 @@ def count_exactly(table, y, plans, sums, codeword_of_class, class_of_codeword, s
 def plans_of_sums(codewords):
     """For each codeword, how to add up the bits in which it differs from the other ones.
 
-    Parameters
-    ----------
-    codewords : int8 array of shape (n, n_bits)
-
-    Returns
-    -------
-    plans : int64 array of shape (n, n_steps, 2)
-        The terms that :func:`shared_sums` adds up in each step; zeros after the last step.
-    sums : int64 array of shape (n, n)
-        The term that is the sum over the bits in which two codewords differ.
+    ``codewords``: int8 (n, n_bits)
+    Returns ``plans`` int64 (n, n_steps, 2): the terms that :func:`shared_sums` adds up in each step; zeros after the
+        last step.
+    and ``sums`` int64 (n, n): the term that is the sum over the bits in which two codewords differ.
     """
     n = len(codewords)
     steps_and_sums = [_steps_and_sums(codewords, own) for own in range(n)]
@@ -188,17 +170,10 @@ def plans_of_sums(codewords):
 def sweep_kernel(codewords, is_rounded):
     """The compiled function that counts, for one codebook, the samples of a block that assignments get right.
 
-    Parameters
-    ----------
-    codewords : int8 array of shape (n, n_bits)
-        Entries -1 and +1.
-    is_rounded : bool
-        Whether numbers are rounded. If not, the function breaks ties: of classes with equal losses the lowest wins.
-
-    Returns
-    -------
-    callable
-        ``count(table, y, places, first, class_of_codeword, splits, slack, n_correct, is_open)``: adds to
+    ``codewords``: int8 (n, n_bits). Entries -1 and +1.
+    ``is_rounded``: whether numbers are rounded. If not, the function breaks ties: of classes with equal losses the
+        lowest wins.
+    Returns ``count(table, y, places, first, class_of_codeword, splits, slack, n_correct, is_open)``: adds to
         ``n_correct``, int32 of shape (n_assignments,). ``table``, int16 of shape (2**(n - 1), LANES), holds ``t`` of
         samples of class ``y``; ``places`` and ``first`` are the rows of :func:`group_by_codeword` for that class, and
         the assignments are those of :func:`fill_assignments`. If numbers are rounded, assignments with a sum from
@@ -218,14 +193,7 @@ def _compiled(content, shape, is_rounded):
 def sweep_source(codewords, is_rounded):
     """The text of the function that :func:`sweep_kernel` compiles.
 
-    Parameters
-    ----------
-    codewords : int8 array of shape (n, n_bits)
-    is_rounded : bool
-
-    Returns
-    -------
-    str
+    ``codewords``: int8 (n, n_bits)
     """
     n = len(codewords)
     lines = [
@@ -290,18 +258,9 @@ def shared_sums(sets, n_terms):
     The pair of terms that occurs in most sets is added once and takes the place of both, until one term is left of
     every set.
 
-    Parameters
-    ----------
-    sets : list of lists of int
-        Terms ``0..n_terms - 1``, at least one in each set.
-    n_terms : int
-
-    Returns
-    -------
-    steps : list of (int, int)
-        Step ``k`` makes term ``n_terms + k``, the sum of two earlier terms.
-    sums : list of int
-        The term that is the sum over each set.
+    ``sets``: list of lists of int. Terms ``0..n_terms - 1``, at least one in each set.
+    Returns ``steps``: step ``k`` makes term ``n_terms + k``, the sum of two earlier terms.
+    and ``sums``: the term that is the sum over each set.
     """
     remaining = [set(terms) for terms in sets]
     steps = []

@@ -97,36 +97,22 @@ def anneal_tree_swaps(
 ):  # fmt: skip
     """Simulated annealing on swaps of two codewords, most of them near each other in the tree or among the codewords.
 
-    Parameters
-    ----------
-    vectors : float32 array of shape (n_codewords, width)
-    weight : float64 array of shape (n_codewords,)
-    parent : int64 array of shape (n_nodes,)
-        In preorder; -1 for node 0, which is above all classes.
-    length : float64 array of shape (n_nodes,)
-    node_of_class : int64 array of shape (n_classes,)
-        The lowest node above each class.
-    depth, linear : float64 arrays of shape (n_classes,)
-    spread : float
-    node_sums : float32 array of shape (n_nodes, width), changed in place
-    depth_sums : float64 array of shape (width,), changed in place
-    codeword_of_class : int64 array of shape (n_classes,), changed in place
-    class_of_codeword : int64 array of shape (n_codewords,), changed in place
-        -1 where no class uses the codeword.
-    sign : float
-        1 to make the alignment large, -1 to make it small.
-    temperature, cooling : float
-        The temperature at the start, and its factor after every proposal.
-    n_proposals : int
-    sampled : float64 array of shape (n_sampled,), changed in place
-        If it is not empty, nothing is swapped: the absolute gains of the first proposals are written here.
-    state : uint64 array of shape (1,), changed in place
-        Of the random number generator.
-
-    Returns
-    -------
-    float
-        The change of the alignment.
+    ``vectors``: float32 (n_codewords, width)
+    ``weight``: float64 (n_codewords,)
+    ``parent``: int64 (n_nodes,). In preorder; -1 for node 0, which is above all classes.
+    ``length``: float64 (n_nodes,)
+    ``node_of_class``: int64 (n_classes,). The lowest node above each class.
+    ``depth``, ``linear``: float64 (n_classes,)
+    ``node_sums``: float32 (n_nodes, width), changed in place
+    ``depth_sums``: float64 (width,), changed in place
+    ``codeword_of_class``: int64 (n_classes,), changed in place
+    ``class_of_codeword``: int64 (n_codewords,), changed in place. -1 where no class uses the codeword.
+    ``sign``: 1 to make the alignment large, -1 to make it small.
+    ``temperature``, ``cooling``: the temperature at the start, and its factor after every proposal.
+    ``sampled``: float64 (n_sampled,), changed in place. If it is not empty, nothing is swapped: the absolute gains of
+        the first proposals are written here.
+    ``state``: uint64 (1,), changed in place. Of the random number generator.
+    Returns the change of the alignment.
     """
     n_classes, n_codewords, width = codeword_of_class.shape[0], class_of_codeword.shape[0], vectors.shape[1]
     difference = np.empty(width, np.float32)
@@ -203,29 +189,17 @@ def partition_top_down(
 ):  # fmt: skip
     """Deal the codewords of every node out to its children, from the top down, by swaps that raise the alignment.
 
-    Parameters
-    ----------
-    vectors : float32 array of shape (n_codewords, width)
-    length : float64 array of shape (n_nodes,)
-    first_class, last_class : int64 arrays of shape (n_nodes,)
-        The classes below a node are ``first_class..last_class - 1``.
-    first_child : int64 array of shape (n_nodes + 1,)
-        The parts of node ``e`` are ``first_child[e]..first_child[e + 1] - 1``.
-    child_first : int64 array of shape (n_parts,)
-        The first class of each part.
-    child_node : int64 array of shape (n_parts,)
-        The node of a part; -1 for a single class.
-    codeword_of_class : int64 array of shape (n_classes,), changed in place
-    sign : float
-        1 to make the alignment large, -1 to make it small.
-    n_sweeps : int
-        How often every class is considered, per node above it.
-    state : uint64 array of shape (1,), changed in place
-
-    Returns
-    -------
-    int
-        The number of swaps that were considered.
+    ``vectors``: float32 (n_codewords, width)
+    ``length``: float64 (n_nodes,)
+    ``first_class``, ``last_class``: int64 (n_nodes,). The classes below a node are ``first_class..last_class - 1``.
+    ``first_child``: int64 (n_nodes + 1,). The parts of node ``e`` are ``first_child[e]..first_child[e + 1] - 1``.
+    ``child_first``: int64 (n_parts,). The first class of each part.
+    ``child_node``: int64 (n_parts,). The node of a part; -1 for a single class.
+    ``codeword_of_class``: int64 (n_classes,), changed in place
+    ``sign``: 1 to make the alignment large, -1 to make it small.
+    ``n_sweeps``: how often every class is considered, per node above it.
+    ``state``: uint64 (1,), changed in place
+    Returns the number of swaps that were considered.
     """
     n_nodes, width = length.shape[0], vectors.shape[1]
     n_classes = codeword_of_class.shape[0]

@@ -23,25 +23,16 @@ def learn_vectors(
     ``-rate * (p_c - [c is the sample's class]) x / G`` after ``G += p_c (1 - p_c) x**2``: Newton's step with the
     curvature seen so far, entry by entry.
 
-    Parameters
-    ----------
-    order : int array
-        The samples in the order in which they are shown.
-    rows : tuple (indptr, indices, values)
-        The samples, compressed.
-    class_index : int array of shape (n_samples,)
-    sample_weight : float array of shape (n_samples,)
-    candidates : int array of shape (n_samples, n_candidates)
-        Classes to tell the sample's class from; -1 where there are fewer. The class itself may be among them.
-    vectors : tuple (indptr, features, values)
-        The class vectors, compressed; the values are changed in place.
-    by_feature : tuple (indptr, classes, places)
-        The same entries feature by feature: of which class, and where its value is. Empty to walk over the entries of
-        every candidate.
-    curvature : float32 array, changed in place
-        G, one for each value.
-    n_features : int
-    rate : float
+    ``order``: the samples in the order in which they are shown.
+    ``rows``: tuple (indptr, indices, values). The samples, compressed.
+    ``class_index``: int (n_samples,)
+    ``sample_weight``: float (n_samples,)
+    ``candidates``: int (n_samples, n_candidates). Classes to tell the sample's class from; -1 where there are fewer.
+        The class itself may be among them.
+    ``vectors``: tuple (indptr, features, values). The class vectors, compressed; the values are changed in place.
+    ``by_feature``: tuple (indptr, classes, places). The same entries feature by feature: of which class, and where its
+        value is. Empty to walk over the entries of every candidate.
+    ``curvature``: float32 array, changed in place. G, one for each value.
     """
     row_indptr, row_indices, row_values = rows
     indptr, features, values = vectors

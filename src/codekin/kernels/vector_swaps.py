@@ -38,37 +38,22 @@ def anneal_vector_swaps(
 ):  # fmt: skip
     """Simulated annealing on swaps of two codewords, most of them near each other among classes or codewords.
 
-    Parameters
-    ----------
-    vectors : float32 array of shape (n_codewords, width)
-    weight : float64 array of shape (n_codewords,)
-    points : float32 array of shape (n_classes, n_dimensions)
-        The vectors ``x`` of the classes, in an order in which neighbours are alike.
-    offset, linear : float64 arrays of shape (n_classes,)
-        ``g`` and ``linear``.
-    spread, scale : float
-        ``scale`` is ``c / 2``.
-    bit_sums : float32 array of shape (width, n_dimensions), changed in place
-        ``V``.
-    totals, offset_totals : float64 arrays of shape (width,), changed in place
-        ``S`` and ``T``.
-    codeword_of_class : int64 array of shape (n_classes,), changed in place
-    class_of_codeword : int64 array of shape (n_codewords,), changed in place
-        -1 where no class uses the codeword.
-    sign : float
-        1 to make the alignment large, -1 to make it small.
-    temperature, cooling : float
-        The temperature at the start, and its factor after every proposal.
-    n_proposals : int
-    sampled : float64 array of shape (n_sampled,), changed in place
-        If it is not empty, nothing is swapped: the absolute gains of the first proposals are written here.
-    state : uint64 array of shape (1,), changed in place
-        Of the random number generator.
-
-    Returns
-    -------
-    float
-        The change of the alignment.
+    ``vectors``: float32 (n_codewords, width)
+    ``weight``: float64 (n_codewords,)
+    ``points``: float32 (n_classes, n_dimensions). The vectors ``x`` of the classes, in an order in which neighbours
+        are alike.
+    ``offset``, ``linear``: float64 (n_classes,). ``g`` and ``linear``.
+    ``spread``, ``scale``: ``scale`` is ``c / 2``.
+    ``bit_sums``: float32 (width, n_dimensions), changed in place. ``V``.
+    ``totals``, ``offset_totals``: float64 (width,), changed in place. ``S`` and ``T``.
+    ``codeword_of_class``: int64 (n_classes,), changed in place
+    ``class_of_codeword``: int64 (n_codewords,), changed in place. -1 where no class uses the codeword.
+    ``sign``: 1 to make the alignment large, -1 to make it small.
+    ``temperature``, ``cooling``: the temperature at the start, and its factor after every proposal.
+    ``sampled``: float64 (n_sampled,), changed in place. If it is not empty, nothing is swapped: the absolute gains of
+        the first proposals are written here.
+    ``state``: uint64 (1,), changed in place. Of the random number generator.
+    Returns the change of the alignment.
     """
     n_classes, n_codewords, width = codeword_of_class.shape[0], class_of_codeword.shape[0], vectors.shape[1]
     step = np.empty(points.shape[1], np.float32)
