@@ -5,11 +5,20 @@ from __future__ import annotations
 from typing import Protocol
 
 from codekin.coding import FloatArray, IntArray, Margins
+from codekin.decoding.decoder_fit import fit_decoder
+from codekin.decoding.learned import LearnedDecoder
 from codekin.decoding.losses import LOSSES, Loss, LossLike
 from codekin.decoding.minimum_loss import MinimumLossDecoder
 from codekin.decoding.shortest_path import ShortestPathDecoder
 
-__all__ = ["LOSSES", "Loss", "MinimumLossDecoder", "ShortestPathDecoder"]
+__all__ = [
+    "LOSSES",
+    "LearnedDecoder",
+    "Loss",
+    "MinimumLossDecoder",
+    "ShortestPathDecoder",
+    "fit_decoder",
+]
 
 
 class Decoder(Protocol):

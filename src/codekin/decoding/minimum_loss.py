@@ -297,9 +297,24 @@ def summable(values: Margins) -> FloatArray:
 
     Off by at most ``n * 2**-52`` times the largest number of the row.
     """
+    return rounded_rows(values, 53 - (values.shape[1] - 1).bit_length())
+
+
+def rounded_rows(values: Margins, n_digits: int) -> FloatArray:
+    """Rows of numbers rounded to so many binary digits of the largest of their row, where they are finite.
+
+    Parameters
+    ----------
+    values : array of shape (n_rows, n)
+    n_digits : int
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n)
+    """
     largest = np.abs(values).max(axis=1, initial=0.0)
     _, exponents = np.frexp(np.where(np.isfinite(largest), largest, 1.0))
-    steps = np.ldexp(1.0, np.maximum(exponents + (values.shape[1] - 1).bit_length() - 53, LEAST_EXPONENT))[:, None]
+    steps = np.ldexp(1.0, np.maximum(exponents - n_digits, LEAST_EXPONENT))[:, None]
     rounded = np.rint(values / steps) * steps
     return np.asarray(np.where(np.isfinite(rounded), rounded, values), dtype=np.float64)
 

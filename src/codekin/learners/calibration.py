@@ -8,7 +8,7 @@ slope and an intercept per bit, and decoding under the logistic loss stays what 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -16,10 +16,13 @@ from scipy.optimize import minimize_scalar
 from scipy.special import expit, logsumexp
 
 from codekin.coding import Code, CodingMatrix, FloatArray, IntArray, Margins
-from codekin.samples import Samples, rows_at, stratified_folds
+from codekin.learners import unseen
+from codekin.learners.unseen import learned_without_folds, unseen_margins
+from codekin.samples import Samples, rows_at
 
 Calibration = Literal["cv", "holdout"]
-N_FOLDS = 5
+N_FOLDS = unseen.N_FOLDS
+"""How many more times "cv" learns the bits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,25 +57,12 @@ def calibrate_bits(
             "are learned one by one. Use calibrate=None."
         )
     class_index, coding_matrix = samples.class_index, code.coding_matrix
-    fold_of_sample = stratified_folds(class_index, N_FOLDS, rng)
     weights = np.ones(len(samples)) if samples.weights is None else np.asarray(samples.weights, dtype=np.float64)
-
-    def learn_without(fold: int) -> tuple[Any, IntArray]:
-        is_held = fold_of_sample == fold
-        # Samples of no known class are left out.
-        kept = replace(samples, class_index=np.where(is_held, -1, class_index))
-        return learner.fit(kept, code, rng=rng), np.flatnonzero(is_held)
-
     if method == "holdout":
-        bits, seen = learn_without(0)
+        bits, seen = next(learned_without_folds(learner, samples, code, rng))
         margins = bits.margins(rows_at(samples.X, seen))
     else:
-        seen = np.arange(len(samples))
-        margins = np.zeros((len(samples), code.n_bits))
-        for fold in range(N_FOLDS):
-            part, held = learn_without(fold)
-            if len(held):
-                margins[held] = part.margins(rows_at(samples.X, held))
+        margins, seen = unseen_margins(learner, samples, code, rng=rng)
         bits = learner.fit(samples, code, rng=rng)
     slopes, intercepts = platt_scaling(margins, coding_matrix[class_index[seen]], weights[seen])
     temperature = fit_temperature(margins * slopes + intercepts, class_index[seen], coding_matrix, weights[seen])

@@ -94,12 +94,12 @@ class EstimatorBits:
     def _linear(self) -> tuple[NDArray[Any], NDArray[Any]] | None:
         """Stacked weights (n_features, n_bits) and intercepts, when every predictor is linear and nothing but."""
         rows, intercepts = [], []
-        n_features = next((p.coef_.shape[-1] for p in self.predictors if _is_plain_linear(p)), None)
+        n_features = next((p.coef_.shape[-1] for p in self.predictors if is_plain_linear(p)), None)
         for predictor in self.predictors:
             if isinstance(predictor, ConstantBit) and n_features is not None:
                 rows.append(np.zeros(n_features))
                 intercepts.append(predictor.sign * CONSTANT_MARGIN)
-            elif _is_plain_linear(predictor):
+            elif is_plain_linear(predictor):
                 coefficients = predictor.coef_
                 dense = coefficients.toarray() if hasattr(coefficients, "toarray") else np.asarray(coefficients)
                 rows.append(np.ravel(dense))
@@ -290,7 +290,7 @@ def _bit_margins(predictor: Any, X: Any) -> FloatArray:
     return np.asarray(np.clip(log_odds, -LOG_ODDS_LIMIT, LOG_ODDS_LIMIT), dtype=np.float64)
 
 
-def _is_plain_linear(predictor: Any) -> bool:
+def is_plain_linear(predictor: Any) -> bool:
     """Whether the margin is X @ coef_.T + intercept_ and nothing else."""
     return (
         isinstance(predictor, LinearClassifierMixin)

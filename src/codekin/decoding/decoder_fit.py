@@ -1,0 +1,313 @@
+"""Learning a decoder from margins, and finding out whether that pays.
+
+The weights minimise the multinomial logistic loss and are shrunk towards the coding matrix, times the factor under
+which its probabilities are best. With infinite strength they are the coding matrix: loss-based decoding, with
+calibrated probabilities. The strength is chosen on samples that the weights have not seen.
+
+Margins must be honest, that is, about as large and as often wrong as those of new samples. Learners that fit their
+training samples closely, such as trees, have no honest margins on them: take those of
+:func:`codekin.learners.unseen.unseen_margins`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import logsumexp
+from threadpoolctl import threadpool_limits
+
+from codekin.coding import Code, FloatArray, IntArray, Margins
+from codekin.decoding._multinomial import Problem, best_factor, shrunk_weights
+from codekin.decoding.learned import LearnedDecoder, evidence
+from codekin.decoding.losses import LossLike
+from codekin.decoding.minimum_loss import MinimumLossDecoder, as_margins
+from codekin.samples import stratified_folds
+
+STRENGTHS = (np.inf, 25.0, 5.0, 1.0, 0.2, 0.04, 0.008, 0.0016)
+"""Those that are compared, strongest first."""
+
+MAX_MARGINS = 20_000
+"""Rows of margins that a decoder is learned from; of more, so many are drawn."""
+
+MAX_WORK_OF_GRADIENT = 10**10
+"""Multiplications for one gradient, beyond which fewer rows are drawn, but at least two for every class."""
+
+MAX_WORK = 4 * 10**11
+"""Multiplications in all: about a minute of one processor. Then the comparison ends with what it has."""
+
+MAX_GRADIENTS = 60
+"""For one strength. A fit that ends early is compared and chosen like any other."""
+
+MIN_GRADIENTS = 3
+
+N_FOLDS = 5
+
+ENOUGH_HELD_OUT = 2_000
+"""So many held-out rows tell the strengths apart; no further fold is held out once there are as many."""
+
+PATIENCE = 2
+"""So many strengths in a row that make the classes less likely end the comparison."""
+
+ROUNDING = 1e-12
+"""Of accuracies that are equal but for the order of a sum."""
+
+
+@dataclass(frozen=True, eq=False)
+class DecoderFit:
+    """A learned decoder and what was found out on the way.
+
+    Parameters
+    ----------
+    decoder : LearnedDecoder
+        Fitted with the chosen strength on all margins.
+    strengths : array of shape (n,)
+        Those that were compared; the first is infinite, loss-based decoding.
+    held_out_log_losses, held_out_accuracies : array of shape (n,)
+        Those of decoders of each strength on samples that they were not fitted on.
+    chosen : int
+        Which of the strengths was taken.
+    loss_based_accuracy : float
+        That of decoding under the loss, on the same samples. It differs from that of infinite strength for codes with
+        zeros only.
+    n_margins, n_held_out : int
+        How many samples the decoder was fitted on, and how many of them were held out in turn.
+    """
+
+    decoder: LearnedDecoder
+    strengths: FloatArray
+    held_out_log_losses: FloatArray
+    held_out_accuracies: FloatArray
+    chosen: int
+    loss_based_accuracy: float
+    n_margins: int
+    n_held_out: int
+
+    @property
+    def strength(self) -> float:
+        """The chosen strength."""
+        return float(self.strengths[self.chosen])
+
+    @property
+    def accuracy(self) -> float:
+        """The held-out accuracy of the chosen strength."""
+        return float(self.held_out_accuracies[self.chosen])
+
+    @property
+    def log_loss(self) -> float:
+        """The held-out log loss of the chosen strength."""
+        return float(self.held_out_log_losses[self.chosen])
+
+    @property
+    def pays(self) -> bool:
+        """Whether learned decoding is at least as accurate as loss-based decoding on held-out samples."""
+        return self.accuracy >= self.loss_based_accuracy
+
+
+def fit_decoder(
+    margins: Margins,
+    class_index: ArrayLike,
+    code: Code,
+    *,
+    loss: LossLike = "linear",
+    is_weighted: bool = False,
+    sample_weight: ArrayLike | None = None,
+    rng: np.random.Generator | int | None = None,
+) -> DecoderFit:
+    """Learn a decoder from honest margins, its weights shrunk towards the coding matrix as far as that pays.
+
+    The strength of the shrinkage is the one under which held-out classes are most likely, among those whose held-out
+    accuracy is at least that of infinite strength and within one standard error of the best.
+
+    Parameters
+    ----------
+    margins : array of shape (n_samples, n_bits)
+        Such as new samples would have.
+    class_index : array-like of int of shape (n_samples,)
+        The class of each sample, from 0.
+    code : Code
+        The codeword of every class, zeros included. Classes of which there is no sample become unlikely.
+    loss : str or callable, default="linear"
+        The decoding loss that is to be improved upon.
+    is_weighted : bool, default=False
+        For codes with zeros: whether the loss of a class is divided by the number of bits that do not ignore it.
+    sample_weight : array-like of shape (n_samples,), optional
+        How much each sample counts.
+    rng : numpy.random.Generator or int, optional
+        Deals out the folds.
+
+    Returns
+    -------
+    DecoderFit
+
+    References
+    ----------
+    K. Crammer and Y. Singer, "On the Learnability and Design of Output Codes for Multiclass Problems", Machine Learning
+    47, 2002.
+
+    Examples
+    --------
+    Two bits for three classes; the second bit is always too cautious to say +1.
+
+    >>> rng = np.random.default_rng(0)
+    >>> code = Code.of([[1, 1], [1, -1], [-1, 1]])
+    >>> class_index = rng.integers(3, size=300)
+    >>> margins = code.coding_matrix[class_index] + [0, -1.5] + 0.3 * rng.normal(size=(300, 2))
+    >>> fit = fit_decoder(margins, class_index, code, rng=0)
+    >>> fit.loss_based_accuracy < 0.7, fit.accuracy > 0.95
+    (True, True)
+    """
+    margins = as_margins(margins, code.n_bits)
+    classes = np.asarray(class_index)
+    weights = np.ones(len(classes)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    if not len(margins) == len(classes) == len(weights):
+        raise ValueError(f"Each of {len(margins)} rows of margins needs a class and a weight. Got {len(classes)}.")
+    if np.count_nonzero(weights > 0) < 2:
+        raise ValueError(
+            f"A decoder is learned from at least 2 samples of positive weight. Got {np.count_nonzero(weights > 0)}."
+        )
+    generator = np.random.default_rng(rng)
+    rows = _drawn(np.flatnonzero(weights > 0), classes, code, generator)
+    margins, classes, weights = margins[rows], classes[rows], weights[rows] / weights[rows].sum()
+    standard = _Standard.of(evidence(margins, loss), weights)
+    features = standard.features(evidence(margins, loss))
+    problem = Problem(features, classes, weights, code.n_classes, smoothing=1 / (len(rows) + 2))
+    codewords = code.coding_matrix / _n_used(code, is_weighted)[:, None]
+    centre = standard.weights(codewords)
+    # One thread: sums, and with them the decoder, must not depend on how many there are.
+    with threadpool_limits(1, user_api="blas"):
+        held_out = _folds(classes, generator)
+        tried = _compared(problem, centre, held_out)
+        seen = np.concatenate(held_out)
+        chosen = _choice(tried, weights[seen])
+        factor, (strength, *_, start) = best_factor(problem, centre), tried[chosen]
+        final = standard.unfolded(shrunk_weights(problem, factor * centre, strength, start, MAX_GRADIENTS)[0])
+    if np.isinf(strength):  # without rounding: equal losses stay equal
+        final = factor * codewords, np.zeros(code.n_classes)
+    loss_based = MinimumLossDecoder(code.coding_matrix, loss, is_weighted).decode(margins[seen]) == classes[seen]
+    return DecoderFit(
+        decoder=LearnedDecoder(*final, loss),
+        strengths=np.array([trial.strength for trial in tried]),
+        held_out_log_losses=np.array([np.average(trial.log_losses, weights=weights[seen]) for trial in tried]),
+        held_out_accuracies=np.array([np.average(trial.is_right, weights=weights[seen]) for trial in tried]),
+        chosen=chosen,
+        loss_based_accuracy=float(np.average(loss_based, weights=weights[seen])),
+        n_margins=len(rows),
+        n_held_out=len(seen),
+    )
+
+
+class _Trial(NamedTuple):
+    """Decoders of one strength on the samples that were held out from each of them."""
+
+    strength: float
+    log_losses: FloatArray
+    is_right: NDArray[np.bool_]
+    weights: FloatArray
+    """Those of one of the decoders."""
+
+
+def _compared(problem: Problem, centre: FloatArray, held_out: list[IntArray]) -> list[_Trial]:
+    """What the strengths are worth, strongest first; each fit begins where the one before it ended."""
+    parts = [_without(problem, rows) for rows in held_out]
+    centres = [best_factor(part, centre) * centre for part in parts]
+    current, tried = list(centres), list[_Trial]()
+    n_left = MAX_WORK / problem.work / len(parts)
+    for strength in STRENGTHS:
+        n_allowed = int(min(MAX_GRADIENTS, n_left / PATIENCE))
+        if tried and n_allowed < MIN_GRADIENTS:
+            break
+        for i, part in enumerate(parts):
+            current[i], n_used = shrunk_weights(part, centres[i], strength, current[i], n_allowed)
+            n_left -= n_used / len(parts)
+        scores = np.concatenate([problem.features[rows] @ W.T for rows, W in zip(held_out, current, strict=True)])
+        classes = problem.class_index[np.concatenate(held_out)]
+        log_losses = logsumexp(scores, axis=1) - scores[np.arange(len(classes)), classes]
+        tried.append(_Trial(strength, log_losses, scores.argmax(axis=1) == classes, current[0]))
+        if _has_passed_the_best(tried):
+            break
+    return tried
+
+
+def _has_passed_the_best(tried: list[_Trial]) -> bool:
+    means = [float(trial.log_losses.mean()) for trial in tried]
+    return len(tried) - 1 - int(np.argmin(means)) >= PATIENCE
+
+
+def _choice(tried: list[_Trial], weights: FloatArray) -> int:
+    """The likeliest of those that are no less accurate than the first and as accurate as the best, or nearly."""
+    is_right = np.array([trial.is_right for trial in tried], dtype=np.float64)
+    share = weights / weights.sum()
+    accuracies = is_right @ share
+    best = int(accuracies.argmax())
+    errors = np.sqrt((is_right[best] - is_right) ** 2 @ share**2)
+    is_candidate = accuracies >= np.maximum(accuracies[0], accuracies[best] - errors) - ROUNDING
+    log_losses = np.array([trial.log_losses @ share for trial in tried])
+    return int(np.where(is_candidate, log_losses, np.inf).argmin())
+
+
+class _Standard(NamedTuple):
+    """Where the columns lie and how wide they are."""
+
+    mean: FloatArray
+    scale: FloatArray
+
+    @classmethod
+    def of(cls, values: FloatArray, sample_weight: FloatArray) -> _Standard:
+        mean = sample_weight @ values
+        scale = np.sqrt(sample_weight @ (values - mean) ** 2)
+        # A column that does not vary says nothing, whatever its weights.
+        return cls(mean, np.where(scale > 1e-9 * np.abs(mean), scale, np.inf))
+
+    def features(self, values: FloatArray) -> FloatArray:
+        """Columns of mean 0 and variance 1, and a column of ones."""
+        return np.column_stack([(values - self.mean) / self.scale, np.ones(len(values))])
+
+    def weights(self, weights: FloatArray) -> FloatArray:
+        """Weights of the features that stand for weights of the columns as they were."""
+        scale = np.where(np.isinf(self.scale), 0.0, self.scale)
+        return np.column_stack([weights * scale, weights @ self.mean])
+
+    def unfolded(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The way back: weights of the columns, and biases."""
+        plain = weights[:, :-1] / self.scale
+        return plain, weights[:, -1] - plain @ self.mean
+
+
+def _without(problem: Problem, rows: IntArray) -> Problem:
+    kept = np.delete(np.arange(len(problem.class_index)), rows)
+    weights = problem.sample_weight[kept]
+    return replace(
+        problem,
+        features=problem.features[kept],
+        class_index=problem.class_index[kept],
+        sample_weight=weights / weights.sum(),
+    )
+
+
+def _folds(class_index: IntArray, rng: np.random.Generator) -> list[IntArray]:
+    """Samples to hold out in turn, enough of them in all."""
+    n_samples = len(class_index)
+    n_folds = min(N_FOLDS, n_samples)
+    n_needed = -(-ENOUGH_HELD_OUT * n_folds // n_samples)
+    fold_of_sample = stratified_folds(class_index, n_folds, rng)
+    return [np.flatnonzero(fold_of_sample == fold) for fold in range(min(n_folds, n_needed))]
+
+
+def _drawn(rows: IntArray, class_index: IntArray, code: Code, rng: np.random.Generator) -> IntArray:
+    """As many of the rows as can be afforded, with every class in proportion but at least once."""
+    of_row = Problem(np.empty((1, code.n_bits + 1)), rows[:1], np.ones(1), code.n_classes, 0.0).work
+    n_rows = min(MAX_MARGINS, max(int(MAX_WORK_OF_GRADIENT / of_row), 2 * code.n_classes))
+    if len(rows) <= n_rows:
+        return rows
+    order = rows[np.lexsort([rng.random(len(rows)), class_index[rows]])]
+    evenly = order[np.linspace(0, len(order) - 1, n_rows).astype(np.intp)]
+    return np.union1d(evenly, order[np.unique(class_index[order], return_index=True)[1]])
+
+
+def _n_used(code: Code, is_weighted: bool) -> FloatArray:
+    """What the losses of the classes are divided by."""
+    n_used = np.maximum((code.coding_matrix != 0).sum(axis=1), 1)
+    return np.asarray(n_used if is_weighted else np.ones(code.n_classes), dtype=np.float64)

@@ -1,0 +1,164 @@
+"""Decoding by learned weights: a score for each class that is linear in what the margins say.
+
+    score_y = sum_j W_yj g(f_j) + b_y,    g(f) = (L(-f) - L(f)) / 2
+
+With the coding matrix for ``W`` and no bias this is decoding under the loss ``L`` itself (for codes with zeros, if
+``L`` is linear): see :mod:`codekin.decoding.losses`. Other weights use what the sum of losses throws away: how much
+each bit is worth, which of them err together, and how far the margins of a class lie from its codeword.
+:func:`codekin.decoding.fit_decoder` finds them.
+
+Sums are exact, on weights of 20 binary digits and margins of some 25, so that the result depends neither on the size of
+a batch nor on the number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.special import softmax
+
+from codekin.coding import FloatArray, IntArray, Margins
+from codekin.decoding.losses import LossLike, get_loss
+from codekin.decoding.minimum_loss import SAMPLES_PER_BLOCK, as_margins, check_k, rounded_rows
+
+WEIGHT_DIGITS = 20
+"""Binary digits of the largest weight of a class: a millionth of it is lost."""
+
+SUM_DIGITS = 53
+"""Binary digits of a whole number that double precision holds."""
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedDecoder:
+    """Finds the classes with the largest linear scores of the margins; minus the score of a class is its loss.
+
+    Parameters
+    ----------
+    weights : array of shape (n_classes, n_bits)
+        What each bit says about each class. They are rounded to 20 binary digits of the largest one of a class.
+    biases : array of shape (n_classes,)
+        What is added to the score of each class.
+    loss : str or callable, default="linear"
+        A name from ``LOSSES`` or a function of ``z = bit * margin``, whose odd part ``g`` is taken of every margin.
+
+    Examples
+    --------
+    >>> decoder = LearnedDecoder([[2.0, 0.0], [-1.0, 1.0], [-1.0, -1.0]], [0.0, 0.5, 0.0])
+    >>> decoder.decode(np.array([[0.8, 1.0], [-2.0, 0.1]]))
+    array([0, 1])
+    >>> decoder.probabilities(np.array([[-2.0, 0.1]])).round(2)
+    array([[0.02, 0.63, 0.35]])
+    """
+
+    weights: FloatArray = field(repr=False)
+    biases: FloatArray = field(repr=False)
+    loss: LossLike = "linear"
+
+    def __post_init__(self) -> None:
+        """Check the shapes and round the weights."""
+        weights, biases = (np.asarray(values, dtype=np.float64) for values in (self.weights, self.biases))
+        if weights.ndim != 2 or biases.shape != weights.shape[:1]:
+            raise ValueError(
+                "A learned decoder needs weights of shape (n_classes, n_bits) and a bias for each class. "
+                f"Got {weights.shape} and {biases.shape}."
+            )
+        if not (np.isfinite(weights).all() and np.isfinite(biases).all()):
+            raise ValueError("The weights and biases of a learned decoder must be finite. Got one that is not.")
+        get_loss(self.loss)
+        object.__setattr__(self, "weights", np.ascontiguousarray(rounded_rows(weights, WEIGHT_DIGITS)))
+        object.__setattr__(self, "biases", biases)
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes there are."""
+        return len(self.weights)
+
+    @property
+    def n_bits(self) -> int:
+        """How many bits the margins have."""
+        return int(self.weights.shape[1])
+
+    def decode(self, margins: Margins) -> IntArray:
+        """The class with the smallest loss for each sample; the lowest class among equals.
+
+        Parameters
+        ----------
+        margins : array of shape (n_samples, n_bits)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        margins = as_margins(margins, self.n_bits)
+        nearest = np.zeros(len(margins), dtype=np.intp)
+        for samples, losses in self._losses(margins):
+            nearest[samples] = losses.argmin(axis=1)
+        return nearest
+
+    def top_k(self, margins: Margins, k: int) -> tuple[IntArray, FloatArray]:
+        """The k classes with the smallest losses, smallest first; the lower class first among equals.
+
+        Parameters
+        ----------
+        margins : array of shape (n_samples, n_bits)
+        k : int
+            At least 1 and at most the number of classes.
+
+        Returns
+        -------
+        classes : ndarray of shape (n_samples, k)
+        losses : ndarray of shape (n_samples, k)
+        """
+        check_k(k, self.n_classes)
+        from codekin.kernels.ranking import keep_smallest
+
+        margins = as_margins(margins, self.n_bits)
+        best_losses = np.full((len(margins), k), np.inf)
+        best_classes = np.zeros((len(margins), k), dtype=np.int64)
+        for samples, losses in self._losses(margins):
+            keep_smallest(losses, 0, best_losses[samples], best_classes[samples])
+        return best_classes.astype(np.intp, copy=False), best_losses
+
+    def class_losses(self, margins: Margins) -> FloatArray:
+        """Minus the score of every class for each sample.
+
+        Parameters
+        ----------
+        margins : array of shape (n_samples, n_bits)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        margins = as_margins(margins, self.n_bits)
+        every = np.empty((len(margins), self.n_classes))
+        for samples, losses in self._losses(margins):
+            every[samples] = losses
+        return every
+
+    def probabilities(self, margins: Margins) -> FloatArray:
+        """Probabilities of the classes: the softmax of their scores, for which the weights were fitted.
+
+        Parameters
+        ----------
+        margins : array of shape (n_samples, n_bits)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        return np.asarray(softmax(-self.class_losses(margins), axis=1))
+
+    def _losses(self, margins: Margins) -> Iterator[tuple[slice, FloatArray]]:
+        """Blocks of samples and the losses of their classes."""
+        digits = SUM_DIGITS - WEIGHT_DIGITS - self.n_bits.bit_length()
+        for start in range(0, len(margins), SAMPLES_PER_BLOCK):
+            samples = slice(start, start + SAMPLES_PER_BLOCK)
+            yield samples, -(rounded_rows(evidence(margins[samples], self.loss), digits) @ self.weights.T + self.biases)
+
+
+def evidence(margins: Margins, loss: LossLike) -> FloatArray:
+    """What the margins say for +1 under a loss: its odd part, in double precision."""
+    return np.asarray(get_loss(loss).agreement(margins.astype(np.float64, copy=False)), dtype=np.float64)

@@ -1,0 +1,93 @@
+"""Margins such as new samples would have: those of samples that the bits have not seen.
+
+A bit was fitted to the samples it has seen, and its margins on them are too good to be true. In least squares, leaving
+a sample out moves its margin by its residual times ``h / (1 - h)``, and the leverages ``h`` of all samples add up to
+the number of features. So with many samples for every feature the margins of training samples will do. Trees know
+theirs by heart, and so does a linear learner with more features than samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.utils import get_tags
+
+from codekin.coding import Code, IntArray, Margins
+from codekin.learners.independent import ConstantBit, EstimatorBits, is_plain_linear
+from codekin.samples import Samples, rows_at, stratified_folds
+
+N_FOLDS = 5
+
+SAMPLES_PER_FEATURE = 15
+"""From so many samples per feature on, the margins of training samples serve as well as unseen ones do (measured on
+digits: accuracies of learned decoding within 0.2 points at 16 samples per feature, 0.6 at 10, 2 at 5)."""
+
+
+def unseen_margins(
+    learner: Any, samples: Samples, code: Code, *, n_margins: int | None = None, rng: np.random.Generator
+) -> tuple[Margins, IntArray]:
+    """Margins of samples by bits that were learned without them, and which samples they are, in increasing order.
+
+    A fifth of the samples is left out at a time, and no further one once there are ``n_margins``; by default, those of
+    all samples are wanted.
+    """
+    wanted = len(samples) if n_margins is None else min(n_margins, len(samples))
+    margins = np.zeros((len(samples), code.n_bits))
+    is_known = np.zeros(len(samples), dtype=bool)
+    for bits, held_out in learned_without_folds(learner, samples, code, rng):
+        if len(held_out):
+            margins[held_out] = bits.margins(rows_at(samples.X, held_out))
+            is_known[held_out] = True
+        if np.count_nonzero(is_known) >= wanted:
+            break
+    return margins[is_known], np.flatnonzero(is_known)
+
+
+def learned_without_folds(
+    learner: Any, samples: Samples, code: Code, rng: np.random.Generator
+) -> Iterator[tuple[Any, IntArray]]:
+    """Bits learned without a fifth of the samples, and which samples these are; five times."""
+    fold_of_sample = stratified_folds(samples.class_index, N_FOLDS, rng)
+    for fold in range(N_FOLDS):
+        is_held = fold_of_sample == fold
+        # Samples of no known class are left out.
+        kept = replace(samples, class_index=np.where(is_held, -1, samples.class_index))
+        yield learner.fit(kept, code, rng=rng), np.flatnonzero(is_held)
+
+
+def has_honest_margins(bits: Any, samples: Samples, code: Code) -> bool:
+    """Whether the margins of the samples that bits were learned from are about those of new samples.
+
+    So it is for linear bits each of which has seen at least fifteen samples for every feature, also behind
+    transformations that do not look at the classes.
+    """
+    n_features = _n_linear_features(bits)
+    if n_features is None:
+        return False
+    counts = None if samples.weights is None else (np.asarray(samples.weights) > 0).astype(np.float64)
+    class_sizes = np.bincount(samples.class_index, counts, minlength=code.n_classes)
+    n_seen = class_sizes @ np.abs(code.coding_matrix.astype(np.int64))
+    return bool(n_seen.min() >= SAMPLES_PER_FEATURE * n_features)
+
+
+def _n_linear_features(bits: Any) -> int | None:
+    """How many features linear bits have at most; None for bits that are not linear."""
+    if not isinstance(bits, EstimatorBits):
+        return getattr(bits, "n_features", None)
+    numbers = [_n_features_of(predictor) for predictor in bits.predictors]
+    return None if None in numbers else max(number for number in numbers if number is not None)
+
+
+def _n_features_of(predictor: Any) -> int | None:
+    if isinstance(predictor, ConstantBit):
+        return 0
+    steps = [step for _, step in getattr(predictor, "steps", []) if step not in (None, "passthrough")]
+    if steps:
+        # A step that looks at the classes, or chooses among many features, fits them, however few features it leaves.
+        has_looked = any(get_tags(step).target_tags.required for step in steps[:-1])
+        n_features = None if has_looked else _n_features_of(steps[-1])
+        return n_features and max(n_features, int(getattr(predictor, "n_features_in_", 0)))
+    return int(np.shape(predictor.coef_)[-1]) if is_plain_linear(predictor) else None
