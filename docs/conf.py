@@ -34,7 +34,7 @@ def is_ours(member: Any) -> bool:
 
 
 def _is_left_out(app: object, what: str, name: str, obj: object, skip: bool, options: object) -> bool:
-    return skip or (what == "class" and not is_ours(obj))
+    return skip or (what in ("class", "exception") and not is_ours(obj))
 
 
 def setup(app: Any) -> None:

@@ -51,26 +51,12 @@ class Samples:
         return digest.hexdigest()
 
     def at(self, rows: IntArray) -> Samples:
-        """Some of them; on disk if that is where they are.
-
-        Parameters
-        ----------
-        rows : array of int
-
-        Returns
-        -------
-        Samples
-        """
+        """Some of them; on disk if that is where they are."""
         weights = None if self.weights is None else np.asarray(self.weights)[rows]
         return Samples(rows_at(self.X, rows), self.class_index[rows], weights)
 
     def in_memory(self) -> Samples:
-        """The same in memory; of samples on disk no more than are allowed there at a time.
-
-        Returns
-        -------
-        Samples
-        """
+        """The same in memory; of samples on disk no more than are allowed there at a time."""
         if not isinstance(self.X, StoredRows):
             return self
         n_rows, n_allowed = len(self), self.X.rows_at_once

@@ -108,6 +108,7 @@ class AROW:
     n_jobs: int | None = None
 
     learns_probabilities: ClassVar[bool] = False
+    """Not of the classes: bits can be calibrated one by one."""
 
     def __post_init__(self) -> None:
         """Check the hyper-parameters."""
@@ -116,16 +117,7 @@ class AROW:
         check_setting(self, "oversample", self.oversample >= 1, "at least 1")
 
     def decoding_loss(self, codebook: Codebook) -> str:  # noqa: ARG002 -- the same for all codebooks
-        """The loss under which its margins are decoded: exponential.
-
-        Parameters
-        ----------
-        codebook : Codebook
-
-        Returns
-        -------
-        str
-        """
+        """The loss under which its margins are decoded: exponential."""
         return "exponential"
 
     def fit(

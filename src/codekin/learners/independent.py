@@ -142,18 +142,10 @@ class IndependentBits:
     tasks: deque[BitTask] | None = None
 
     learns_probabilities: ClassVar[bool] = False
+    """Not of the classes: bits can be calibrated one by one."""
 
     def decoding_loss(self, codebook: Codebook) -> str:  # noqa: ARG002 -- the same for all codebooks
-        """The loss under which the estimator's margins are decoded: see :func:`natural_loss`.
-
-        Parameters
-        ----------
-        codebook : Codebook
-
-        Returns
-        -------
-        str
-        """
+        """The loss under which the estimator's margins are decoded: see :func:`natural_loss`."""
         return natural_loss(self.estimator)
 
     def fit(self, samples: Samples, code: Code, *, rng: np.random.Generator) -> EstimatorBits:

@@ -96,6 +96,7 @@ class Softmax:
     n_threads: int | None = None
 
     learns_probabilities: ClassVar[bool] = True
+    """Of the classes; there is nothing to calibrate."""
 
     def __post_init__(self) -> None:
         """Check the hyper-parameters."""
@@ -104,16 +105,7 @@ class Softmax:
         check_setting(self, "damping", self.damping > 0, "greater than 0")
 
     def decoding_loss(self, codebook: Codebook) -> str:
-        """The loss under which its margins are decoded: logistic, or linear for codes with zeros.
-
-        Parameters
-        ----------
-        codebook : Codebook
-
-        Returns
-        -------
-        str
-        """
+        """The loss under which its margins are decoded: logistic, or linear for codes with zeros."""
         return "linear" if codebook.is_ternary else "logistic"
 
     def fit(

@@ -36,3 +36,7 @@ def __getattr__(name: str) -> Any:
     if name in _HOME:
         return getattr(import_module(f"codekin.studies.{_HOME[name]}"), name)
     raise AttributeError(f"module 'codekin.studies' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__
