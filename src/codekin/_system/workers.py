@@ -70,8 +70,8 @@ def share_work(
     """Let the workers call ``function(shared, part)`` for every part; what they found, in order, as it comes in.
 
     What is shared goes to each worker once: large arrays in it are mapped into the memory of processes on this
-    machine. A Dask cluster hands it on from worker to worker, and its scheduler keeps a copy: whoever is lost, nothing
-    is, and parts that were in work are worked on again.
+    machine. A Dask cluster hands it on from worker to worker, and its scheduler keeps a copy: no loss of a worker
+    matters, and parts that were in work are worked on again.
 
     The function may be called again for a part whose worker was lost. ``shared`` is what all parts need; it is not to
     be changed: it may be read-only, and others read it, too. ``n_threads``: how many threads a worker may use for a
@@ -189,6 +189,6 @@ def _call(
         shared = shared.result()  # joblib does the work itself while a cluster has a single worker left
     elif ray is not None and isinstance(shared, ray.ObjectRef):
         shared = ray.get(shared)
-    # Whoever is a worker has none: otherwise Dask would share the work of a part again.
+    # Workers do not start workers of their own: otherwise Dask would share the work of a part again.
     with limited_threads(n_threads), threadpool_limits(n_threads, "blas"), parallel_config(backend="sequential"):
         return function(shared, part)

@@ -26,7 +26,7 @@ from codekin.plots.assignments import (
 )
 from codekin.plots.displays import Display, coding_matrix_of, distances_of, names_of
 from codekin.plots.distributions import draw_heat_map
-from codekin.plots.style import COLUMN_WIDTH, POLICY_COLOURS, figure_style, matrix_height
+from codekin.plots.style import COLUMN_WIDTH, POLICY_COLOURS, matrix_height
 from codekin.plots.ticks import name_rows, settle
 
 if TYPE_CHECKING:
@@ -48,10 +48,6 @@ class CodingMatrixDisplay(Display):
     ----------
     n_changes : int
         How many bits differ between neighbours, over all pairs of neighbours.
-    ax_ : matplotlib.axes.Axes
-        After ``plot``: where it was drawn.
-    figure_ : matplotlib.figure.Figure
-        And the figure around it.
 
     Examples
     --------
@@ -94,26 +90,15 @@ class CodingMatrixDisplay(Display):
         names = names_of(estimator, class_names)
         return cls(readable_columns(matrix[order]), [names[k] for k in order]).plot(ax)
 
-    @figure_style()
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw it.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, default=None
-            Where to draw; None makes a figure.
-
-        Returns
-        -------
-        CodingMatrixDisplay
-            Itself.
-        """
-        from matplotlib.transforms import ScaledTranslation
-
+    def _size(self) -> tuple[float, float]:
         n_classes, n_bits = self.coding_matrix.shape
         width = min(max(3.0, 1.5 + 0.24 * n_bits), max(COLUMN_WIDTH, min(1 + 0.05 * n_bits, 9)))
-        self._take(ax, (width, 1.35 + matrix_height(n_classes)))
-        axes = self.ax_
+        return (width, 1.35 + matrix_height(n_classes))
+
+    def _draw(self) -> None:
+        from matplotlib.transforms import ScaledTranslation
+
+        axes, (n_classes, n_bits) = self.ax_, self.coding_matrix.shape
         shape = f"{n_classes} classes, {n_bits} bit{'s' * (n_bits != 1)}"
         write_titles(axes, shape, f"{self.n_changes} changes down the columns")
         axes.set_ylabel("class (neighbours are alike)" if n_classes > 6 else "class")
@@ -133,11 +118,12 @@ class CodingMatrixDisplay(Display):
         draw_matrix(axes, self.coding_matrix)
         name_rows(axes, self.class_names)
         axes.set_ylim(n_classes, 0)
-        return self
 
 
 class CodewordDistanceDisplay(Display):
     """How many bits the codewords of two classes differ in, against how far apart the classes are.
+
+    A dot is a pair of classes, and the closest pair is named.
 
     Parameters
     ----------
@@ -150,10 +136,6 @@ class CodewordDistanceDisplay(Display):
     ----------
     correlation : float
         Between the two distances, over all pairs of classes; NaN where one of the two is the same for all pairs.
-    ax_ : matplotlib.axes.Axes
-        After ``plot``: where it was drawn.
-    figure_ : matplotlib.figure.Figure
-        And the figure around it.
     """
 
     def __init__(self, class_distances: FloatArray, codeword_distances: FloatArray, class_names: Sequence[Any]) -> None:
@@ -192,26 +174,14 @@ class CodewordDistanceDisplay(Display):
         of_classes = drawn_distances(distances_of(estimator, class_distances))
         return cls(of_classes, codeword_distances(matrix, matrix), names_of(estimator, class_names)).plot(ax)
 
-    @figure_style()
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw it; a dot is a pair of classes, and the closest pair is named.
+    def _size(self) -> tuple[float, float]:
+        return (COLUMN_WIDTH, 3.1)
 
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, default=None
-            Where to draw; None makes a figure.
-
-        Returns
-        -------
-        CodewordDistanceDisplay
-            Itself.
-        """
-        self._take(ax, (COLUMN_WIDTH, 3.1))
+    def _draw(self) -> None:
         colour = POLICY_COLOURS["preserving"]
         draw_pairs(self.ax_, self.class_distances, self.codeword_distances, self.class_names, colour=colour)
         if np.isfinite(self.correlation):
             self.ax_.set_title(f"correlation r = {self.correlation:.2f}".replace("-", "−"))
-        return self
 
 
 class ClassDistanceDisplay(Display):
@@ -223,13 +193,6 @@ class ClassDistanceDisplay(Display):
         In the order drawn; ``from_estimator`` puts classes that are alike next to each other.
     class_names : sequence
         Of the rows.
-
-    Attributes
-    ----------
-    ax_ : matplotlib.axes.Axes
-        After ``plot``: where it was drawn.
-    figure_ : matplotlib.figure.Figure
-        And the figure around it.
     """
 
     def __init__(self, class_distances: FloatArray, class_names: Sequence[Any]) -> None:
@@ -267,25 +230,13 @@ class ClassDistanceDisplay(Display):
         order = similarity_order(distances)
         return cls(distances[np.ix_(order, order)], [names[k] for k in order]).plot(ax)
 
-    @figure_style()
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw it.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, default=None
-            Where to draw; None makes a figure.
-
-        Returns
-        -------
-        ClassDistanceDisplay
-            Itself.
-        """
+    def _size(self) -> tuple[float, float]:
         side = min(max(2.2, 0.2 * len(self.class_names)), 5 + 0.035 * len(self.class_names), 10.0)
-        self._take(ax, (1.8 + 0.9 * side, 0.5 + side))
+        return (1.8 + 0.9 * side, 0.5 + side)
+
+    def _draw(self) -> None:
         settle(self.figure_)
         mesh = draw_heat_map(self.ax_, self.class_distances, self.class_names)
         bar = self.figure_.colorbar(mesh, ax=self.ax_, label="distance", shrink=0.8, aspect=18)
         bar.ax.ticklabel_format(axis="y", scilimits=(-2, 3), useMathText=True)
         bar.ax.yaxis.get_offset_text().set_horizontalalignment("left")
-        return self

@@ -7,10 +7,11 @@ A display holds its numbers; ``plot`` draws them, into a panel of yours or into 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from codekin.coding import CodingMatrix
 from codekin.plots.assignments import check_n_drawn
+from codekin.plots.style import figure_style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,13 +24,24 @@ class Display:
     ax_: Axes
     figure_: Figure | SubFigure
 
-    def _take(self, ax: Axes | None, size: tuple[float, float]) -> None:
-        """Take the given panel, or a figure of this size in inches."""
+    @figure_style()
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw it into a panel, None for one in a new figure; both are kept as ``ax_`` and ``figure_``."""
         if ax is None:
             from matplotlib import pyplot
 
-            ax = pyplot.figure(figsize=size, layout="constrained").subplots()
+            ax = pyplot.figure(figsize=self._size(), layout="constrained").subplots()
         self.ax_, self.figure_ = ax, ax.figure
+        self._draw()
+        return self
+
+    def _size(self) -> tuple[float, float]:
+        """Width and height of a figure of its own, in inches."""
+        raise NotImplementedError
+
+    def _draw(self) -> None:
+        """Draw into ``ax_``."""
+        raise NotImplementedError
 
 
 def coding_matrix_of(estimator: Any) -> CodingMatrix:

@@ -15,7 +15,7 @@ from codekin.coding import Assignment, FloatArray
 from codekin.plots.assignments import check_n_drawn
 from codekin.plots.comparisons import PolicyComparison, draw_policies
 from codekin.plots.displays import Display, coding_matrix_of, distances_of
-from codekin.plots.style import COLUMN_WIDTH, INK, PALETTE, POLICY_COLOURS, figure_style
+from codekin.plots.style import COLUMN_WIDTH, INK, PALETTE, POLICY_COLOURS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,13 +30,6 @@ class AssignmentScoreDisplay(Display):
         Of the classifier.
     random_scores : ndarray of shape (n_random,)
         Of random assignments of the same codebook.
-
-    Attributes
-    ----------
-    ax_ : matplotlib.axes.Axes
-        After ``plot``: where it was drawn.
-    figure_ : matplotlib.figure.Figure
-        And the figure around it.
     """
 
     def __init__(self, score: float, random_scores: FloatArray) -> None:
@@ -80,21 +73,10 @@ class AssignmentScoreDisplay(Display):
         scores = [problem.score(Assignment(rows)) for rows in draws]
         return cls(problem.score(estimator.assignment_), np.array(scores)).plot(ax)
 
-    @figure_style()
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw it.
+    def _size(self) -> tuple[float, float]:
+        return (COLUMN_WIDTH, 2.8)
 
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, default=None
-            Where to draw; None makes a figure.
-
-        Returns
-        -------
-        AssignmentScoreDisplay
-            Itself.
-        """
-        self._take(ax, (COLUMN_WIDTH, 2.8))
+    def _draw(self) -> None:
         low, high = float(self.random_scores.min()), float(self.random_scores.max())
         if np.isclose(low, high):
             low, high = low - 0.01, high + 0.01
@@ -108,23 +90,15 @@ class AssignmentScoreDisplay(Display):
         self.ax_.set_ylabel("assignments")
         self.ax_.grid(axis="y")
         self.ax_.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderpad=0)
-        return self
 
 
 class BitErrorDisplay(Display):
-    """How often each bit is wrong.
+    """How often each bit is wrong: a bar per bit, numbered as in ``report()``, and the mean.
 
     Parameters
     ----------
     bit_errors : ndarray of shape (n_bits,)
         For each bit, the share of wrong answers among samples of the classes that it does not ignore.
-
-    Attributes
-    ----------
-    ax_ : matplotlib.axes.Axes
-        After ``plot``: where it was drawn.
-    figure_ : matplotlib.figure.Figure
-        And the figure around it.
     """
 
     def __init__(self, bit_errors: FloatArray) -> None:
@@ -159,21 +133,10 @@ class BitErrorDisplay(Display):
         used = bits != 0
         return cls((wrong & used).sum(axis=0) / np.maximum(used.sum(axis=0), 1)).plot(ax)
 
-    @figure_style()
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw it: a bar per bit, numbered as in ``report()``, and the mean.
+    def _size(self) -> tuple[float, float]:
+        return (COLUMN_WIDTH, 2.6)
 
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, default=None
-            Where to draw; None makes a figure.
-
-        Returns
-        -------
-        BitErrorDisplay
-            Itself.
-        """
-        self._take(ax, (COLUMN_WIDTH, 2.6))
+    def _draw(self) -> None:
         percent = 100 * self.bit_errors
         self.ax_.bar(np.arange(len(percent)), percent, width=0.8, color=PALETTE["blue"])
         self.ax_.axhline(percent.mean(), color=INK, linestyle="--", linewidth=1, label=f"mean {percent.mean():.1f} %")
@@ -183,23 +146,15 @@ class BitErrorDisplay(Display):
         self.ax_.set_ylabel("wrong answers, %")
         self.ax_.grid(axis="y")
         self.ax_.legend(loc="lower right", bbox_to_anchor=(1, 1), borderpad=0)
-        return self
 
 
 class PolicyComparisonDisplay(Display):
-    """The accuracy of a classifier under several assignment policies, draw by draw.
+    """The accuracy of a classifier under several policies: means with standard errors, and a tick for every draw.
 
     Parameters
     ----------
     comparison : PolicyComparison
         The accuracies.
-
-    Attributes
-    ----------
-    ax_ : matplotlib.axes.Axes
-        After ``plot``: where it was drawn.
-    figure_ : matplotlib.figure.Figure
-        And the figure around it.
     """
 
     def __init__(self, comparison: PolicyComparison) -> None:
@@ -257,21 +212,9 @@ class PolicyComparisonDisplay(Display):
         by_policy = {policy: np.array(values) for policy, values in accuracies.items()}
         return cls(PolicyComparison(fitted.codebook_.name, fitted.codebook_.n_bits, by_policy)).plot(ax)
 
-    @figure_style()
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw it: means with standard errors, and a tick for every draw.
+    def _size(self) -> tuple[float, float]:
+        return (COLUMN_WIDTH, 1.7)
 
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, default=None
-            Where to draw; None makes a figure.
-
-        Returns
-        -------
-        PolicyComparisonDisplay
-            Itself.
-        """
-        self._take(ax, (COLUMN_WIDTH, 1.7))
+    def _draw(self) -> None:
         draw_policies(self.ax_, [self.comparison])
         self.ax_.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, borderpad=0)
-        return self

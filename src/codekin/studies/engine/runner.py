@@ -122,7 +122,7 @@ def _perform(
     end_with(parent)
     started, cpu_started = time.perf_counter(), time.process_time()
     # A task that shares the machine with others has no workers of its own.
-    # Of the stages within it nobody wants to hear: those of the study would be lost among them.
+    # The stages within a task are not told: those of the study would be lost among them.
     with limited_threads(n_threads), with_workers(n_threads), listening(_ignore):
         outcome = function(task, workspace)
     workspace.save(task, outcome.arrays)
