@@ -169,3 +169,14 @@ def line_blocks(blocks: Iterable[bytes], name: str) -> Iterator[LineBlock]:
             raise DataError(name, f"this line is longer than {limit} MiB, the longest allowed.", line=first_line)
     if last := b"".join(pieces).removeprefix(mark):
         yield LineBlock(last + b"\n", first_line, 1, name)
+
+
+def text_lines(source: Source, name: str) -> Iterator[tuple[int, str]]:
+    """The number and the text of each line of a file in UTF-8."""
+    with opened(source) as stream:
+        for block in line_blocks(byte_blocks(stream, name), name):
+            try:
+                text = block.text.decode()
+            except UnicodeDecodeError as error:
+                raise block.error(error.start, "this line is not UTF-8.") from None
+            yield from enumerate(text.split("\n")[:-1], block.first_line)

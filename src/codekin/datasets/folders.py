@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from codekin.classes import ClassTree
 from codekin.coding import IntArray
-from codekin.datasets.blocks import byte_blocks, line_blocks, opened
+from codekin.datasets.blocks import text_lines
 from codekin.datasets.home import existing_folder, first_existing, required_file
 from codekin.datasets.options import ReadOptions
 from codekin.datasets.reading import read_data
@@ -106,18 +106,12 @@ def _texts(folder: Path) -> dict[str, tuple[str, ...]]:
 
 def _table(path: Path, min_columns: int = 2) -> list[list[str]]:
     rows = []
-    with opened(path) as stream:
-        for block in line_blocks(byte_blocks(stream, str(path)), str(path)):
-            try:
-                lines = block.text.decode().split("\n")[:-1]
-            except UnicodeDecodeError as error:
-                raise block.error(error.start, "this line is not UTF-8.") from None
-            for number, line in enumerate(lines, block.first_line):
-                row = line.rstrip("\r").split("\t")
-                if len(row) < min_columns:
-                    reason = f"a row has at least {min_columns} columns. Got {len(row)} instead."
-                    raise DataError(str(path), reason, line=number)
-                rows.append(row)
+    for number, line in text_lines(path, str(path)):
+        row = line.rstrip("\r").split("\t")
+        if len(row) < min_columns:
+            reason = f"a row has at least {min_columns} columns. Got {len(row)} instead."
+            raise DataError(str(path), reason, line=number)
+        rows.append(row)
     return rows
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 import numpy as np
 
 from codekin.classes import DenseDistances
 from codekin.coding import FloatArray
-from codekin.datasets.blocks import Source, byte_blocks, line_blocks, opened, source_name
+from codekin.datasets.blocks import Source, source_name, text_lines
 from codekin.datasets.rows import shortened
 from codekin.datasets.samples import DataError
 
@@ -70,10 +69,12 @@ def _table(source: Source, name: str) -> tuple[FloatArray, tuple[str, ...] | Non
     columns: list[str] | None = None
     separator: str | None = None
     n_entries = 0
-    for line, text in _lines(source, name):
+    for line, text in text_lines(source, name):
+        if not text.strip() or text.startswith("#"):
+            continue
         if not n_entries:
             separator = next((mark for mark in (",", "\t") if mark in text), None)
-        fields = [field.strip() for field in text.split(separator)]
+        fields = [field.strip() for field in text.strip("\r\n ").split(separator)]
         if not n_entries:
             n_entries = len(fields)
             if not _is_number(fields[0]):
@@ -95,19 +96,6 @@ def _table(source: Source, name: str) -> tuple[FloatArray, tuple[str, ...] | Non
     if columns is None:
         return np.array(rows), None, None
     return np.array(rows), tuple(labels), tuple(columns)
-
-
-def _lines(source: Source, name: str) -> Iterator[tuple[int, str]]:
-    """The number and the text of each line that has any."""
-    with opened(source) as stream:
-        for block in line_blocks(byte_blocks(stream, name), name):
-            try:
-                text = block.text.decode()
-            except UnicodeDecodeError as error:
-                raise block.error(error.start, "this line is not UTF-8.") from None
-            for number, line in enumerate(text.split("\n"), block.first_line):
-                if line.strip() and not line.startswith("#"):
-                    yield number, line.strip("\r\n ")
 
 
 def _is_number(field: str) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from codekin.classes import ClassTree
-from codekin.datasets.blocks import Source, byte_blocks, line_blocks, opened, source_name
+from codekin.datasets.blocks import Source, source_name, text_lines
 from codekin.datasets.rows import shortened
 from codekin.datasets.samples import DataError
 
@@ -89,19 +89,13 @@ def read_taxonomy(
 
 def _lines(source: Source, name: str) -> Iterator[tuple[int, list[str]]]:
     """The number and the names of each line that has any."""
-    with opened(source) as stream:
-        for block in line_blocks(byte_blocks(stream, name), name):
-            try:
-                text = block.text.decode()
-            except UnicodeDecodeError as error:
-                raise block.error(error.start, "this line is not UTF-8.") from None
-            for number, line in enumerate(text.split("\n"), block.first_line):
-                # Blanks of ASCII only: the others may be parts of names.
-                content = line.strip(" \t\r")
-                if content and content[0] != "#":
-                    tabbed = "\t" in content
-                    fields = content.split("\t" if tabbed else " ")
-                    yield number, [f.strip(" \r") for f in fields] if tabbed else [f for f in fields if f]
+    for number, line in text_lines(source, name):
+        # Blanks of ASCII only: the others may be parts of names.
+        content = line.strip(" \t\r")
+        if content and content[0] != "#":
+            tabbed = "\t" in content
+            fields = content.split("\t" if tabbed else " ")
+            yield number, [f.strip(" \r") for f in fields] if tabbed else [f for f in fields if f]
 
 
 def _second_parent_reason(child: str, known: str, parent: str, first_line: int) -> str:
