@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from codekin.classes import ClassDistances, ClassTree, as_class_distances
+from codekin.classes.partial import total_codeword_distance
 from codekin.classes.tree_distances import TreeDistances
 from codekin.coding import Assignment, Codebook, FloatArray, IntArray
 from codekin.coding.codebook import MAX_DENSE_CODEWORDS
@@ -91,7 +92,7 @@ def torn_pairs(
     near = distances.between(pairs[:, 0], pairs[:, 1])
     n_ordered = distances.n_classes * (distances.n_classes - 1)
     mean_near = distances.moments().total / n_ordered or 1.0
-    mean_apart = _total_codeword_distance(codebook, assignment) / n_ordered or 1.0
+    mean_apart = total_codeword_distance(codebook.coding_matrix(assignment)) / n_ordered or 1.0
     worst = np.lexsort([near, near / mean_near - apart / mean_apart])[:n_pairs]
     return [ClassPair(int(pairs[i, 0]), int(pairs[i, 1]), float(near[i]), float(apart[i])) for i in worst]
 
@@ -118,11 +119,3 @@ def _codeword_distances(codebook: Codebook, assignment: Assignment, pairs: IntAr
         first, second = assignment.codeword_of_class[pairs[start : start + n_rows]].T
         apart[start : start + n_rows] = np.abs(codebook.codewords(first) - codebook.codewords(second)).sum(axis=1) / 2
     return apart
-
-
-def _total_codeword_distance(codebook: Codebook, assignment: Assignment) -> float:
-    """The sum of the codeword distances over all ordered pairs of classes, from the counts in each column."""
-    matrix = codebook.coding_matrix(assignment)
-    n_plus, n_minus = ((matrix == sign).sum(axis=0, dtype=np.float64) for sign in (1, -1))
-    n_zero = len(matrix) - n_plus - n_minus
-    return float((2 * n_plus * n_minus + n_zero * (n_plus + n_minus)).sum())

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from codekin.classes.interface import DistanceMoments, inner_product, moments_of
+from codekin.classes.interface import SummedDistances
 from codekin.classes.tree import ClassTree
 from codekin.coding import CodingMatrix, FloatArray
 
 
-class DenseDistances:
+class DenseDistances(SummedDistances):
     """Class distances given as a matrix.
 
     Parameters
@@ -35,48 +35,40 @@ class DenseDistances:
     """
 
     def __init__(self, matrix: ArrayLike, *, signed: bool = False, tree: ClassTree | None = None) -> None:
-        self._matrix = _checked_matrix(matrix, signed)
+        self._given = _checked_matrix(matrix, signed)
         self.signed = signed
-        if tree is not None and tree.n_classes != len(self._matrix):
-            raise ValueError(f"The tree has {tree.n_classes} classes, the matrix {len(self._matrix)}.")
+        if tree is not None and tree.n_classes != len(self._given):
+            raise ValueError(f"The tree has {tree.n_classes} classes, the matrix {len(self._given)}.")
         self.tree = tree
 
     @property
     def n_classes(self) -> int:
         """How many classes there are."""
-        return len(self._matrix)
+        return len(self._given)
 
     def matrix(self) -> FloatArray:
         """The matrix, read-only."""
-        return self._matrix
+        return self._given
 
     def between(self, u: ArrayLike, v: ArrayLike) -> FloatArray:
         """The distances between classes ``u`` and ``v``, arrays that broadcast against each other."""
         return np.asarray(self._matrix[np.asarray(u, dtype=np.intp), np.asarray(v, dtype=np.intp)])
 
-    def row_sums(self) -> FloatArray:
-        """The sum of the distances of each class to all others."""
-        return self._row_sums
-
-    def moments(self) -> DistanceMoments:
-        """The sums over all pairs."""
-        return self._moments
-
-    def inner_product(self, coding_matrix: ArrayLike) -> float:
-        """The sum over all ordered pairs of class distance times codeword distance."""
-        return inner_product(coding_matrix, self._row_sums, self._quadratic_form)
-
     def _quadratic_form(self, matrix: CodingMatrix) -> float:
         M = matrix.astype(np.float64)
         return float(np.vdot(M, self._matrix @ M))
+
+    @property
+    def _matrix(self) -> FloatArray:
+        return self._given
 
     @cached_property
     def _row_sums(self) -> FloatArray:
         return np.asarray(self._matrix.sum(axis=1))
 
-    @cached_property
-    def _moments(self) -> DistanceMoments:
-        return moments_of(self._row_sums, float(np.vdot(self._matrix, self._matrix)))
+    @property
+    def _sum_of_squares(self) -> float:
+        return float(np.vdot(self._matrix, self._matrix))
 
     def __repr__(self) -> str:
         """One line."""

@@ -10,21 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from codekin.classes.interface import (
-    MAX_DENSE_CLASSES,
-    DistanceMoments,
-    inner_product,
-    moments_of,
-    refuse_too_many,
-)
-from codekin.classes.tree import ClassTree
+from codekin.classes.interface import MAX_DENSE_CLASSES, SummedDistances
 from codekin.coding import CodingMatrix, FloatArray
 
 _BLOCK_ENTRIES = 4_000_000
 """How many distances are held at once where they are not all made."""
 
 
-class EmbeddingDistances:
+class EmbeddingDistances(SummedDistances):
     """Euclidean distances between vectors, one per class.
 
     Squared distances have a closed form. Without the square the sums go through blocks of distances, never more than
@@ -39,8 +32,6 @@ class EmbeddingDistances:
            [5., 0.]])
     """
 
-    tree: ClassTree | None = None
-
     def __init__(self, vectors: Any, *, squared: bool = False) -> None:
         self.vectors = _checked_vectors(vectors)
         self.squared = squared
@@ -50,11 +41,6 @@ class EmbeddingDistances:
         """How many classes there are."""
         return int(self.vectors.shape[0])
 
-    def matrix(self) -> FloatArray:
-        """All distances; refused for more than 5,000 classes."""
-        refuse_too_many(self.n_classes)
-        return self._matrix
-
     def between(self, u: ArrayLike, v: ArrayLike) -> FloatArray:
         """The distances between classes ``u`` and ``v``, arrays that broadcast against each other."""
         first, second = np.broadcast_arrays(np.asarray(u, dtype=np.intp), np.asarray(v, dtype=np.intp))
@@ -62,18 +48,16 @@ class EmbeddingDistances:
         squares = _row_squares(differences).reshape(first.shape)
         return squares if self.squared else np.sqrt(squares)
 
-    def row_sums(self) -> FloatArray:
-        """The sum of the distances of each class to all others."""
+    @property
+    def _row_sums(self) -> FloatArray:
         return self._sums[0]
 
-    def moments(self) -> DistanceMoments:
-        """The sums over all pairs."""
-        return moments_of(*self._sums)
+    @property
+    def _sum_of_squares(self) -> float:
+        return self._sums[1]
 
-    def inner_product(self, coding_matrix: ArrayLike) -> float:
-        """The sum over all ordered pairs of class distance times codeword distance."""
-        form = self._squared_form if self.squared else self._blockwise_form
-        return inner_product(coding_matrix, self._sums[0], form)
+    def _quadratic_form(self, matrix: CodingMatrix) -> float:
+        return self._squared_form(matrix) if self.squared else self._blockwise_form(matrix)
 
     @cached_property
     def _centred(self) -> Any:

@@ -9,8 +9,10 @@ two codewords is ``(r_u + r_v - <M_u, M_v> - <|M_u|, |M_v|>) / 2``, and so
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -66,6 +68,54 @@ class ClassDistances(Protocol):
         """The sum over all ordered pairs of class distance times codeword distance."""
 
 
+class SummedDistances(ABC):
+    """What the forms of distances have in common: a form says how its sums and its matrix are made, each once."""
+
+    tree: ClassTree | None = None
+
+    @property
+    @abstractmethod
+    def n_classes(self) -> int:
+        """How many classes there are."""
+
+    @property
+    @abstractmethod
+    def _matrix(self) -> FloatArray: ...
+
+    @property
+    @abstractmethod
+    def _row_sums(self) -> FloatArray: ...
+
+    @property
+    @abstractmethod
+    def _sum_of_squares(self) -> float: ...
+
+    @abstractmethod
+    def _quadratic_form(self, matrix: CodingMatrix) -> float: ...
+
+    @cached_property
+    def _moments(self) -> DistanceMoments:
+        row_sums = self._row_sums
+        return DistanceMoments(float(row_sums.sum()), self._sum_of_squares, float(row_sums @ row_sums))
+
+    def matrix(self) -> FloatArray:
+        """All distances, read-only; refused for more than 5,000 classes unless they were given as a matrix."""
+        refuse_too_many(self.n_classes)
+        return self._matrix
+
+    def row_sums(self) -> FloatArray:
+        """The sum of the distances of each class to all others."""
+        return self._row_sums
+
+    def moments(self) -> DistanceMoments:
+        """The sums over all pairs."""
+        return self._moments
+
+    def inner_product(self, coding_matrix: ArrayLike) -> float:
+        """The sum over all ordered pairs of class distance times codeword distance."""
+        return inner_product(coding_matrix, self._row_sums, self._quadratic_form)
+
+
 def inner_product(coding_matrix: ArrayLike, row_sums: FloatArray, form: Callable[[CodingMatrix], float]) -> float:
     """The sum of class distance times codeword distance, from the row sums and the quadratic form of the former."""
     given = np.asarray(coding_matrix)
@@ -80,11 +130,6 @@ def inner_product(coding_matrix: ArrayLike, row_sums: FloatArray, form: Callable
         return float(M.shape[1] * row_sums.sum() - form(M)) / 2
     n_used = used.sum(axis=1, dtype=np.float64)
     return float(n_used @ row_sums - (form(M) + form(used)) / 2)
-
-
-def moments_of(row_sums: FloatArray, sum_of_squares: float) -> DistanceMoments:
-    """The moments that follow from the row sums and the sum of squares."""
-    return DistanceMoments(float(row_sums.sum()), sum_of_squares, float(row_sums @ row_sums))
 
 
 def refuse_too_many(n_classes: int) -> None:

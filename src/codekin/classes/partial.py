@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from codekin.classes.interface import ClassDistances, DistanceMoments, moments_of, refuse_too_many
+from codekin.classes.interface import ClassDistances, DistanceMoments, refuse_too_many
 from codekin.classes.tree import ClassTree
 from codekin.coding import FloatArray, IntArray
 
@@ -77,7 +77,9 @@ class PartialDistances:
         """The sums over all pairs."""
         n_known = self.known.n_classes
         n_filled = self.n_classes * (self.n_classes - 1) - n_known * (n_known - 1)
-        return moments_of(self.row_sums(), self.known.moments().sum_of_squares + n_filled * self.mean**2)
+        row_sums = self.row_sums()
+        sum_of_squares = self.known.moments().sum_of_squares + n_filled * self.mean**2
+        return DistanceMoments(float(row_sums.sum()), sum_of_squares, float(row_sums @ row_sums))
 
     def inner_product(self, coding_matrix: ArrayLike) -> float:
         """The sum over all ordered pairs of class distance times codeword distance."""
@@ -85,7 +87,7 @@ class PartialDistances:
         if M.ndim != 2 or len(M) != self.n_classes:
             raise ValueError(f"The coding matrix needs one row per class, {self.n_classes}. Got shape {M.shape}.")
         of_known = M[self.classes]
-        filled = _total_codeword_distance(M) - _total_codeword_distance(of_known)
+        filled = total_codeword_distance(M) - total_codeword_distance(of_known)
         return self.known.inner_product(of_known) + self.mean * filled
 
     def __repr__(self) -> str:
@@ -93,7 +95,7 @@ class PartialDistances:
         return f"<PartialDistances: {self.n_classes} classes, {self.known.n_classes} known: {self.known!r}>"
 
 
-def _total_codeword_distance(M: np.ndarray) -> float:
+def total_codeword_distance(M: np.ndarray) -> float:
     """Over all ordered pairs of rows: a bit adds 1 where the signs differ and 1/2 where one of the two is zero."""
     positive, negative = (M > 0).sum(axis=0, dtype=np.float64), (M < 0).sum(axis=0, dtype=np.float64)
     zero = len(M) - positive - negative

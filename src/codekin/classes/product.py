@@ -7,12 +7,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codekin.classes.interface import DistanceMoments, inner_product, moments_of, refuse_too_many
-from codekin.classes.tree import ClassTree
+from codekin.classes.interface import SummedDistances
 from codekin.coding import CodingMatrix, FloatArray
 
 
-class ProductDistances:
+class ProductDistances(SummedDistances):
     """``A_uv = -<f_u, f_v>`` for different classes ``u`` and ``v``, in closed form at any number of classes.
 
     This is what a learnability matrix is off its diagonal, and the diagonal meets only distances of a codeword to
@@ -28,8 +27,6 @@ class ProductDistances:
            [-1.,  0.,  6.],
            [ 0.,  6.,  0.]])
     """
-
-    tree: ClassTree | None = None
 
     def __init__(self, factors: ArrayLike) -> None:
         given = np.array(factors)
@@ -47,28 +44,11 @@ class ProductDistances:
         """How many classes there are."""
         return len(self.factors)
 
-    def matrix(self) -> FloatArray:
-        """All distances; refused for more than 5,000 classes."""
-        refuse_too_many(self.n_classes)
-        return self._matrix
-
     def between(self, u: ArrayLike, v: ArrayLike) -> FloatArray:
         """The distances between classes ``u`` and ``v``, arrays that broadcast against each other."""
         first, second = np.broadcast_arrays(np.asarray(u, dtype=np.intp), np.asarray(v, dtype=np.intp))
         products = np.einsum("...f,...f->...", self.factors[first], self.factors[second], dtype=np.float64)
         return np.where(first == second, 0.0, 0.0 - products)
-
-    def row_sums(self) -> FloatArray:
-        """The sum of the distances of each class to all others."""
-        return self._row_sums
-
-    def moments(self) -> DistanceMoments:
-        """The sums over all pairs."""
-        return self._moments
-
-    def inner_product(self, coding_matrix: ArrayLike) -> float:
-        """The sum over all ordered pairs of class distance times codeword distance."""
-        return inner_product(coding_matrix, self._row_sums, self._quadratic_form)
 
     def _quadratic_form(self, matrix: CodingMatrix) -> float:
         M = matrix.astype(self.factors.dtype)
@@ -85,10 +65,10 @@ class ProductDistances:
             self._squares - self.factors @ self.factors.sum(axis=0, dtype=np.float64).astype(self.factors.dtype)
         )
 
-    @cached_property
-    def _moments(self) -> DistanceMoments:
+    @property
+    def _sum_of_squares(self) -> float:
         gram = (self.factors.T @ self.factors).astype(np.float64)
-        return moments_of(self._row_sums, float(np.sum(gram * gram) - self._squares @ self._squares))
+        return float(np.sum(gram * gram) - self._squares @ self._squares)
 
     @cached_property
     def _matrix(self) -> FloatArray:

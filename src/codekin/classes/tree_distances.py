@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from codekin.classes.interface import DistanceMoments, inner_product, moments_of, refuse_too_many
+from codekin.classes.interface import SummedDistances
 from codekin.classes.tree import ClassTree
 from codekin.coding import CodingMatrix, FloatArray, IntArray
 
@@ -16,7 +16,7 @@ _BLOCK_ENTRIES = 4_000_000
 """How many running sums are held at once."""
 
 
-class TreeDistances:
+class TreeDistances(SummedDistances):
     """Path lengths in a class tree, in closed form: time and memory grow with the tree, not with pairs of classes.
 
     With ``w_e`` the length of the edge above a node, ``h_u`` the depth of class ``u`` and ``S_e`` the sum of the rows
@@ -41,26 +41,9 @@ class TreeDistances:
         """How many classes there are."""
         return self.tree.n_classes
 
-    def matrix(self) -> FloatArray:
-        """All path lengths; refused for more than 5,000 classes."""
-        refuse_too_many(self.n_classes)
-        return self._matrix
-
     def between(self, u: ArrayLike, v: ArrayLike) -> FloatArray:
         """The path lengths between classes ``u`` and ``v``, arrays that broadcast against each other."""
         return self.tree.path_length(u, v)
-
-    def row_sums(self) -> FloatArray:
-        """The sum of the path lengths from each class to all others."""
-        return self._row_sums
-
-    def moments(self) -> DistanceMoments:
-        """The sums over all pairs, from sums over edges."""
-        return self._moments
-
-    def inner_product(self, coding_matrix: ArrayLike) -> float:
-        """The sum over all ordered pairs of class distance times codeword distance."""
-        return inner_product(coding_matrix, self._row_sums, self._quadratic_form)
 
     @cached_property
     def _class_depth(self) -> FloatArray:
@@ -114,21 +97,20 @@ class TreeDistances:
         shared[tree.class_order()] = np.cumsum(changes)[:-1]
         return np.asarray(self.n_classes * depth + depth.sum() - 2 * shared)
 
-    @cached_property
-    def _moments(self) -> DistanceMoments:
+    @property
+    def _sum_of_squares(self) -> float:
         tree, depth, n_classes = self.tree, self._class_depth, self.n_classes
         spans = tree.class_spans
         n_below = (spans[:, 1] - spans[:, 0]).astype(np.float64)
         running = np.concatenate([[0.0], np.cumsum(depth[tree.class_order()])])
         depth_below = running[spans[:, 1]] - running[spans[:, 0]]
         squared_rise = tree.depth**2 - np.where(tree.parent >= 0, tree.depth[tree.parent], 0.0) ** 2
-        sum_of_squares = (
+        return float(
             2 * n_classes * (depth @ depth)
             + 2 * depth.sum() ** 2
             - 8 * float(np.sum(tree.edge_length * depth_below * n_below))
             + 4 * float(np.sum(n_below**2 * squared_rise))
         )
-        return moments_of(self._row_sums, float(sum_of_squares))
 
     @cached_property
     def _matrix(self) -> FloatArray:
