@@ -15,7 +15,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from codekin._system.threads import run_blocks
-from codekin.learners.linear import SAMPLES_PER_BLOCK, Float32Array, LinearBits, SparseLinearBits, SparseRows
+from codekin.learners.linear import (
+    SAMPLES_PER_BLOCK,
+    Float32Array,
+    LinearBits,
+    LinearForm,
+    SparseLinearBits,
+    SparseRows,
+)
 
 Precision = Literal["float32", "float16", "int8"]
 PRECISIONS: tuple[Precision, ...] = ("float32", "float16", "int8")
@@ -30,7 +37,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
-class CompactLinearBits:
+class CompactLinearBits(LinearForm):
     """Linear predictors with dense rows of narrow weights.
 
     - ``weights`` of shape (n_rows, n_bits): the rows that are not zero, after one that is.
@@ -83,25 +90,9 @@ class CompactLinearBits:
         return cls(weights[:n_rows].copy(), kept, row_of_feature, bits.bias, bits.n_threads)
 
     @property
-    def precision(self) -> str:
-        """The type of the weights."""
-        return str(self.weights.dtype)
-
-    @property
     def n_features(self) -> int:
         """How many features a sample has."""
         return len(self.row_of_feature)
-
-    @property
-    def n_bits(self) -> int:
-        """How many bits there are."""
-        return int(self.weights.shape[1])
-
-    @property
-    def nbytes(self) -> int:
-        """The memory of the model."""
-        scales = 0 if self.scales is None else self.scales.nbytes
-        return self.weights.nbytes + scales + self.row_of_feature.nbytes + self.bias.nbytes
 
     def margins(self, X: Any) -> Float32Array:
         """One column per bit, positive where the predictor says +1."""
@@ -130,7 +121,7 @@ class CompactLinearBits:
 
 
 @dataclass(frozen=True, eq=False)
-class CompactSparseLinearBits:
+class CompactSparseLinearBits(LinearForm):
     """Linear predictors most of whose weights are zero, two or three bytes for each of the others.
 
     - ``weights`` of shape (n_weights,): feature by feature, and bit by bit within a feature.
@@ -179,25 +170,9 @@ class CompactSparseLinearBits:
         return cls(weights, gaps, counts, kept, bits.bias, bits.n_threads)
 
     @property
-    def precision(self) -> str:
-        """The type of the weights."""
-        return str(self.weights.dtype)
-
-    @property
     def n_features(self) -> int:
         """How many features a sample has."""
         return len(self.counts)
-
-    @property
-    def n_bits(self) -> int:
-        """How many bits there are."""
-        return len(self.bias)
-
-    @property
-    def nbytes(self) -> int:
-        """The bytes of the model, without what is made when it is first used: eight more for each feature."""
-        scales = 0 if self.scales is None else self.scales.nbytes
-        return self.weights.nbytes + self.gaps.nbytes + self.counts.nbytes + scales + self.bias.nbytes
 
     @cached_property
     def _indptr(self) -> NDArray[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
@@ -43,8 +43,37 @@ class Validation:
     score: Callable[[Margins], float]
 
 
+class LinearForm:
+    """What linear predictors of all bits know of themselves, in whatever form they keep their weights."""
+
+    weights: Any
+    bias: Float32Array
+    n_threads: int | None
+
+    @property
+    def precision(self) -> str:
+        """The type of the weights."""
+        return str(self.weights.dtype)
+
+    @property
+    def n_features(self) -> int:
+        """How many features a sample has."""
+        return int(self.weights.shape[0])
+
+    @property
+    def n_bits(self) -> int:
+        """How many bits there are."""
+        return len(self.bias)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the model, without what is made when it is first used."""
+        arrays = [getattr(self, each.name) for each in fields(self)]  # type: ignore[arg-type]
+        return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
+
+
 @dataclass(frozen=True, eq=False)
-class LinearBits:
+class LinearBits(LinearForm):
     """Linear predictors with dense weights, four bytes for each feature and bit.
 
     ``weights`` of shape (n_features, n_bits): kept as float32.
@@ -65,26 +94,6 @@ class LinearBits:
         """Bring the arrays into their types and check that they fit."""
         object.__setattr__(self, "weights", np.ascontiguousarray(self.weights, dtype=np.float32))
         object.__setattr__(self, "bias", _checked_bias(self.bias, self.weights.shape[1]))
-
-    @property
-    def precision(self) -> str:
-        """The type of the weights."""
-        return str(self.weights.dtype)
-
-    @property
-    def n_features(self) -> int:
-        """How many features a sample has."""
-        return int(self.weights.shape[0])
-
-    @property
-    def n_bits(self) -> int:
-        """How many bits there are."""
-        return int(self.weights.shape[1])
-
-    @property
-    def nbytes(self) -> int:
-        """The memory of the model."""
-        return self.weights.nbytes + self.bias.nbytes
 
     def margins(self, X: Any) -> Float32Array:
         """One column per bit, positive where the predictor says +1."""
@@ -161,7 +170,7 @@ class LinearBits:
 
 
 @dataclass(frozen=True, eq=False)
-class SparseLinearBits:
+class SparseLinearBits(LinearForm):
     """Linear predictors most of whose weights are zero, eight bytes for each of the others.
 
     ``weights`` of shape (n_features, n_bits): kept as compressed rows of float32.
@@ -176,21 +185,6 @@ class SparseLinearBits:
         weights = sparse.csr_array(self.weights).astype(np.float32, copy=False)
         object.__setattr__(self, "weights", weights)
         object.__setattr__(self, "bias", _checked_bias(self.bias, weights.shape[1]))
-
-    @property
-    def precision(self) -> str:
-        """The type of the weights."""
-        return str(self.weights.dtype)
-
-    @property
-    def n_features(self) -> int:
-        """How many features a sample has."""
-        return int(self.weights.shape[0])
-
-    @property
-    def n_bits(self) -> int:
-        """How many bits there are."""
-        return int(self.weights.shape[1])
 
     @property
     def nbytes(self) -> int:
