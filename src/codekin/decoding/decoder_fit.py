@@ -59,21 +59,15 @@ ROUNDING = 1e-12
 class DecoderFit:
     """A learned decoder and what was found out on the way.
 
-    Parameters
-    ----------
-    decoder : LearnedDecoder
-        Fitted with the chosen strength on all margins.
-    strengths : array of shape (n,)
-        Those that were compared; the first is infinite, loss-based decoding.
-    held_out_log_losses, held_out_accuracies : array of shape (n,)
-        Those of decoders of each strength on samples that they were not fitted on.
-    chosen : int
-        Which of the strengths was taken.
-    loss_based_accuracy : float
-        That of decoding under the loss, on the same samples. It differs from that of infinite strength for codes with
-        zeros only.
-    n_margins, n_held_out : int
-        How many samples the decoder was fitted on, and how many of them were held out in turn.
+    - ``decoder``: fitted with the chosen strength on all margins.
+    - ``strengths`` of shape (n,): those that were compared; the first is infinite, loss-based decoding.
+    - ``held_out_log_losses``, ``held_out_accuracies`` of shape (n,): those of decoders of each strength on samples that
+      they were not fitted on.
+    - ``chosen``: which of the strengths was taken.
+    - ``loss_based_accuracy``: that of decoding under the loss, on the same samples. It differs from that of infinite
+      strength for codes with zeros only.
+    - ``n_margins``, ``n_held_out``: how many samples the decoder was fitted on, and how many of them were held out in
+      turn.
     """
 
     decoder: LearnedDecoder

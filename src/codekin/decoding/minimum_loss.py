@@ -301,17 +301,7 @@ def summable(values: Margins) -> FloatArray:
 
 
 def rounded_rows(values: Margins, n_digits: int) -> FloatArray:
-    """Rows of numbers rounded to so many binary digits of the largest of their row, where they are finite.
-
-    Parameters
-    ----------
-    values : array of shape (n_rows, n)
-    n_digits : int
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n)
-    """
+    """Rows of numbers rounded to so many binary digits of the largest of their row, where they are finite."""
     largest = np.abs(values).max(axis=1, initial=0.0)
     _, exponents = np.frexp(np.where(np.isfinite(largest), largest, 1.0))
     steps = np.ldexp(1.0, np.maximum(exponents - n_digits, LEAST_EXPONENT))[:, None]
