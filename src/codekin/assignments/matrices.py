@@ -50,7 +50,8 @@ def quadratic_assignment(
     n_restarts : int, optional
         How many times to start; each method has its own default.
     progress : callable, optional
-        Called with a :class:`SearchProgress` from time to time.
+        Called from time to time with an object that has ``method``, ``seconds``, ``n_evaluations`` and ``score``, the
+        best objective so far.
     n_threads : int, optional
         How many searches run at once.
 

@@ -86,7 +86,8 @@ def assign(
         How far apart the classes are. Classes whose distances are not known get what codewords are left over.
     method : str, default="preserving"
         ``"preserving"`` gives similar classes similar codewords, ``"breaking"`` dissimilar ones, by the search that
-        :func:`choose_method` chooses. The name of a method, such as ``"random"`` or ``"tabu"``, uses that one.
+        suits codebook and distances; ``method`` of the result says which. The name of a method, such as ``"random"`` or
+        ``"tabu"``, uses that one.
     sense : "preserving" or "breaking", optional
         Which of the two a method that is given by its name is to look for; preserving when left out.
     rng : numpy.random.Generator, int or None
@@ -96,7 +97,8 @@ def assign(
     n_restarts : int, optional
         How many times to start; each method has its own default. With a time limit, starts share it evenly.
     progress : callable, optional
-        Called with a :class:`SearchProgress` from time to time.
+        Called from time to time with an object that has ``method``, ``seconds``, ``n_evaluations`` and ``score``, the
+        best so far.
     n_threads : int, optional
         How many starts run at once, at most; as many as there are processors by default. Without a time limit the
         result does not depend on it.

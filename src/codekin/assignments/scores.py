@@ -244,9 +244,9 @@ def class_codeword_z(
     Returns
     -------
     float
-        Positive for a similarity-preserving assignment. No sampling is involved: see :func:`random_score_moments`.
-        With codewords to spare it is the alignment (see :mod:`codekin.assignments.scores`) that is compared. 0 where
-        all assignments have the same score.
+        Positive for a similarity-preserving assignment. Exact: nothing is sampled. With codewords to spare the
+        sum of centred class distances times codeword distances is compared in the place of the score. 0 where all
+        assignments have the same score.
 
     Examples
     --------
@@ -297,16 +297,15 @@ def binary_loss_bound(codebook: Codebook, assignment: Assignment, learnability: 
 
     The least squares predictor of a bit :math:`y \in \{-1, +1\}^K` of the classes, with intercept and ridge penalty,
     has the penalised training error :math:`y^\top R y` with the learnability matrix :math:`R` (see
-    :func:`codekin.class_distances.learnability`). Its mean over the bits, the columns of :math:`P M`, is
+    :func:`codekin.class_distances.learnability_matrix`). Its mean over the bits, the columns of :math:`P M`, is
 
     .. math:: \frac{1}{\ell} \langle R, P M M^\top P^\top \rangle = -\frac{2}{\ell} \langle R, P D P^\top \rangle
 
     since :math:`M M^\top = \ell \mathbf{1} - 2 D` and a constant bit is learned without error, so that the entries of
     :math:`R` add up to 0. Without the penalty this *is* the mean squared loss :math:`(1 - y f)^2` of the predictors,
     the lowest that any linear ones can have; with it, their loss is lower still. Minimising it over assignments is
-    maximising the alignment with :math:`R` in the place of the class distances. Passed to
-    :func:`codekin.measures.multiclass_error_bound` with the squared loss, it bounds the multiclass training error
-    (Allwein et al., 2000).
+    maximising the alignment with :math:`R` in the place of the class distances. Times
+    ``n_bits / min_distance`` of the codebook it bounds the multiclass training error (Allwein et al., 2000).
 
     Parameters
     ----------

@@ -24,7 +24,8 @@ def taxonomy_distances(
     Parameters
     ----------
     taxonomy : ClassTree, edges, nested dict or list, networkx graph, or names
-        What :func:`class_tree` takes.
+        Edges are pairs ``(parent, child)`` or triples with a length, as tuples or as the rows of an array; a list of
+        lists is nested; names are such as ``"a.b.c"``.
     classes : sequence of names, optional
         ``classes[k]`` is the node of class ``k``. When left out, the classes of a tree, the names themselves, or the
         leaves in sorted order.
@@ -57,13 +58,7 @@ def class_tree(
 ) -> ClassTree:
     """A class tree from anything that describes one.
 
-    - ``taxonomy``: a :class:`~codekin.classes.ClassTree`; pairs ``(parent, child)`` or triples with a length, as tuples
-      or as the rows of an array; dicts and lists within each other; a networkx graph; or names such as ``"a.b.c"``. A
-      list of lists is nested, a list of tuples holds edges.
-    - ``classes``: ``classes[k]`` is the node of class ``k``. When left out, the classes of a tree, the names
-      themselves, or the leaves in sorted order.
-    - ``separator``: what stands between the parts of a name, where names are given.
-    - ``length``: the edge attribute that holds the length, where a graph is given.
+    The parameters are those of :func:`taxonomy_distances`.
 
     Examples
     --------

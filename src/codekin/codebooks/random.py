@@ -124,8 +124,8 @@ def sparse_random(
     min_distance : float, optional
         Keep a codebook with exactly this minimum distance, a multiple of 1/2, instead of the largest.
     zero_pair : {0.0, 0.5}, default=0.0
-        What a bit that is zero in both codewords adds to their distance: 0 as in :attr:`Codebook.min_distance`, or 1/2
-        as in Allwein et al. (2000), whose error bound needs it. See :meth:`Codebook.row_distances`.
+        What a bit that is zero in both codewords adds to their distance: 0 as in ``min_distance`` of a codebook, or
+        1/2 as in Allwein et al. (2000), whose error bound needs it.
     rng : numpy.random.Generator, int or None, default=None
         The source of randomness, or a seed for one.
 

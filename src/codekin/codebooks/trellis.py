@@ -48,7 +48,7 @@ def trellis_codebook(
     Returns
     -------
     Codebook
-        Its ``trellis`` is a :class:`TrellisGraph`; its matrix is made when somebody asks for it.
+        Its ``trellis`` is the graph; its matrix is made when somebody asks for it.
 
     References
     ----------

@@ -83,7 +83,7 @@ def cached_data(
     Returns
     -------
     SparseData
-        Its ``X`` is a :class:`~codekin.datasets.StoredRows`.
+        Its ``X`` has a shape and gives rows, ``X[10:20]``, and stays on disk.
 
     Examples
     --------

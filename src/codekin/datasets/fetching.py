@@ -121,7 +121,8 @@ def fetch(
     name : str
         A name from ``SOURCES``.
     data_home : path, optional
-        The folder that holds one folder per data set; see :func:`codekin.datasets.data_home`.
+        The folder that holds one folder per data set; by default that of the variable CODEKIN_DATA, or
+        ``codekin`` in the user's cache folder.
     sources : dict, optional
         Where data sets are; ``SOURCES`` when left out.
     progress : callable, optional

@@ -112,8 +112,8 @@ class SparseData(_Labelled):
     Parameters
     ----------
     X : csr_array of shape (n_samples, n_features)
-        float32 values; int32 indices where they fit, increasing within each row. For samples on disk, a
-        :class:`~codekin.datasets.StoredRows`.
+        float32 values; int32 indices where they fit, increasing within each row. Samples on disk have a
+        shape, and give such rows when they are sliced.
     class_index : ndarray of shape (n_samples,), optional
         ``classes[class_index[i]]`` is the label of sample ``i``. None when labels were not read.
     classes : ndarray of shape (n_classes,), optional

@@ -145,7 +145,7 @@ class IndependentBits:
     """Not of the classes: bits can be calibrated one by one."""
 
     def decoding_loss(self, codebook: Codebook) -> str:  # noqa: ARG002 -- the same for all codebooks
-        """The loss under which the estimator's margins are decoded: see :func:`natural_loss`."""
+        """The loss under which the estimator's margins are decoded: the one it minimises itself, where known."""
         return natural_loss(self.estimator)
 
     def fit(self, samples: Samples, code: Code, *, rng: np.random.Generator) -> EstimatorBits:

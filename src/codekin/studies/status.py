@@ -61,7 +61,7 @@ def run_study(
     only : sequence of str, default=()
         Names of data sets; by default all that are there.
     data_home : path, optional
-        Where data sets are; see :func:`codekin.datasets.data_home`.
+        Where data sets are; by default the folder that the variable CODEKIN_DATA names.
     n_jobs : int, optional
         How many processes share the work; by default the workers of a block of ``joblib.parallel_config``, and without
         one a process per processor. No result depends on it. All of them use the same folders.
