@@ -1,8 +1,8 @@
 """Locks on files and folders, which the system gives up when a process ends, however it ends.
 
-The folder itself is locked, not a file in it: a model's folder holds the model and nothing else, and nothing is left
-behind. The package filelock locks a file of its own and, on Unix, leaves it there on purpose; of what is here it could
-replace the one call of ``flock``.
+What is locked is the folder or the file that is written, not a file beside it, so that a model's folder holds the
+model and nothing else. The package filelock locks a file of its own and, on Unix, leaves it there on purpose; of what
+is here it could replace the one call of ``flock``.
 """
 
 from __future__ import annotations
