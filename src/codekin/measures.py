@@ -165,12 +165,8 @@ def prediction_measures(
 def level_accuracies(predicted: IntArray, class_index: IntArray, tree: ClassTree) -> FloatArray:
     """The accuracy at each level of a class tree: whether the way down from the root was right so far.
 
-    A class above the level in question is right only if it is the true one.
-
-    From the children of the root down to the deepest classes.
-
-    - ``class_index`` of shape (n_samples,): the true classes; -1 for one that is not in the tree.
-    - ``tree``: the tree; its edges count as one, whatever their lengths.
+    Levels go from the children of the root down to the deepest classes; edges count as one, whatever their lengths. A
+    class above the level in question is right only if it is the true one. The class -1 is not in the tree.
 
     Examples
     --------

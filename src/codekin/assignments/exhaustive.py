@@ -53,13 +53,9 @@ def all_scores(
     squared: bool = False,
     n_threads: int | None = None,
 ) -> FloatArray:
-    """The class-codeword scores of all assignments, in lexicographic order.
+    """The class-codeword scores of all assignments to at most 10 codewords, in the order of ``itertools.permutations``.
 
-    In the order of :func:`itertools.permutations`. :func:`nth_assignment` has the assignment that belongs to one of
-    them.
-
-    - ``codebook``: at most 10 codewords.
-    - ``n_threads``: how many threads share the work; the result does not depend on it.
+    :func:`nth_assignment` has the assignment that belongs to one of them.
 
     Examples
     --------
@@ -97,10 +93,7 @@ def all_scores(
 
 
 def nth_assignment(rank: int, n_classes: int, n_codewords: int) -> IntArray:
-    """The assignment at a place of the lexicographic order.
-
-    - ``rank``: the place, from 0.
-    - ``n_codewords``: how many codewords there are to choose from.
+    """The assignment at a place of the lexicographic order, from 0.
 
     Examples
     --------

@@ -34,11 +34,9 @@ class ClassPair:
 def nearest_classes(
     class_distances: ClassDistances | ClassTree | ArrayLike, classes: ArrayLike, k: int = 5
 ) -> tuple[IntArray, FloatArray]:
-    """The classes that are nearest to some classes, and how near they are.
+    """The k classes that are nearest to each of some classes, nearest first, and how near they are.
 
-    - ``classes`` of shape (n,): the classes whose neighbours are wanted.
-    - ``k``: how many neighbours; fewer where there are not so many other classes.
-    - ``neighbours`` of shape (n, k): nearest first; among equals the lowest class first.
+    Among equals the lowest class comes first. There are fewer than k where there are not so many other classes.
 
     Examples
     --------
@@ -69,16 +67,12 @@ def torn_pairs(
     *,
     n_pairs: int = 10,
 ) -> list[ClassPair]:
-    """Pairs of similar classes whose codewords ended up far apart.
+    """At most ``n_pairs`` pairs of similar classes whose codewords ended up far apart, the most torn first.
 
     Distances are compared in units of their means over all pairs: a pair is the more torn, the more its codeword
     distance exceeds its class distance. Candidates are the pairs of a class and one of its nearest classes: of all
     classes up to 5,000, beyond that of neighbours in the tree's depth-first order or, without a tree, of 1,000 evenly
     spread classes.
-
-    The most torn first.
-
-    ``n_pairs``: how many pairs to return, at most.
 
     Examples
     --------

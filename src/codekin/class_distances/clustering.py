@@ -112,10 +112,8 @@ def squared_average_linkage(vectors: ArrayLike) -> FloatArray:
     the mean and :math:`s` the mean square of the vectors of a cluster. A chain of nearest neighbours (Benzécri 1982;
     Müllner 2011, algorithm 2) finds all joins with at most ``3 * n`` products of a vector and the matrix of means.
 
-    A linkage matrix in the form of :func:`scipy.cluster.hierarchy.linkage`, except that joins are not sorted by height;
-    heights are roots of mean squared distances.
-
-    ``vectors`` of shape (n_vectors, n_dimensions): what to cluster.
+    The linkage matrix has the form of SciPy's, except that joins are not sorted by height; heights are roots of mean
+    squared distances.
     """
     centred = np.asarray(vectors, dtype=np.float64)
     means = (centred - centred.mean(axis=0)).astype(np.float32)

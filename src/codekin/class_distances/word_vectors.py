@@ -72,9 +72,8 @@ def name_vectors(names: Sequence[str], vectors: Mapping[str, ArrayLike] | str | 
     Spellings are tried as they are and in lower, capitalised and upper case, the words of a name joined by underscores
     too. Words without a vector are left out of a mean.
 
-    - ``names``: names of one or more words, at spaces, underscores, hyphens and the like.
-    - ``vectors``: a mapping from words to vectors, or a file of :func:`read_word_vectors`.
-    - ``vectors`` of shape (n_names, n_dimensions): NaN for names that have none.
+    ``vectors`` is a mapping from words to vectors, or a file of :func:`read_word_vectors`. The names that have no
+    vector, whose rows are NaN, are the second result.
 
     Examples
     --------

@@ -293,9 +293,7 @@ def summable(values: Margins) -> FloatArray:
     """Rows of numbers that are added without rounding, in any order: multiples of one power of two in each row.
 
     Sums of ``n`` of them are exact since they stay below ``2**53`` such multiples. Rows that are not finite stay as
-    they are.
-
-    Off by at most ``n * 2**-52`` times the largest number of the row.
+    they are. The result is off by at most ``n * 2**-52`` times the largest number of the row.
     """
     return rounded_rows(values, 53 - (values.shape[1] - 1).bit_length())
 

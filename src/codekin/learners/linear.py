@@ -132,16 +132,11 @@ class LinearBits(LinearForm):
 
         The threshold is the largest whose score is at most ``max_loss`` below that of the full model, found by
         bisection on a grid of shares of the weights from 1/2 down to 1/1000. The model that is returned has itself
-        been scored. If it is not small enough, the threshold is the smallest that makes it so.
+        been scored. If it is not small enough, the threshold is the smallest that makes it so; if even the smallest is
+        not, it is returned all the same. A model that cannot lose the half of its weights from which on a sparse one
+        is smaller stays whole.
 
-        Or what ``finished`` makes of them. The full model when it cannot lose the half of its weights from which on a
-        sparse one is smaller.
-
-        - ``max_loss``: how much lower the score may be: 0.001 is a tenth of a point of accuracy.
-        - ``finished``: what becomes of a model before it is scored and returned: fewer bytes per weight, for example.
-          By default it stays as it is.
-        - ``is_small_enough``: whether such a model may be returned; by default, any may. If even the smallest may not,
-          it is returned all the same.
+        ``finished`` says what becomes of a model before it is scored and returned: fewer bytes per weight, for example.
         """
         lowest = validation.score(self.margins(validation.X)) - max_loss
         thresholds = self._thresholds(KEPT_SHARES)

@@ -31,9 +31,8 @@ def natural_loss(estimator: Any) -> str:
 
     Log-odds are decoded by the logistic loss: learners with probabilities only, logistic regression, discriminant
     analysis, gradient boosting, LightGBM, and any learner whose ``loss`` parameter says so. Ridge classifiers are
-    decoded by the squared loss, AdaBoost by the exponential one. All other margins are taken for an SVM's: hinge.
-
-    ``estimator``: a pipeline is judged by its last step, a search or a bag by its estimator.
+    decoded by the squared loss, AdaBoost by the exponential one. All other margins are taken for an SVM's: hinge. A
+    pipeline is judged by its last step, a search or a bag by its estimator.
 
     Examples
     --------

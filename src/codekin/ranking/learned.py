@@ -28,18 +28,14 @@ def learned_vectors(
     sample_weight: ArrayLike | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> Iterator[ClassVectors]:
-    """The class vectors after each further pass over the samples; ask for as many as are wanted.
+    """The class vectors after one pass over the samples, after two, and so on; ask for as many as are wanted.
 
     Softmax regression over a sample's class and its candidates, from eight times the centroids, by Newton's steps with
     a curvature for each entry. A vector has entries only on the features of its class's samples.
 
-    The first is after one pass.
-
-    - ``candidates`` of shape (n_samples, n_candidates): the classes that each sample is to be told from, such as the
-      code's best; -1 where there are fewer. For rows on disk a function that gives them for some rows in memory, so
-      that they need not be held.
-    - ``n_classes``: by default, one more than the largest class index.
-    - ``rng``: where the orders of the samples come from.
+    ``candidates`` of shape (n_samples, n_candidates) are the classes that each sample is to be told from, such as the
+    code's best; -1 where there are fewer. For rows on disk it is a function that gives them for some rows in memory,
+    so that they need not be held.
 
     Examples
     --------

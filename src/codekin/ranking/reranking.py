@@ -59,9 +59,8 @@ def best_weight(losses: FloatArray, scores: FloatArray, is_true: NDArray[np.bool
     For each sample the weights under which its class comes first are an interval, so that all weights are tried at
     once. The best of 60, in equal ratios, is taken by the mean over its neighbours, which are as good as chance has it.
 
-    - ``losses``, ``scores`` of shape (n_samples, n_candidates): infinite losses stand for missing candidates.
-    - ``is_true`` of shape (n_samples, n_candidates): which candidate is the sample's class, if any.
-    - ``accuracy``: the share of all samples whose class comes first under it.
+    Arrays have the shape (n_samples, n_candidates); infinite losses stand for missing candidates. The second number is
+    the share of all samples whose class comes first under this weight.
 
     Examples
     --------

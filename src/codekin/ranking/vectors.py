@@ -121,12 +121,7 @@ class ClassVectors:
         return indptr, classes, self.steps[places], turns[places]
 
     def scores(self, X: Any, classes: IntArray) -> FloatArray:
-        """The dot products of each sample and the vectors of some classes.
-
-        0 where there is no class.
-
-        ``classes`` of shape (n_samples, n): which classes for each sample; -1 for none.
-        """
+        """The dot products of each sample and the vectors of its classes, (n_samples, n); 0 where the class is -1."""
         from codekin.kernels.reranking import score_classes
 
         rows = sparse.csr_array(X)
@@ -137,12 +132,12 @@ class ClassVectors:
         return found
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """What a file needs to hold, three bytes an entry however many features there are.
+        """What a file needs to hold: ``lengths`` of the vectors, ``features`` or ``gaps``, ``steps`` and ``scales``.
+
+        These are three bytes an entry, however many features there are.
 
         Where two bytes do not number the features, each entry says how far its feature is beyond that of the entry
         before it, the first of a class from feature 0; gaps that two bytes do not hold are bridged by steps of zero.
-
-        ``lengths`` of the classes' vectors, ``features`` or ``gaps``, ``steps`` and ``scales``.
         """
         lengths = np.diff(self.indptr)
         if self.features.itemsize == 2:
@@ -189,10 +184,8 @@ def listed_by_feature(
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
     """The entries of compressed class vectors in the order of their features.
 
-    - ``indptr`` of shape (n_classes + 1,): where the entries of each class begin.
-    - ``indptr`` of shape (n_features + 1,): where the entries on each feature begin.
-    - ``classes`` of shape (n_entries,): their classes, in increasing order for each feature.
-    - ``places`` of shape (n_entries,): where they are in the class vectors.
+    Returned are where the entries on each feature begin, the classes of the entries, in increasing order for each
+    feature, and where the entries are in the class vectors.
 
     Examples
     --------
