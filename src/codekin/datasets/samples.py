@@ -73,36 +73,29 @@ class _Labelled:
     @property
     def labels(self) -> LabelArray:
         """The label of each sample, (n_samples,): integers or strings."""
-        if self.classes is None or self.class_index is None:
-            raise ValueError("These samples were read without labels. Read them with labels='auto'.")
-        return self.classes[self.class_index]
+        classes, class_index = self._known_labels()
+        return classes[class_index]
 
     @property
     def encoded_labels(self) -> EncodedLabels:
         """The same in the memory of a number each, as estimators take them."""
-        if self.classes is None or self.class_index is None:
-            raise ValueError("These samples were read without labels. Read them with labels='auto'.")
-        return EncodedLabels(self.classes, self.class_index)
+        return EncodedLabels(*self._known_labels())
 
     def index_among(self, classes: LabelArray) -> IntArray:
-        """Each sample's class as an index into other classes, for instance those of a model.
+        """Each sample's class as an index into other classes, for instance those of a model; -1 where it is not there.
 
-        Parameters
-        ----------
-        classes : ndarray of shape (n_classes,)
-            Distinct labels in any order. Integers also match the strings that spell them.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            -1 where the label is not among ``classes``.
+        The classes are distinct labels in any order. Integers also match the strings that spell them.
         """
+        own, class_index = self._known_labels()
+        as_text = own.dtype.kind != np.asarray(classes).dtype.kind
+        position = {str(label) if as_text else label: k for k, label in enumerate(np.asarray(classes).tolist())}
+        found = [position.get(str(label) if as_text else label, -1) for label in own.tolist()]
+        return np.array(found, dtype=np.intp)[class_index]
+
+    def _known_labels(self) -> tuple[LabelArray, IntArray]:
         if self.classes is None or self.class_index is None:
             raise ValueError("These samples were read without labels. Read them with labels='auto'.")
-        as_text = self.classes.dtype.kind != np.asarray(classes).dtype.kind
-        position = {str(label) if as_text else label: k for k, label in enumerate(np.asarray(classes).tolist())}
-        found = [position.get(str(label) if as_text else label, -1) for label in self.classes.tolist()]
-        return np.array(found, dtype=np.intp)[self.class_index]
+        return self.classes, self.class_index
 
 
 @dataclass(frozen=True, eq=False)

@@ -89,17 +89,7 @@ class TextVectorizer:
         object.__setattr__(self, "ngram_range", (int(low), int(high)))
 
     def fit(self, texts: Iterable[str]) -> FittedVectorizer:
-        """Learn the vocabulary and its weights from texts.
-
-        Parameters
-        ----------
-        texts : iterable of str
-            The training texts. With ``method="hashing"`` there is nothing to learn from them.
-
-        Returns
-        -------
-        FittedVectorizer
-        """
+        """Learn the vocabulary and its weights from texts; with ``method="hashing"`` there is nothing to learn."""
         if self.method == "hashing":
             return FittedVectorizer(self)
         vectorizer, texts = _tfidf(self), list(texts)
@@ -146,17 +136,9 @@ class FittedVectorizer:
         return self.vectorizer.n_features if self.vectorizer.method == "hashing" else len(self.vocabulary)
 
     def transform(self, texts: Iterable[str]) -> csr_array:
-        """The features of texts.
+        """The features of texts: a float32 matrix with rows of length one and int32 indices in increasing order.
 
-        Parameters
-        ----------
-        texts : iterable of str
-            Texts; one without any known word becomes a row of zeros.
-
-        Returns
-        -------
-        csr_array of shape (n_samples, n_features)
-            float32, with rows of length one and int32 indices in increasing order.
+        A text without any known word becomes a row of zeros.
         """
         X = csr_array(self._transformer.transform(texts), dtype=np.float32)
         if self.vectorizer.method == "hashing":
@@ -170,14 +152,7 @@ class FittedVectorizer:
     def within(self, n_bytes: int) -> FittedVectorizer:
         """The same with as many of the most frequent words as a model folder holds in this many bytes.
 
-        Parameters
-        ----------
-        n_bytes : int
-
-        Returns
-        -------
-        FittedVectorizer
-            Itself if it is small enough, or has no vocabulary. One word at least is kept.
+        It is the object itself if that is small enough, or has no vocabulary. One word at least is kept.
         """
         if self.idf is None:
             return self
@@ -196,13 +171,7 @@ class FittedVectorizer:
         return FittedVectorizer(self.vectorizer, tuple(self.vocabulary[k] for k in kept.tolist()), self.idf[kept])
 
     def to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """All that is needed to get this object back.
-
-        Returns
-        -------
-        tuple of two dicts
-            What JSON can hold, and arrays.
-        """
+        """All that is needed to get this object back: what JSON can hold, and arrays."""
         arrays: dict[str, NDArray[Any]] = {}
         if self.idf is not None:
             arrays = {**CodedWords(self.vocabulary).arrays(), **coded_weights(self.idf)}
