@@ -22,6 +22,7 @@ from codekin.classes import ClassDistances
 from codekin.classes.embedding import EmbeddingDistances
 from codekin.classes.product import ProductDistances
 from codekin.classes.tree_distances import TreeDistances
+from codekin.coding import Assignment
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +41,25 @@ class SearchTask:
     def sign(self) -> float:
         """1 to preserve, -1 to break."""
         return 1.0 if self.sense == "preserving" else -1.0
+
+    def result(
+        self, assignment: Assignment, n_evaluations: int, history: Callable[[float], Any], **facts: Any
+    ) -> AssignmentResult:
+        """What the task has come to; ``history`` makes the history from the score of the assignment."""
+        score, z = self.problem.score_and_z(assignment)
+        passed = np.array(history(score), dtype=np.float64)
+        return AssignmentResult(
+            assignment,
+            score,
+            z,
+            assignment.method,
+            self.sense,
+            self.seed,
+            n_evaluations,
+            self.budget.seconds,
+            history=passed,
+            **facts,
+        )
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ everything as classes are on average; with the mean taken off, that is a distanc
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from functools import partial
 from math import inf
 from typing import Any
@@ -37,20 +38,11 @@ def solved_on_matrices(task: SearchTask, search: Search, **options: Any) -> Assi
     assignment = Assignment(solution.order[: problem.n_classes], method=budget.method)
     history = solution.history.copy()
     history[:, 1] = [budget.score_of_objective(objective) for objective in history[:, 1]]
-    score, z = problem.score_and_z(assignment)
-    has_bound = solution.bound is not None and problem.n_codewords == problem.n_classes
-    return AssignmentResult(
-        assignment=assignment,
-        score=score,
-        z=z,
-        method=budget.method,
-        sense=sense,
-        seed=task.seed,
-        n_evaluations=solution.n_evaluations,
-        seconds=budget.seconds,
-        bound=budget.score_of_objective(solution.bound) if has_bound and solution.bound is not None else None,
-        is_optimal=solution.is_optimal,
-        history=history,
+    bound = None
+    if solution.bound is not None and problem.n_codewords == problem.n_classes:
+        bound = budget.score_of_objective(solution.bound)
+    return task.result(
+        assignment, solution.n_evaluations, lambda _: history, bound=bound, is_optimal=solution.is_optimal
     )
 
 
@@ -93,22 +85,10 @@ def unsearched(task: SearchTask) -> AssignmentResult:
 
 def evaluated(task: SearchTask, assignment: Assignment, *, is_optimal: bool = False) -> AssignmentResult:
     """The result of a method that makes one assignment and has nothing to search."""
-    score, z = task.problem.score_and_z(assignment)
+    result = task.result(assignment, 1, lambda score: [(1, score)], is_optimal=is_optimal)
     task.budget.score_of_objective = float
-    task.budget.report(1, score)
-    return AssignmentResult(
-        assignment=assignment,
-        score=score,
-        z=z,
-        method=assignment.method,
-        sense=task.sense,
-        seed=None,
-        n_evaluations=1,
-        seconds=task.budget.seconds,
-        bound=score if is_optimal else None,
-        is_optimal=is_optimal,
-        history=np.array([[1, score]], dtype=np.float64),
-    )
+    task.budget.report(1, result.score)
+    return replace(result, seed=None, bound=result.score if is_optimal else None)
 
 
 def _score_of_objective(

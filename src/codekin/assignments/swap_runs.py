@@ -171,22 +171,10 @@ def _swapped(
 
     runs = budget.run_restarts(start, task.seed)
     best = min(runs, key=lambda run: run.objective)
-    assignment = best.assignment
-    score, z = problem.score_and_z(assignment)
     n_evaluations = sum(run.n_evaluations for run in runs)
     # The scores of other distances that were searched in the place of these are no history of theirs.
-    history = [*best.history[:-1], (n_evaluations, score)] if arrays.problem is problem else [(n_evaluations, score)]
-    return AssignmentResult(
-        assignment=assignment,
-        score=score,
-        z=z,
-        method=method,
-        sense=sense,
-        seed=task.seed,
-        n_evaluations=n_evaluations,
-        seconds=budget.seconds,
-        history=np.array(history, dtype=np.float64),
-    )
+    before = best.history[:-1] if arrays.problem is problem else []
+    return task.result(best.assignment, n_evaluations, lambda score: [*before, (n_evaluations, score)])
 
 
 def codeword_vectors(matrix: CodingMatrix) -> tuple[NDArray[np.float32], FloatArray]:
