@@ -22,7 +22,7 @@ from codekin.datasets.home import data_home
 
 LIMITS = {"wordnet_hypernym": (60, 1.0), "debian_dirs100k": (300, 3.0)}
 """Seconds and GB."""
-PAPER = ("--assignment", "preserving", "--learner", "arow", "--rerank", "none")
+PAPER = ("--assignment", "preserving", "--estimator", "arow", "--rerank", "none")
 
 
 def run(*arguments, output=subprocess.DEVNULL):

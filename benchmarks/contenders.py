@@ -364,7 +364,7 @@ class Pecos(Contender):
 
 def paper(width):
     """The paper's recipe: AROW, exponential decoding, paths in the depth-first order of the given taxonomy."""
-    return partial(Trellis, width=width, learner="arow", assignment="preserving", rerank=None)
+    return partial(Trellis, width=width, estimator="arow", assignment="preserving", rerank=None)
 
 
 PAPER = {f"paper, width {width}": paper(width) for width in (2, 5, 10)}

@@ -71,7 +71,7 @@ def fitted(data, width, order, seed):
         width,
         taxonomy=None if order == "without taxonomy" else data.class_tree,
         assignment="preserving" if order == "depth-first" else "learnability",
-        learner=AROW(n_epochs=N_EPOCHS),
+        estimator=AROW(n_epochs=N_EPOCHS),
         loss="exponential",
         rerank=None,
         random_state=seed,

@@ -47,7 +47,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
     made = make_sparse_topics(arguments.classes, 20_000, n_features=50_000, words_per_sample=60, rng=0)
-    classifier = TrellisClassifier(assignment="random", learner=AROW(n_epochs=1), rerank=None, random_state=0)
+    classifier = TrellisClassifier(assignment="random", estimator=AROW(n_epochs=1), rerank=None, random_state=0)
     classifier.fit(made.X, made.y)
     with tempfile.TemporaryDirectory() as home, limited_threads(1):
         folder = Path(home)

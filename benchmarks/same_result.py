@@ -53,7 +53,7 @@ def files_of(folder):
 
 def trellis_model(data, folder, validation=None):
     learner = AROW(n_epochs=4, average=True, fit_intercept=True)
-    classifier = TrellisClassifier(5, learner=learner, taxonomy=data.class_tree, rerank=None, random_state=0)
+    classifier = TrellisClassifier(5, estimator=learner, taxonomy=data.class_tree, rerank=None, random_state=0)
     classifier.set_params(assignment="preserving").fit(data.X, data.y, validation=validation)
     return files_of(save_model(classifier, folder / "model"))
 

@@ -56,7 +56,7 @@ def compare_accuracy(folder, data_home, n_seeds):
                 2,
                 taxonomy=data.class_tree,
                 assignment="preserving",
-                learner=AROW(n_epochs=5),
+                estimator=AROW(n_epochs=5),
                 loss="exponential",
                 rerank=None,
                 random_state=seed,

@@ -37,7 +37,7 @@ def of_trellis(data, width, learner, seed):
     """Accuracy in percent, NLL and ECE at temperature 1, the same at the chosen one, seconds of a pass."""
     seconds = []
     classifier = TrellisClassifier(
-        width, taxonomy=data.class_tree, assignment="preserving", rerank=None, learner=learner, random_state=seed
+        width, taxonomy=data.class_tree, assignment="preserving", rerank=None, estimator=learner, random_state=seed
     )
     classifier.fit(
         data.X,

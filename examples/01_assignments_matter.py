@@ -127,7 +127,7 @@ def learn_diagnoses(n_seeds):
         row = {"width": width}
         for policy in POLICIES:
             models = [
-                fitted(width=width, assignment=policy, learner="arow", rerank=None, random_state=seed)
+                fitted(width=width, assignment=policy, estimator="arow", rerank=None, random_state=seed)
                 for seed in range(n_seeds)
             ]
             row["n_bits"] = models[0][0].codebook_.n_bits

@@ -2,7 +2,7 @@
 
     python examples/03_a_budget.py    # some ten seconds
 
-The command line does the same: codekin train train.tsv model --validation val.tsv --budget 150kB
+The command line does the same: codekin train train.tsv model --validation val.tsv --max-model-bytes 150kB
 """
 
 from pathlib import Path

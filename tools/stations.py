@@ -5,7 +5,8 @@
 
 A station is a function that is entered from another part of codekin (a folder, or a module beside the folders) or from
 outside, each counted once: the doors between rooms. Doors within a part, from one module to another, are counted in a
-column of their own. Kernels, properties and special methods are no stations. A re-entry is a call into a module that is
+column of their own. Kernels, what lies under the method (_system, progress), properties, special methods and functions
+inside functions are no stations. A re-entry is a call into a module that is
 still waiting for an answer from further down and that goes on to further modules, the way a callback leads back up; the
 body of a loop that is handed to threads, and a function that tells of progress, are none. The flows run on made data
 that is small: the way is the same.
@@ -28,8 +29,8 @@ import numpy as np
 import codekin
 
 HOME = str(Path(codekin.__file__).parent)
-NO_STATIONS = ("kernels", "_version")
-HELPERS = ("threads", "memory", "_system", "cli.display")
+NO_STATIONS = ("kernels", "_system", "progress", "_version")
+HELPERS = ("cli.display",)
 
 
 class Tracer:
@@ -101,6 +102,7 @@ def _is_station(module: str, name: str) -> bool:
     return not (
         is_property
         or module.startswith(NO_STATIONS)
+        or "<locals>" in name
         or function.startswith(("__", "<"))  # lambdas and comprehensions are part of the function around them
     )
 
@@ -160,11 +162,11 @@ def predict(_: Path) -> Callable[[], object]:
 
 
 def train(folder: Path) -> Callable[[], object]:
-    """``codekin train data.tsv model --budget 1MB``."""
+    """``codekin train data.tsv model --max-model-bytes 1MB``."""
     from codekin.cli.main import main
 
     texts, validation = _texts(folder)
-    words = ["train", texts, str(folder / "model"), "--validation", validation, "--budget", "1MB", "--quiet"]
+    words = ["train", texts, str(folder / "model"), "--validation", validation, "--max-model-bytes", "1MB", "--quiet"]
     return lambda: main(words)
 
 

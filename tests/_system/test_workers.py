@@ -88,7 +88,7 @@ def fitted_folder(samples, folder, *, has_validation, n_jobs=None):
     """The files of a trellis model; several bits for each worker, and all that AROW can add to them."""
     X, y = samples
     learner = AROW(n_epochs=3, average=True, fit_intercept=True)
-    classifier = TrellisClassifier(4, learner=learner, assignment="preserving", n_jobs=n_jobs, random_state=0)
+    classifier = TrellisClassifier(4, estimator=learner, assignment="preserving", n_jobs=n_jobs, random_state=0)
     classifier.fit(X[:500], y[:500], validation=(X[500:], y[500:]) if has_validation else None)
     return folder_bytes(save_model(classifier, folder))
 
@@ -223,7 +223,7 @@ def test_commands_share_their_work_with_a_cluster_and_write_the_same_bytes(clien
     address = client.scheduler.address
 
     def train(name, *options):
-        arguments = ["train", tmp_path / "train.svm", tmp_path / name, "--width", "4", "--learner", "arow", "--quiet"]
+        arguments = ["train", tmp_path / "train.svm", tmp_path / name, "--width", "4", "--estimator", "arow", "--quiet"]
         assert main([str(argument) for argument in [*arguments, "--assignment", "preserving", *options]]) == 0
         return folder_bytes(tmp_path / name)
 

@@ -7,7 +7,18 @@ import pytest
 from codekin.datasets import read_data, write_data
 from codekin.storage import load_input, model_bytes
 
-ONE_TRIAL = ("--time-limit", 0.01, "--rerank", "none", "--members", 1, "--assignment", "random", "--learner", "arow")
+ONE_TRIAL = (
+    "--time-limit",
+    0.01,
+    "--rerank",
+    "none",
+    "--n-members",
+    1,
+    "--assignment",
+    "random",
+    "--estimator",
+    "arow",
+)
 
 
 @pytest.mark.parametrize("name", ["train.svm", "train.npz", "texts.tsv"])
@@ -20,7 +31,9 @@ def test_a_budget_holds_on_disk_for_svmlight_npz_and_texts(name, budget, topics,
     if name == "texts.tsv":
         data = tmp_path / name
         data.write_text("".join((icd / "test.tsv").read_text(encoding="utf-8").splitlines(keepends=True)[:1500]))
-    shown = json.loads(succeed("train", data, tmp_path / "model", "--budget", budget, *ONE_TRIAL, "--json", "--quiet"))
+    shown = json.loads(
+        succeed("train", data, tmp_path / "model", "--max-model-bytes", budget, *ONE_TRIAL, "--json", "--quiet")
+    )
     on_disk = sum(path.stat().st_size for path in (tmp_path / "model").iterdir())
     assert on_disk == shown["model_bytes"] == model_bytes(tmp_path / "model") <= budget
     chosen = min((t for t in shown["trials"] if t["fits"]), key=lambda t: (-t["accuracy"], t["n_bytes"]))
@@ -29,7 +42,7 @@ def test_a_budget_holds_on_disk_for_svmlight_npz_and_texts(name, budget, topics,
 
 
 def test_a_vocabulary_gives_way_to_a_budget_and_that_is_said(icd, run, tmp_path):
-    shown = run("train", icd / "test.tsv", tmp_path / "model", "--budget", "50kB", *ONE_TRIAL, "--width", 2)
+    shown = run("train", icd / "test.tsv", tmp_path / "model", "--max-model-bytes", "50kB", *ONE_TRIAL, "--width", 2)
     assert shown.code == 0
     n_features = load_input(tmp_path / "model").vectorizer.n_features
     assert f"keeping the {n_features:,} most frequent of " in shown.err
@@ -38,7 +51,7 @@ def test_a_vocabulary_gives_way_to_a_budget_and_that_is_said(icd, run, tmp_path)
 
 
 def test_a_budget_below_labels_and_vocabulary_is_refused_before_training(icd, run, tmp_path):
-    shown = run("train", icd / "test.tsv", tmp_path / "model", "--budget", "5kB", "--quiet")
+    shown = run("train", icd / "test.tsv", tmp_path / "model", "--max-model-bytes", "5kB", "--quiet")
     assert (shown.code, shown.out, shown.err.count("\n")) == (2, "", 1)
     assert "There is no model within 4.9 KiB: labels and all else that is saved beside the weights take" in shown.err
     assert not (tmp_path / "model.checkpoint").exists()

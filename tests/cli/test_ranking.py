@@ -21,7 +21,7 @@ def ranked(topics, succeed, tmp_path):
 @pytest.mark.parametrize("n_members", [1, 2])
 def test_every_command_knows_ranked_models(ranked, topics, succeed, rerank, n_members):
     folder, train = ranked
-    summary = json.loads(train("--rerank", rerank, "--members", n_members, "--json"))
+    summary = json.loads(train("--rerank", rerank, "--n-members", n_members, "--json"))
     shown = json.loads(succeed("inspect", folder, "--json"))
     evaluated = json.loads(succeed("evaluate", folder, topics / "test.svm", "--json"))
     is_ranked = rerank != "none" or n_members > 1
@@ -39,7 +39,7 @@ def test_every_command_knows_ranked_models(ranked, topics, succeed, rerank, n_me
 
 def test_text_for_people(ranked, topics, succeed):
     folder, train = ranked
-    assert "class vectors" in train("--rerank", "centroid", "--members", 2)
+    assert "class vectors" in train("--rerank", "centroid", "--n-members", 2)
     shown = succeed("inspect", folder)
     assert "42 bits of 2 codes" in shown
     assert "candidates of each code" in shown

@@ -53,7 +53,7 @@ def test_the_learner_is_chosen_by_width_by_name_or_by_validation(topics, succeed
         return json.loads(succeed("train", topics / "train.svm", tmp_path / "model", "--json", *options))["learner"]
 
     assert [trained("--width", width) for width in (2, 4)] == ["arow", "softmax"]
-    assert trained("--learner", "softmax") == "softmax"
+    assert trained("--estimator", "softmax") == "softmax"
     assert load_model(tmp_path / "model").loss_.name == "logistic"
     summary = json.loads(
         succeed("train", topics / "train.svm", tmp_path / "model", "--json", "--width", 4,
@@ -63,14 +63,14 @@ def test_the_learner_is_chosen_by_width_by_name_or_by_validation(topics, succeed
     assert summary["learner"] == load_model(tmp_path / "model").report().learner
 
 
-@pytest.mark.parametrize(("budget", "most"), [(("--n-bits", 60), 60), (("--width", "auto", "--n-bits", 30), 30)])
+@pytest.mark.parametrize(("budget", "most"), [(("--max-bits", 60), 60), (("--width", "auto", "--max-bits", 30), 30)])
 def test_a_number_of_bits_chooses_the_width(budget, most, topics, succeed, tmp_path):
     summary = json.loads(succeed("train", topics / "train.svm", tmp_path / "model", "--json", *budget))
     assert summary["n_bits"] <= most
     assert summary["width"] > 2 or most == 30
 
 
-@pytest.mark.parametrize("option", ["--budget", "--max-model-bytes"])
+@pytest.mark.parametrize("option", ["--max-model-bytes", "--budget"])
 def test_a_budget_chooses_the_recipe_and_inspect_shows_what_was_tried(option, topics, succeed, tmp_path):
     model = tmp_path / "model"
     held_out = ("--validation", topics / "test.svm", "--time-limit", 0.01)
@@ -135,8 +135,8 @@ def test_an_assignment_from_a_file_goes_with_a_budget(topics, succeed, tmp_path)
     order = tmp_path / "order.json"
     succeed("assign", "--taxonomy", topics / "taxonomy.txt", "--output", order, "--quiet")
     summary = succeed(
-        "train", topics / "train.svm", tmp_path / "model", "--assignment", order, "--budget", "1MB", "--rerank", "none",
-        "--json", "--quiet",
+        "train", topics / "train.svm", tmp_path / "model", "--assignment", order, "--max-model-bytes", "1MB",
+        "--rerank", "none", "--json", "--quiet",
     )  # fmt: skip
     assert json.loads(summary)["ranking"] is None
 
@@ -155,17 +155,26 @@ def test_data_come_from_a_pipe_too(topics, topics_model, succeed, tmp_path):
     [
         (("--width", 1), "'--width': must be 'auto' or a whole number of at least 2. Got '1' instead"),
         (("--loss", "hinges"), "'--loss': must be one of auto, hinge, squared_hinge"),
-        (("--budget", "5XB"), "'--budget'"),
-        (("--budget", "1"), "There is no model within 1 B: labels and all else that is saved beside the weights take"),
+        (("--max-model-bytes", "5XB"), "'--max-model-bytes'"),
+        (
+            ("--max-model-bytes", "1"),
+            "There is no model within 1 B: labels and all else that is saved beside the weights take",
+        ),
         (("--max-microseconds", "-1"), "'--max-microseconds': must be a number above 0. Got '-1' instead"),
-        (("--members", "0"), "'--members': must be 'auto' or a whole number of at least 1. Got '0' instead"),
+        (("--n-members", "0"), "'--n-members': must be 'auto' or a whole number of at least 1. Got '0' instead"),
         (("--prune", "2"), "'--prune': must be 'auto', 'none' or a number from 0 to 1. Got '2' instead"),
         (("--r", "-1"), "'--r': must be a number above 0. Got '-1' instead"),
-        (("--learner", "softmax", "--r", "2"), "--r 2.0 needs --learner arow. Got --learner softmax."),
-        (("--learner", "softmax", "--average"), "--average needs --learner arow. Got --learner softmax."),
-        (("--time-limit", "5"), "--time-limit 5.0 needs --budget or --max-microseconds"),
-        (("--n-bits", "9", "--width", "3"), "--n-bits 9 needs --width auto, which it chooses. Got --width 3."),
-        (("--spare", "5", "--members", "2"), "--spare 5 needs a single code without re-ranking. Got --members 2"),
+        (("--estimator", "softmax", "--r", "2"), "--r 2.0 needs --estimator arow. Got --estimator softmax."),
+        (("--estimator", "softmax", "--average"), "--average needs --estimator arow. Got --estimator softmax."),
+        (("--time-limit", "5"), "--time-limit 5.0 needs a budget, --max-model-bytes or --max-microseconds"),
+        (
+            ("--max-bits", "9", "--width", "3"),
+            "--max-bits 9 needs an automatic --width, which it chooses. Got --width 3.",
+        ),
+        (
+            ("--n-spare", "5", "--n-members", "2"),
+            "--n-spare 5 needs a single code without re-ranking. Got --n-members 2",
+        ),
         (("--patience", "3"), "--patience 3 needs --validation FILE"),
         (("--taxonomy-layout", "paths"), "--taxonomy-layout paths needs --taxonomy FILE."),
         (("--resume", "--no-checkpoint"), "--resume needs checkpoints. Got --no-checkpoint."),
@@ -179,7 +188,7 @@ def test_data_come_from_a_pipe_too(topics, topics_model, succeed, tmp_path):
         (("--assignment", "none.json"), "none.json: there is no such file"),
         (("--taxonomy", "none.txt"), "none.txt: there is no such file"),
         (("--validation", "none.svm"), "none.svm: there is no such file"),
-        (("--prune", "0.1"), "--prune 0.1 needs --validation FILE"),
+        (("--prune", "0.1"), "--prune 0.1 needs --validation samples"),
         (
             ("--ngram-range", "2-1"),
             "must be one or two whole numbers from 1 on, the smaller one first, like 1,2. Got '2-1'",
@@ -228,9 +237,9 @@ def test_what_texts_or_a_pipe_have_no_use_for_is_refused(arguments, message, run
 def test_members_need_a_way_to_find_orders(topics, run, succeed, tmp_path):
     order = tmp_path / "order.json"
     succeed("assign", "--taxonomy", topics / "taxonomy.txt", "--output", order, "--quiet")
-    shown = run("train", topics / "train.svm", tmp_path / "model", "--assignment", order, "--members", 2, "--quiet")
+    shown = run("train", topics / "train.svm", tmp_path / "model", "--assignment", order, "--n-members", 2, "--quiet")
     assert shown.code == 2
-    assert f"--members 2 needs an --assignment that says how orders are found; {order} holds one order." in shown.err
+    assert "--n-members 2 needs an --assignment that says how orders are found, by a name or a function." in shown.err
 
 
 @pytest.mark.parametrize(
@@ -251,7 +260,7 @@ def test_a_broken_file_is_named_with_its_line(content, message, run, tmp_path, m
 
 
 @pytest.mark.parametrize("scale", ["e20", "e30", "e-30"])
-@pytest.mark.parametrize("options", [(), ("--learner", "softmax"), ("--rerank", "centroid")], ids=str)
+@pytest.mark.parametrize("options", [(), ("--estimator", "softmax"), ("--rerank", "centroid")], ids=str)
 def test_samples_of_impossible_size_are_one_sentence_before_training(scale, options, run, tmp_path):
     lines = [f"{k % 4} {k % 4 + 1}:{k}{scale} 5:1{scale}" for k in range(1, 41)]
     (tmp_path / "huge.svm").write_text("\n".join(lines) + "\n")

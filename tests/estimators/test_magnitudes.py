@@ -29,14 +29,14 @@ CLASSIFIERS = {
         RidgeClassifier(), class_distances="splitting", random_state=0, n_bits=6
     ),
     "softmax on any code": lambda: ECOCClassifier("softmax", random_state=0, n_bits=6),
-    "trellis, AROW": lambda: TrellisClassifier(learner="arow", random_state=0),
+    "trellis, AROW": lambda: TrellisClassifier(estimator="arow", random_state=0),
     "trellis, AROW with an average": lambda: TrellisClassifier(
-        learner=AROW(average=True, fit_intercept=True), random_state=0
+        estimator=AROW(average=True, fit_intercept=True), random_state=0
     ),
-    "trellis, softmax": lambda: TrellisClassifier(width=3, learner="softmax", random_state=0),
-    "trellis, learnability": lambda: TrellisClassifier(learner="arow", assignment="learnability", random_state=0),
-    "trellis, centroids": lambda: TrellisClassifier(learner="arow", rerank="centroid", random_state=0),
-    "trellis, learned vectors": lambda: TrellisClassifier(learner="arow", rerank="learned", random_state=0),
+    "trellis, softmax": lambda: TrellisClassifier(width=3, estimator="softmax", random_state=0),
+    "trellis, learnability": lambda: TrellisClassifier(estimator="arow", assignment="learnability", random_state=0),
+    "trellis, centroids": lambda: TrellisClassifier(estimator="arow", rerank="centroid", random_state=0),
+    "trellis, learned vectors": lambda: TrellisClassifier(estimator="arow", rerank="learned", random_state=0),
 }
 SCALES = [1e-300, 1e-30, 1e-14, 1e14, 1e20, 1e30, 1e160, 1e300]
 
@@ -140,4 +140,6 @@ def test_a_learner_that_diverges_says_so(learner):
     sizes = 10.0 ** np.random.default_rng(0).uniform(-14, 14, size=X.shape)
     weights = np.full(len(X), 1e14)
     with pytest.raises(ValueError, match="The weights of the bits have grown beyond single precision"):
-        TrellisClassifier(learner=learner, assignment="random", rerank=None, random_state=0).fit(X * sizes, y, weights)
+        TrellisClassifier(estimator=learner, assignment="random", rerank=None, random_state=0).fit(
+            X * sizes, y, weights
+        )

@@ -22,7 +22,7 @@ def digits():
 PRESETS = [
     TrellisClassifier(random_state=0),
     TrellisClassifier(3, assignment="random", loss="hinge", random_state=0),
-    TrellisClassifier(learner="softmax", random_state=0),
+    TrellisClassifier(estimator="softmax", random_state=0),
 ]
 
 
@@ -45,7 +45,7 @@ def test_auto_is_arow_at_width_two_and_softmax_above(digits):
     assert isinstance(choices[2].learner_, AROW)
     assert isinstance(choices[3].learner_, Softmax)
     assert [choices[width].loss_.name for width in (2, 3)] == ["exponential", "logistic"]
-    by_name = TrellisClassifier(3, learner="softmax", random_state=0).fit(X[:300], y[:300])
+    by_name = TrellisClassifier(3, estimator="softmax", random_state=0).fit(X[:300], y[:300])
     np.testing.assert_array_equal(choices[3].bit_margins(X), by_name.bit_margins(X))
     assert "softmax learner" in str(by_name.report())
 
@@ -55,14 +55,14 @@ def test_validation_may_prefer_arow_above_width_two(digits):
     held_out = X[600:1000], y[600:1000]
     for hampered, preferred in (({"n_epochs": 1, "step": 1e-4}, AROW), ({}, Softmax)):
         auto = AutoLearner(AROW(n_epochs=3) if hampered else AROW(r=1e6), Softmax(**hampered))
-        classifier = TrellisClassifier(4, learner=auto, random_state=0).fit(X[:600], y[:600], validation=held_out)
+        classifier = TrellisClassifier(4, estimator=auto, random_state=0).fit(X[:600], y[:600], validation=held_out)
         assert isinstance(classifier.learner_, preferred)
         assert classifier.score(*held_out) > 0.8
 
 
 def test_probabilities_of_softmax_are_those_it_was_trained_for(digits):
     X, y = digits
-    classifier = TrellisClassifier(4, learner=Softmax(n_epochs=20), random_state=0).fit(X[:900], y[:900])
+    classifier = TrellisClassifier(4, estimator=Softmax(n_epochs=20), random_state=0).fit(X[:900], y[:900])
     scores = classifier.bit_margins(X[900:]) @ classifier.codebook_.coding_matrix(classifier.assignment_).T / 2
     shares = np.exp(scores - scores.max(axis=1, keepdims=True))
     np.testing.assert_allclose(
@@ -74,7 +74,7 @@ def test_probabilities_of_softmax_are_those_it_was_trained_for(digits):
 def test_the_report_says_what_the_temperature_was_worth(digits, learner):
     X, y = digits
     held_out = X[500:900], y[500:900]
-    classifier = TrellisClassifier(3, learner=learner, random_state=0).fit(X[:500], y[:500], validation=held_out)
+    classifier = TrellisClassifier(3, estimator=learner, random_state=0).fit(X[:500], y[:500], validation=held_out)
     report, shares = classifier.report(), classifier.predict_proba(held_out[0])
     own = np.arange(400), held_out[1]
     assert report.nll == pytest.approx(-np.log(shares[own]).mean(), abs=1e-9)
@@ -170,7 +170,9 @@ def test_preserving_beats_random_where_similar_classes_share_words(topics, is_gi
 
 
 def test_the_automatic_width_is_two_or_the_widest_within_the_bits(topics):
-    narrow, wide = (TrellisClassifier(n_bits=n_bits, random_state=0).fit(topics.X, topics.y) for n_bits in (None, 100))
+    narrow, wide = (
+        TrellisClassifier(max_bits=n_bits, random_state=0).fit(topics.X, topics.y) for n_bits in (None, 100)
+    )
     assert narrow.codebook_.trellis.width == 2
     assert narrow.codebook_.n_bits < 60 < wide.codebook_.n_bits <= 100
 
@@ -178,7 +180,7 @@ def test_the_automatic_width_is_two_or_the_widest_within_the_bits(topics):
 def test_validation_stops_early_and_epochs_are_reported(digits):
     X, y = digits
     reports = []
-    TrellisClassifier(learner=AROW(n_epochs=20), random_state=0).fit(
+    TrellisClassifier(estimator=AROW(n_epochs=20), random_state=0).fit(
         X[:300], y[:300], validation=(X[300:600], y[300:600]), on_epoch=reports.append
     )
     assert 3 <= len(reports) < 20
@@ -213,8 +215,8 @@ def test_validation_samples_that_can_choose_nothing_are_refused(digits, validati
     ("settings", "message"),
     [
         ({"time_limit": 5}, "time_limit=5 needs a budget"),
-        ({"width": 3, "n_bits": 40}, "n_bits=40 chooses an automatic width. Got width=3 beside it"),
-        ({"learner": 3}, r"'learner' parameter must be one of \['auto', 'arow', 'softmax'\] or .* Got 3 instead"),
+        ({"width": 3, "max_bits": 40}, "max_bits=40 needs an automatic width, which it chooses. Got width=3"),
+        ({"estimator": 3}, r"'estimator' parameter must be one of \['auto', 'arow', 'softmax'\] or .* Got 3 instead"),
         ({"taxonomy": {"root": "a"}}, "The taxonomy of 1 class has no leaf for 10 of the 10 labels, '0' among them"),
         ({"taxonomy": 3}, "The 'taxonomy' parameter must be a ClassTree, .* Got 3 instead"),
         ({"taxonomy": "tree.txt"}, "The 'taxonomy' parameter must be a ClassTree, .* Got 'tree.txt' instead"),
@@ -266,7 +268,7 @@ def test_partial_fit_learns_batch_by_batch(digits):
     ("parameters", "message"),
     [
         ({"width": 1}, "width"),
-        ({"learner": "arrow"}, "'learner' parameter must be one of"),
+        ({"estimator": "arrow"}, "'estimator' parameter must be one of"),
         ({"assignment": "best"}, "'assignment' parameter must be one of"),
         ({"loss": "hinges"}, "'loss' parameter must be one of"),
     ],

@@ -12,7 +12,7 @@ from typing import Any
 from tests.faults.mounts import Mounts
 from tests.faults.processes import Ended, Running
 
-TRAINING = ("--n-epochs", 40, "--assignment", "random", "--learner", "arow", "--quiet")
+TRAINING = ("--n-epochs", 40, "--assignment", "random", "--estimator", "arow", "--quiet")
 
 STUDY = """
 kind = "bound"

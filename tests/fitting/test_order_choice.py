@@ -4,7 +4,8 @@ import pytest
 from codekin import TrellisClassifier
 from codekin.datasets import make_sparse_topics
 from codekin.fitting import order_choice
-from codekin.fitting.order_choice import default_policy
+from codekin.fitting.recipe import Recipe
+from tests.fitting.open_settings import open_settings
 
 pytestmark = pytest.mark.xdist_group("order choice")  # one search for all of them
 
@@ -21,7 +22,9 @@ def fitted(topics, *, has_validation=True, **settings):
 
 
 def test_beyond_fifty_thousand_classes_the_depth_first_order_is_the_default():
-    policies = [default_policy(n) for n in (99, 100, 50_000, 50_001)]
+    recipe = Recipe(2, 1, None, "float32", None)
+    plans = [open_settings(n).plan(recipe, has_validation=False) for n in (99, 100, 50_000, 50_001)]
+    policies = [plan.assignment for plan in plans]
     assert policies == ["ordered", "learnability", "learnability", "ordered"]
 
 

@@ -5,7 +5,6 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from tests.estimators.test_trellis import EXPECTED_FAILURES
 
 from codekin.classes import ClassTree
 from codekin.coding import Assignment
@@ -14,6 +13,7 @@ from codekin.estimators import TrellisClassifier
 from codekin.fitting.ranked import holdout
 from codekin.learners import AROW, Checkpoints
 from codekin.model import Model
+from tests.estimators.test_trellis import EXPECTED_FAILURES
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +126,7 @@ def test_members_have_different_orders_of_the_same_tree(topics):
 
 def test_one_order_for_all_members_is_refused(digits):
     order = Assignment(np.arange(10))
-    with pytest.raises(ValueError, match="must say how orders are found"):
+    with pytest.raises(ValueError, match="that says how orders are found"):
         TrellisClassifier(n_members=2, assignment=order).fit(*digits)
 
 
@@ -159,7 +159,7 @@ def test_classes_of_one_sample_each_can_be_ranked():
 
 def test_an_interrupted_fit_of_several_codes_goes_on_to_the_same_model(topics, tmp_path):
     classifier = TrellisClassifier(
-        rerank="centroid", n_members=2, assignment="random", learner=AROW(n_epochs=3), random_state=0
+        rerank="centroid", n_members=2, assignment="random", estimator=AROW(n_epochs=3), random_state=0
     )
     expected = clone(classifier).fit(topics.X, topics.y).decision_function(topics.test.X)
     n_passes = 0

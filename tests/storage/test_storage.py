@@ -87,7 +87,7 @@ def test_labels_come_back_as_they_were(labels, digits, tmp_path):
 )
 def test_a_round_trip_of_a_trellis_is_exact(learner, digits, tmp_path):
     X, y = digits
-    classifier = TrellisClassifier(3, learner=learner, random_state=0)
+    classifier = TrellisClassifier(3, estimator=learner, random_state=0)
     classifier.fit(X[:150], y[:150], validation=(X[150:], y[150:]))
     again = load_model(save_model(classifier, tmp_path / "model"))
     np.testing.assert_array_equal(again.bit_margins(X), classifier.bit_margins(X))
@@ -96,9 +96,9 @@ def test_a_round_trip_of_a_trellis_is_exact(learner, digits, tmp_path):
     assert not (tmp_path / "model" / "learners.skops").exists()
     assert type(again.learner_) is type(classifier.learner_)
     if not isinstance(learner, str):
-        assert again.learner.fit_intercept
+        assert again.estimator.fit_intercept
     else:
-        assert again.learner == learner
+        assert again.estimator == learner
     assert again.partial_fit(X, y).score(X, y) > 0.5
 
 
@@ -120,7 +120,7 @@ def test_a_round_trip_of_narrow_weights_is_exact_and_small(precision, prune, dig
 
 def test_folders_of_the_first_version_are_read(digits, tmp_path):
     X, y = digits
-    classifier = TrellisClassifier(3, learner=AROW(r=2), random_state=0).fit(X, y)
+    classifier = TrellisClassifier(3, estimator=AROW(r=2), random_state=0).fit(X, y)
     folder = save_model(classifier, tmp_path / "model")
     description = json.loads((folder / "model.json").read_text())
     description["format_version"] = 1
@@ -133,7 +133,7 @@ def test_folders_of_the_first_version_are_read(digits, tmp_path):
     (folder / "model.json").write_text(json.dumps(description))
     again = load_model(folder)
     np.testing.assert_array_equal(again.predict(X), classifier.predict(X))
-    assert (again.learner.r, again.learner_.r) == (2, 2)
+    assert (again.estimator.r, again.learner_.r) == (2, 2)
 
 
 def test_a_vectorizer_and_a_class_tree_travel_with_the_model(tmp_path):
@@ -247,7 +247,7 @@ def test_an_edited_description_is_noticed(saved):
 
 def test_a_later_format_and_a_missing_part_are_named(saved):
     rewritten(saved, format_version=99)
-    with pytest.raises(ModelFolderError, match="format version 99; codekin .* reads versions 1 to 3"):
+    with pytest.raises(ModelFolderError, match="format version 99; codekin .* reads versions 1 to 4"):
         load_model(saved)
     rewritten(saved, format_version=1, bits={})
     with pytest.raises(ModelFolderError, match="missing or misplaced"):

@@ -30,7 +30,7 @@ ROWS_AT_ONCE = 50_000
 @app.command()
 def grow(
     model: Annotated[
-        Path, typer.Argument(help="The folder of a model that was trained with --spare, or without re-ranking.")
+        Path, typer.Argument(help="The folder of a model that was trained with --n-spare, or without re-ranking.")
     ],
     data: Annotated[Path, typer.Argument(help="Further samples with labels, known and new ones: a file.")],
     output: Annotated[
@@ -50,7 +50,7 @@ def grow(
     """Let a model learn on from further samples, also of classes that it has not seen.
 
     Each new class gets the free codeword that fits its samples best; there are free ones if the model was trained with
-    --spare. Then all bits learn from all samples of the file, in chunks.
+    --n-spare. Then all bits learn from all samples of the file, in chunks.
     """
     if str(data) == "-":
         raise ValueError("codekin grow reads the samples several times, so they must be in a file. Got - instead.")
@@ -97,7 +97,7 @@ def _check_can_grow(model: Path, classifier: Any, n_epochs: int) -> None:
     """Raise before any sample is read if the model cannot take further classes, or cannot learn on."""
     if not isinstance(classifier, TrellisClassifier):
         raise ValueError(f"{model} holds a {type(classifier).__name__}; only a TrellisClassifier can grow by files.")
-    remedy = "codekin train --spare N makes a model that can."
+    remedy = "codekin train --n-spare N makes a model that can."
     if not classifier.model_.is_single:
         raise ValueError(f"{model} has several codes or a re-ranking, and so it cannot grow; {remedy}")
     # Without a pass over the samples no weight changes, so that it does not matter how they were learned.

@@ -36,6 +36,17 @@ WRONG_INPUT = (ValueError, FileNotFoundError, FileExistsError, NotADirectoryErro
 # All was right, and still it could not be done: no connection, no space, no memory, a package that is not installed.
 EXPECTED_FAILURES = (OSError, MemoryError, ImportError)
 
+RENAMED = {
+    "train": {
+        "--budget": "--max-model-bytes",
+        "--learner": "--estimator",
+        "--members": "--n-members",
+        "--n-bits": "--max-bits",
+        "--spare": "--n-spare",
+    }
+}
+"""Options by the names that they had before they were called like the parameters of the estimators."""
+
 MAX_NAME = 300
 """How many characters of a file's name are shown."""
 
@@ -73,6 +84,7 @@ class LazyGroup(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find the command, having loaded its module."""
         if args and args[0] in COMMANDS:
+            args[:] = [_renamed(argument, RENAMED.get(args[0], {})) for argument in args]
             is_quiet = not {"-q", "--quiet", "--help"}.isdisjoint(args)
             with nullcontext() if is_quiet else starting():
                 module = import_module(f"codekin.cli.{args[0]}")
@@ -96,6 +108,15 @@ class LazyGroup(TyperGroup):
         except KeyboardInterrupt as interruption:
             raise leaving(interruption, "codekin: interrupted.") from None
         return result
+
+
+def _renamed(argument: str, names: dict[str, str]) -> str:
+    """An option by its name of today; a sentence says so where it was another one."""
+    name, equals, value = argument.partition("=")
+    if name not in names:
+        return argument
+    typer.echo(f"codekin: {name} is called {names[name]} now; the old name will be removed.", err=True)
+    return f"{names[name]}{equals}{value}"
 
 
 class Terminated(KeyboardInterrupt):

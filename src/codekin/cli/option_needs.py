@@ -9,7 +9,7 @@ from typing import Any
 
 import typer
 
-from codekin.cli.train_options import ASSIGNMENT_NAMES
+from codekin.fitting.rules import Rule, Spelled, check_rules
 
 
 @dataclass(frozen=True)
@@ -35,32 +35,11 @@ TAXONOMY_NEEDS = (Need("taxonomy_layout", "--taxonomy FILE", lambda given: given
 
 TRAIN_NEEDS = (
     *TAXONOMY_NEEDS,
-    Need("n_bits", "--width auto, which it chooses. Got --width {width}", lambda given: given.width == "auto"),
-    Need(
-        "time_limit",
-        "--budget or --max-microseconds: it ends the search for a model within them",
-        lambda given: given.max_model_bytes is not None or given.max_microseconds is not None,
-    ),
-    Need(
-        "n_members",
-        "an --assignment that says how orders are found; {assignment} holds one order",
-        lambda given: given.n_members in ("auto", 1) or given.assignment in ASSIGNMENT_NAMES,
-    ),
-    Need(
-        "n_spare",
-        "a single code without re-ranking. Got --members {n_members} and --rerank {rerank}",
-        lambda given: not given.n_spare or (given.n_members in ("auto", 1) and given.rerank in ("auto", "none")),
-    ),
     *(
-        Need(option, "--learner arow. Got --learner {learner}", lambda given: given.learner != "softmax")
+        Need(option, "--estimator arow. Got --estimator {estimator}", lambda given: given.estimator != "softmax")
         for option in ("r", "average")
     ),
     Need("patience", "--validation FILE: samples that say when to stop", lambda given: given.validation is not None),
-    Need(
-        "prune",
-        "--validation FILE: samples that say what a weight is worth",
-        lambda given: given.prune in (None, "auto") or given.validation is not None,
-    ),
     Need("resume", "checkpoints. Got --no-checkpoint", lambda given: given.checkpoint),
     Need("cache", "samples in a file. Got - instead, the standard input", lambda given: given.data != "-"),
     *(
@@ -110,6 +89,25 @@ def check_needs(context: typer.Context, needs: Iterable[Need], **known: Any) -> 
     for need in needs:
         if _is_given(context, need.option) and not need.is_met(SimpleNamespace(**values)):
             raise ValueError(f"{_shown(context, need.option)} needs {need.what.format(**values)}.")
+
+
+def check_settings(context: typer.Context, rules: Iterable[Rule], **known: Any) -> None:
+    """Raise if the options of a command break a rule of the settings that they stand for.
+
+    Parameters
+    ----------
+    context : typer.Context
+        Of the command.
+    rules : iterable of Rule
+    **known
+        What is known better than the command line says it.
+    """
+    names = {parameter.name: parameter.opts[0] for parameter in context.command.params}
+
+    def spelled(name: str, value: Any) -> Spelled:
+        return Spelled(names[name], f"{names[name]} {'none' if value is None else value}")
+
+    check_rules(rules, {**context.params, **known}, spelled)
 
 
 def check_standard_input(sources: Mapping[str, Any]) -> None:

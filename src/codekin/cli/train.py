@@ -7,7 +7,6 @@ import shlex
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -26,7 +25,7 @@ from codekin.cli.cluster import workers
 from codekin.cli.display import Display
 from codekin.cli.main import Session, leaving
 from codekin.cli.models import ranking_facts, ranking_text
-from codekin.cli.option_needs import TRAIN_NEEDS, check_needs, check_standard_input
+from codekin.cli.option_needs import TRAIN_NEEDS, check_needs, check_settings, check_standard_input
 from codekin.cli.options import (
     AsJson,
     Format,
@@ -49,26 +48,26 @@ from codekin.cli.train_options import (
     Cache,
     Checkpoint,
     ClassWeight,
+    EstimatorName,
     FitIntercept,
-    LearnerName,
     LossName,
+    MaxBits,
     MaxFeatures,
     MaxMemory,
     MaxMicroseconds,
     MaxModelBytes,
-    Members,
     MinDf,
-    NBits,
     NEpochs,
     NFeatures,
     NgramRange,
+    NMembers,
+    NSpare,
     Patience,
     PrecisionName,
     Prune,
     Regularisation,
     Rerank,
     Resume,
-    Spare,
     TextMethod,
     TimeLimit,
     ValidationFile,
@@ -83,6 +82,7 @@ from codekin.datasets import (
 from codekin.datasets.reading import format_of
 from codekin.estimators import TrellisClassifier
 from codekin.fitting.learner_choice import AutoLearner
+from codekin.fitting.rules import TRELLIS_RULES
 from codekin.learners import AROW, Checkpoints, EpochReport, Softmax
 from codekin.progress import tell
 from codekin.storage import SavedAssignment, check_target, load_assignment, model_bytes, save_model
@@ -102,13 +102,13 @@ def train(
     taxonomy: Taxonomy = None,
     taxonomy_layout: TaxonomyLayout = "edges",
     width: Width = "auto",
-    n_bits: NBits = None,
+    max_bits: MaxBits = None,
     max_model_bytes: MaxModelBytes = None,
     max_microseconds: MaxMicroseconds = None,
     time_limit: TimeLimit = None,
     assignment: AssignmentChoice = "auto",
     loss: LossName = "auto",
-    learner: LearnerName = "auto",
+    estimator: EstimatorName = "auto",
     n_epochs: NEpochs = 5,
     r: Regularisation = None,
     fit_intercept: FitIntercept = False,
@@ -119,8 +119,8 @@ def train(
     prune: Prune = "auto",
     precision: PrecisionName = "auto",
     rerank: Rerank = "auto",
-    n_members: Members = "auto",
-    n_spare: Spare = 0,
+    n_members: NMembers = "auto",
+    n_spare: NSpare = 0,
     max_memory: MaxMemory = None,
     cache: Cache = None,
     text: TextMethod = "tfidf",
@@ -152,23 +152,21 @@ def train(
     check_format(format=format_of(data, format))
     check_standard_input({"DATA": data, "--validation": validation, "--taxonomy": taxonomy})
     chosen = _chosen_assignment(assignment)
+    check_settings(context, TRELLIS_RULES, assignment=chosen)
+    settings = {
+        "n_epochs": n_epochs,
+        "fit_intercept": fit_intercept,
+        "class_weight": class_weight,
+        "patience": patience,
+    }
+    make_learner = partial(_learner, estimator, {"r": r, "average": average or None}, settings)
     classifier = TrellisClassifier(
         width,
-        n_bits=n_bits,
+        max_bits=max_bits,
         max_model_bytes=max_model_bytes,
         max_microseconds=max_microseconds,
         time_limit=time_limit,
-        learner=_learner(
-            learner,
-            {"r": r, "average": average or None},
-            {
-                "n_epochs": n_epochs,
-                "fit_intercept": fit_intercept,
-                "class_weight": class_weight,
-                "patience": patience,
-                "max_memory": max_memory,
-            },
-        ),
+        estimator=make_learner(max_memory),
         loss=loss,
         prune=prune,
         precision=precision,  # type: ignore[arg-type]
@@ -196,7 +194,7 @@ def train(
     ):
         samples = reader.training_samples(data, max_memory, cache)
         if max_memory is not None:
-            classifier.learner = _within(classifier.learner, max_memory - samples.n_bytes)
+            classifier.estimator = make_learner(max(max_memory - samples.n_bytes, 1))
         held_out = None if validation is None else reader.validation_samples(validation, samples)
         if taxonomy is not None:
             classifier.taxonomy = read_taxonomy(taxonomy, classes=samples.classes, layout=taxonomy_layout)  # type: ignore[arg-type]
@@ -227,20 +225,15 @@ def _checkpoint_folder(model: Path) -> Path:
     return target / ".checkpoint" if is_fixed(target) else target.with_name(f"{target.name}.checkpoint")
 
 
-def _learner(name: str, of_arow: dict[str, Any], settings: dict[str, Any]) -> AROW | Softmax | AutoLearner:
+def _learner(
+    name: str, of_arow: dict[str, Any], settings: dict[str, Any], max_memory: int | None
+) -> AROW | Softmax | AutoLearner:
     """The learner of this name; options that only AROW has choose it."""
     given = {option: value for option, value in of_arow.items() if value is not None}
-    arow, softmax = AROW(**given, **settings), Softmax(**settings)
+    arow, softmax = AROW(**given, **settings, max_memory=max_memory), Softmax(**settings, max_memory=max_memory)
     if name == "auto":
         return arow if given else AutoLearner(arow, softmax)
     return arow if name == "arow" else softmax
-
-
-def _within(learner: Any, max_memory: int) -> Any:
-    """The same learner in this much memory."""
-    if isinstance(learner, AutoLearner):
-        return AutoLearner(_within(learner.arow, max_memory), _within(learner.softmax, max_memory))
-    return replace(learner, max_memory=max(max_memory, 1))
 
 
 # ----- the assignment ----------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from codekin.cli.options import READING
 from codekin.cli.values import count_or_auto, one_of, positive_number, share_or_none, size, trellis_width, two_numbers
 from codekin.decoding import LOSSES
 from codekin.fitting.checked_choices import ASSIGNMENT_POLICIES
-from codekin.fitting.ranked import RERANK
+from codekin.fitting.rules import RERANK
 from codekin.learners import LEARNERS
 from codekin.learners.compact import PRECISIONS
 
@@ -26,14 +26,13 @@ Width = Annotated[
         parser=trellis_width,
         metavar="N|auto",
         rich_help_panel=CODE,
-        help="The width of the trellis; auto is the widest within --n-bits, the best within a budget, and otherwise 2.",
+        help="The width of the trellis; auto is the widest within --max-bits, the best within a budget, or 2.",
     ),
 ]
-NBits = Annotated[int | None, typer.Option(min=1, rich_help_panel=CODE, help="The most bits to use.")]
+MaxBits = Annotated[int | None, typer.Option(min=1, rich_help_panel=CODE, help="The most bits to use.")]
 MaxModelBytes = Annotated[
     int | None,
     typer.Option(
-        "--budget",
         "--max-model-bytes",
         parser=size,
         rich_help_panel=CODE,
@@ -74,7 +73,7 @@ LossName = Annotated[
         help=f"The decoding loss: {', '.join(LOSSES)}; auto is exponential for arow and logistic for softmax.",
     ),
 ]
-LearnerName = Annotated[
+EstimatorName = Annotated[
     str,
     typer.Option(
         parser=one_of(("auto", *LEARNERS)),
@@ -155,20 +154,20 @@ Rerank = Annotated[
         help=f"Rescore the best classes: none, {', '.join(RERANK)}; auto is learned from 100 classes on.",
     ),
 ]
-Members = Annotated[
+NMembers = Annotated[
     Any,
     typer.Option(
-        "--members",
+        "--n-members",
         parser=count_or_auto,
         metavar="N|auto",
         rich_help_panel=CODE,
         help="How many codes to train, whose losses are added.",
     ),
 ]
-Spare = Annotated[
+NSpare = Annotated[
     int,
     typer.Option(
-        "--spare",
+        "--n-spare",
         min=0,
         rich_help_panel=CODE,
         help="How many codewords to leave free, for codekin grow. With them there is no re-ranking.",

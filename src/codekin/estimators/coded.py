@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Self
 
@@ -23,6 +24,8 @@ from codekin.decoding.losses import get_loss
 from codekin.estimators.growth import best_free_codewords
 from codekin.estimators.inputs import label_array
 from codekin.fitting.checked_choices import check_loss_choice
+from codekin.fitting.fit_facts import Fit
+from codekin.fitting.plan import Seed
 from codekin.fitting.report import FitReport, code_report, measured, restored
 from codekin.model import Member, Model
 from codekin.storage.classifier_parts import ClassifierParts
@@ -40,6 +43,7 @@ class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
     class_distances_: ClassDistances | None
     loss_: Loss
     model_: Model
+    plan_: dict[str, Any]
     n_features_in_: int
     feature_names_in_: NDArray[Any]
     _rng: np.random.Generator
@@ -200,18 +204,23 @@ class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
     def _parts_to_store(self) -> tuple[Model, ClassifierParts]:
         """The model, and what the classifier is besides: what :func:`codekin.storage.save_model` asks for."""
         check_is_fitted(self, "model_")
+        return self.model_, self._with_learner(self._parts_around(self.report().as_dict()))
+
+    def _parts_around(self, report: Mapping[str, Any]) -> ClassifierParts:
+        """What will be saved around the model; who learned the bits, and what followed from that, is left out."""
         params = self.get_params(deep=False)
         del params["n_jobs"]  # how the work was shared out says nothing about the model
-        parts = ClassifierParts(
+        distances = getattr(self, "class_distances_", None)
+        return ClassifierParts(
             type(self).__name__,
             params,
             self.classes_,
-            self.report().as_dict(),
+            report,
             n_features=getattr(self, "n_features_in_", None),
             feature_names=getattr(self, "feature_names_in_", None),
-            class_tree=None if self.class_distances_ is None else self.class_distances_.tree,
+            class_tree=None if distances is None else distances.tree,
+            plan=getattr(self, "plan_", {}),
         )
-        return self.model_, self._with_learner(parts)
 
     @classmethod
     def _from_stored(cls, model: Model, parts: ClassifierParts) -> Self:
@@ -226,7 +235,7 @@ class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
         seed = classifier.random_state
         classifier._rng = np.random.default_rng(seed if isinstance(seed, int) else None)
         classifier._set_model(model)
-        classifier._report = report
+        classifier._report, classifier.plan_ = report, dict(parts.plan)
         if parts.n_features is not None:
             classifier.n_features_in_ = parts.n_features
         if parts.feature_names is not None:
@@ -263,14 +272,20 @@ class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
         self.model_ = model
         self._report = None
 
+    def _take_parts(self, fit: Fit) -> None:
+        """Set what the code and its parts are known by."""
+        self.codebook_, self.assignment_ = fit.model.codebook, fit.model.assignment
+        self.assignment_result_, self.class_distances_ = fit.assignment_result, fit.class_distances
+        self.loss_, self.plan_, self._rng = fit.loss, fit.plan.as_dict(), fit.rng
+        self._set_model(fit.model)
+
     def _report_fields(self) -> dict[str, Any]:
         """What the report is to say besides what the code does."""
         return {}
 
-    def _generators(self, n: int) -> list[np.random.Generator]:
-        """Independent generators, one for each random choice, from the random state."""
-        seed = check_random_state(self.random_state).randint(2**31 - 1, size=4).tolist()
-        return list(np.random.default_rng(seed).spawn(n))
+    def _seed(self) -> Seed:
+        """Where all random choices come from."""
+        return tuple(check_random_state(self.random_state).randint(2**31 - 1, size=4).tolist())
 
     def _check_n_classes(self) -> int:
         n_classes = len(self.classes_)

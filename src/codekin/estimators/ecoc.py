@@ -19,7 +19,6 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from codekin._system.magnitudes import check_single_precision
-from codekin.coding import Code, FloatArray, IntArray
 from codekin.estimators.bit_attributes import BitAttributes
 from codekin.estimators.bit_probabilities import BitProbabilities
 from codekin.estimators.callbacks import begin_callbacks
@@ -31,14 +30,13 @@ from codekin.estimators.weight_signature import lists_weights_if
 from codekin.fitting.checked_choices import (
     check_assignment_choice,
     check_distances_choice,
-    warn_of_constant_bits,
 )
-from codekin.fitting.choices import choose_assignment, choose_codebook
-from codekin.fitting.features import classes_as_learned
-from codekin.fitting.learner_choice import decoding_loss
-from codekin.learners import LEARNERS, FittedBits, IndependentBits, Learner, learner_of
-from codekin.learners.calibration import N_FOLDS, calibrate_bits
-from codekin.model import Member, Model
+from codekin.fitting.fit import begin_fit, choose_parts, fit_model, learn_batch
+from codekin.fitting.plan import Plan
+from codekin.fitting.rules import CODE_RULES, check_rules
+from codekin.learners import LEARNERS, IndependentBits, Learner, learner_of
+from codekin.learners.calibration import N_FOLDS
+from codekin.model import Model
 from codekin.samples import Samples
 from codekin.storage.classifier_parts import ClassifierParts
 
@@ -218,17 +216,11 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
         self.classes_, class_index = np.unique(y, return_inverse=True)
         weights = checked_weights(params.get("sample_weight", sample_weight), X)
         weights, params = with_class_weight(self, class_index, weights, params, self._bit_classifier())
-        self._choose_parts(X, class_index, weights)
-        learner = self._bit_learner(params)
+        plan = self._plan(params)
+        parts = choose_parts(plan, Samples(X, class_index, weights))
         n_rounds = 1 + N_FOLDS if self.calibrate == "cv" else 1
-        context = begin_callbacks(self, learner, n_rounds * self.codebook_.n_bits)
-        samples, code = Samples(X, class_index, params.get("sample_weight")), self._code
-        bits: FittedBits
-        if self.calibrate is None:
-            bits = learner.fit(samples, code, rng=self._rng)
-        else:
-            bits = calibrate_bits(learner, samples, code, method=self.calibrate, rng=self._rng)  # type: ignore[arg-type]
-        self._set_bits(bits)
+        context = begin_callbacks(self, plan.learners[0], n_rounds * parts.codebook.n_bits)
+        self._take_parts(fit_model(plan, Samples(X, class_index, params.get("sample_weight")), parts=parts))
         context.call_on_fit_task_end(estimator=self)
         return self
 
@@ -267,11 +259,12 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
         class_index = self._batch_class_index(y, classes)
         weights = checked_weights(params.get("sample_weight", sample_weight), X)
         weights, params = with_class_weight(self, class_index, weights, params, self._bit_classifier())
-        if is_first:
-            self._choose_parts(X, class_index, weights)
-        learner: Any = self._bit_learner(params)
         samples = Samples(X, class_index, params.get("sample_weight"))
-        self._set_bits(learner.partial_fit(None if is_first else self.model_.bits, samples, self._code, rng=self._rng))
+        if is_first:
+            begun = begin_fit(self._plan(params), Samples(X, class_index, weights))
+            self._take_parts(replace(begun, model=learn_batch(begun.model, begun.learner, samples, begun.rng)))
+        else:
+            self._set_model(learn_batch(self.model_, self._bit_learner(params), samples, self._rng))
         return self
 
     @property
@@ -301,33 +294,25 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
             return LogisticRegression(max_iter=1000)
         return self.estimator if learner_of(self.estimator) is None else None
 
-    def _choose_parts(self, X: Any, class_index: IntArray, sample_weight: FloatArray | None) -> None:
-        """Set codebook, assignment, loss and the generator for the learners."""
-        n_classes = self._check_n_classes()
+    def _plan(self, params: Mapping[str, Any]) -> Plan:
+        """All settings of a fit, with the arguments of the learners."""
         check_distances_choice(self.class_distances)
         check_assignment_choice(self.assignment)
         check_weights_of_learner(self._bit_classifier())
-        rng_codebook, rng_assignment, rng_distances, self._rng = self._generators(4)
-        classes = classes_as_learned(
-            self._bit_classifier(),
-            X,
-            class_index,
-            n_classes=n_classes,
-            sample_weight=sample_weight,
-            distances_choice=self.class_distances,
-            rng=rng_distances,
+        learner = self._bit_learner(params)
+        check_rules(CODE_RULES, {"weighted_decoding": self.weighted_decoding, "learner": learner})
+        return Plan(
+            n_classes=self._check_n_classes(),
+            codebook=self.codebook,
+            n_bits=self.n_bits,
+            class_distances=self.class_distances,
+            assignment=self.assignment,
+            learners=(learner,),
+            seed=self._seed(),
+            loss=self.loss,
+            weighted_decoding=self.weighted_decoding,
+            calibrate=self.calibrate,  # type: ignore[arg-type]
         )
-        self.codebook_ = choose_codebook(self.codebook, self.n_bits, classes, rng_codebook)
-        self.assignment_, self.assignment_result_ = choose_assignment(
-            self.assignment, self.codebook_, classes, rng_assignment
-        )
-        warn_of_constant_bits(self.codebook_, self.assignment_)
-        self.class_distances_ = classes.known_distances
-        learner = self._bit_learner({})
-        if learner.learns_probabilities and self.weighted_decoding:
-            raise ValueError("weighted_decoding=True is for bits that are learned one by one; use False.")
-        loss = "logistic" if self.calibrate and self.loss == "auto" else self.loss
-        self.loss_ = decoding_loss(loss, learner, self.codebook_)
 
     def _bit_learner(self, params: Mapping[str, Any]) -> Learner:
         learner = learner_of(self.estimator)
@@ -335,13 +320,6 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
             return learner
         others = {key: value for key, value in params.items() if key != "sample_weight"}
         return IndependentBits(self._bit_classifier(), n_jobs=self.n_jobs, fit_params=others, tasks=deque())
-
-    @property
-    def _code(self) -> Code:
-        return Code(self.codebook_, self.assignment_)
-
-    def _set_bits(self, bits: FittedBits) -> None:
-        self._set_model(Model((Member.of(self._code, bits, self.loss_, is_weighted=self.weighted_decoding),)))
 
     def _with_learner(self, parts: ClassifierParts) -> ClassifierParts:
         if isinstance(self.estimator, str | None):

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
-from dataclasses import asdict, fields, replace
-from functools import partial
-from itertools import count
+from collections.abc import Callable
+from dataclasses import fields, replace
 from numbers import Integral, Real
 from typing import Any, Literal, Self, cast
 
@@ -19,37 +16,29 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from codekin._system.magnitudes import MAX_SINGLE, check_single_precision, largest_magnitude
-from codekin._system.memory import in_units, require_memory
 from codekin._system.stored_rows import StoredRows
 from codekin._system.workers import with_workers
-from codekin.codebooks import trellis_codebook
-from codekin.codebooks.trellis import check_spare_codewords
-from codekin.coding import Assignment, Code, FloatArray, IntArray
+from codekin.coding import FloatArray, IntArray
 from codekin.coding.labels import EncodedLabels
 from codekin.decoding.minimum_loss import check_k
 from codekin.estimators.coded import CodedClassifier, checked_weights
 from codekin.estimators.held_out import as_pair, check_known_labels
 from codekin.estimators.inputs import label_array
 from codekin.estimators.taxonomies import as_class_tree
-from codekin.fitting.budget import Records, SharedWork, Task, best_within, recipes_within, vector_bytes
-from codekin.fitting.choices import Classes, is_one_order
-from codekin.fitting.learner_choice import candidate_learners, decoding_loss, memory_limit
-from codekin.fitting.members import LearnedCode, compressed, learned_code
-from codekin.fitting.order_choice import Orders, choose_orders
-from codekin.fitting.ranked import RERANK, fit_ranked, holdout
-from codekin.fitting.recipe import Limits, Recipe, Trial, default_recipe
-from codekin.fitting.size import bytes_of_tree, fixed_bytes, reckoned_bytes
-from codekin.fitting.temperature import Temperature, fit_temperature
+from codekin.fitting.budget import fit_within_budget
+from codekin.fitting.fit import begin_fit, fit_model, learn_batch
+from codekin.fitting.fit_facts import Fit
+from codekin.fitting.plan import Watch
+from codekin.fitting.recipe import Recipe, Trial
+from codekin.fitting.rules import RERANK
+from codekin.fitting.trellis_settings import TrellisSettings
 from codekin.learners import LEARNERS, Checkpoints, EpochReport, Learner, learner_name
 from codekin.learners.compact import PRECISIONS, Precision
-from codekin.model import Member, Model
+from codekin.model import Model
 from codekin.model.probabilities import all_log_probabilities, log_probabilities_of, top_k_probabilities
-from codekin.progress import Progress, listening, within
+from codekin.progress import Progress, listening
 from codekin.samples import Samples
 from codekin.storage.classifier_parts import ClassifierParts
-
-MAX_CLUSTERED_CLASSES = 15_000
-"""A class tree of more classes than this is learned by halving the set of classes instead of joining pairs."""
 
 
 def _learns_in_batches(classifier: TrellisClassifier) -> bool:
@@ -73,8 +62,8 @@ class TrellisClassifier(CodedClassifier):
     ----------
     width : int or "auto", default="auto"
         The width of the trellis: the wider, the more bits, bytes and accuracy. "auto" is 2 unless there is a budget,
-        and the widest with at most ``n_bits`` bits where these are given.
-    n_bits : int, default=None
+        and the widest with at most ``max_bits`` bits where these are given.
+    max_bits : int, default=None
         The most bits that the automatic width may use; an error with a width of one's own.
     max_model_bytes : int, default=None
         A budget: the most bytes that the saved model may take on disk, the whole folder. All settings that are "auto"
@@ -94,7 +83,7 @@ class TrellisClassifier(CodedClassifier):
         "preserving" gives the paths in their order to the classes in the tree's depth-first order; "learnability"
         searches from there for the paths whose bits are learned best, and needs no taxonomy; "random", "breaking", the
         name of a search from ``codekin.assignments.ASSIGNMENTS``, or for each class its path.
-    learner : "auto", "arow", "softmax" or Learner, default="auto"
+    estimator : "auto", "arow", "softmax" or Learner, default="auto"
         Who learns the bits: ``AROW()`` each on its own, ``Softmax()`` all of them together, so that the true path wins
         among all paths. "auto" is AROW at width 2 and softmax above, where it is better by one or two points; with
         validation samples it also trains AROW there, for half as much time again, and keeps the better one.
@@ -176,13 +165,13 @@ class TrellisClassifier(CodedClassifier):
 
     _parameter_constraints: dict[str, Any] = {  # noqa: RUF012  (scikit-learn's convention)
         "width": [Interval(Integral, 2, None, closed="left"), StrOptions({"auto"})],
-        "n_bits": [Interval(Integral, 1, None, closed="left"), None],
+        "max_bits": [Interval(Integral, 1, None, closed="left"), None],
         "max_model_bytes": [Interval(Integral, 1, None, closed="left"), None],
         "max_microseconds": [Interval(Real, 0, None, closed="neither"), None],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "taxonomy": "no_validation",
         "assignment": "no_validation",
-        "learner": "no_validation",
+        "estimator": "no_validation",
         "loss": [str, callable],
         "prune": [Interval(Real, 0, 1, closed="left"), StrOptions({"auto"}), None],
         "precision": [StrOptions({"auto", *PRECISIONS})],
@@ -197,13 +186,13 @@ class TrellisClassifier(CodedClassifier):
         self,
         width: int | Literal["auto"] = "auto",
         *,
-        n_bits: int | None = None,
+        max_bits: int | None = None,
         max_model_bytes: int | None = None,
         max_microseconds: float | None = None,
         time_limit: float | None = None,
         taxonomy: Any = None,
         assignment: Any = "auto",
-        learner: Any = "auto",
+        estimator: Any = "auto",
         loss: Any = "auto",
         prune: float | Literal["auto"] | None = "auto",
         precision: Precision | Literal["auto"] = "auto",
@@ -214,13 +203,13 @@ class TrellisClassifier(CodedClassifier):
         random_state: Any = None,
     ) -> None:
         self.width = width
-        self.n_bits = n_bits
+        self.max_bits = max_bits
         self.max_model_bytes = max_model_bytes
         self.max_microseconds = max_microseconds
         self.time_limit = time_limit
         self.taxonomy = taxonomy
         self.assignment = assignment
-        self.learner = learner
+        self.estimator = estimator
         self.loss = loss
         self.prune = prune
         self.precision = precision
@@ -271,136 +260,42 @@ class TrellisClassifier(CodedClassifier):
             Itself.
         """
         self._validate_params()
-        if self.prune not in (None, "auto") and validation is None:
-            raise ValueError(f"prune={self.prune} needs validation samples, which say what a weight is worth.")
         X, class_index = self._checked_training_samples(X, y)
-        weights = checked_weights(sample_weight, X)
-        watchers = {"on_epoch": on_epoch, "checkpoints": checkpoints}
+        samples = Samples(X, class_index, checked_weights(sample_weight, X))
         held_out = None if validation is None else self._held_out(*as_pair(validation))
-        samples = Samples(X, class_index, weights)
+        settings, watch = self._settings(held_out), Watch(on_epoch, checkpoints)
         with with_workers(self.n_jobs), listening(progress):
-            if self.max_model_bytes is not None or self.max_microseconds is not None:
-                if isinstance(X, StoredRows):
-                    raise ValueError("A budget is for samples in memory. Find the recipe with a part of the samples.")
-                return self._fit_within_budget(samples, held_out, watchers, reserved_bytes)
-            self.recipe_, self.trials_ = default_recipe(self._open_settings(), X, self._check_n_classes()), ()
-            self._fit_recipe(samples, held_out, watchers, self._classes(samples))
-        return self
+            if settings.limits is not None:
+                parts = self._parts_around({})
+                fit = fit_within_budget(
+                    settings, samples, held_out, watch=watch, parts=parts, reserved_bytes=reserved_bytes
+                )
+            else:
+                plan = settings.plan(settings.default_recipe(X), has_validation=held_out is not None)
+                fit = fit_model(plan, samples, held_out=held_out, watch=watch)
+        budget = {} if settings.limits is None else {"budget": str(settings.limits), "trials": fit.trials}
+        return self._take(fit, **budget)
 
-    def _fit_within_budget(
-        self, samples: Samples, held_out: Samples | None, watchers: dict[str, Any], reserved_bytes: int
-    ) -> Self:
-        """Try recipes, and become the best of them."""
-        if held_out is None:
-            kept, held = holdout(samples.class_index, self._generators(1)[0])
-            samples, held_out = samples.at(kept), samples.at(held if len(held) else kept)
-        limits = Limits(self.max_model_bytes, self.max_microseconds, self.time_limit)
-        n_classes, n_fixed = self._check_n_classes(), reserved_bytes + fixed_bytes(self)
-        if not limits.allow(n_fixed):
-            raise ValueError(
-                f"There is no model within {limits}: labels and all else that is saved beside the weights take "
-                f"{in_units(n_fixed)}. Allow more."
-            )
-        vectors = vector_bytes(samples.X, samples.class_index, n_classes)
-        task = Task(self._open_settings(), n_classes, samples.X.shape[1], n_fixed, vectors)
-        shared, classes = SharedWork(watchers["checkpoints"]), self._classes(samples)
-
-        def fit(recipe: Recipe, number: int) -> TrellisClassifier:
-            settings = {**self.get_params(deep=False), **asdict(recipe), "n_bits": None, "time_limit": None}
-            trial = TrellisClassifier(**{**settings, "max_model_bytes": None, "max_microseconds": None})
-            trial.classes_, trial.n_features_in_ = self.classes_, self.n_features_in_
-            trial.recipe_, trial.trials_ = recipe, ()
-            room = task.room(recipe.width, recipe.n_members, recipe.rerank, limits)
-            with within(f"trial {number + 1} ({recipe})"):
-                trial._fit_recipe(samples, held_out, watchers, classes, shared=shared, max_bytes=room)
-            return trial
-
-        best, trials = best_within(
-            fit,
-            recipes_within(task, limits),
-            held_out.X,
-            held_out.class_index,
-            limits,
-            bytes_of=lambda trial, n_trials: reserved_bytes + reckoned_bytes(trial, n_trials),
-            records=Records(watchers["checkpoints"], self._identity_of_search(samples, held_out, reserved_bytes)),
+    def _settings(self, held_out: Samples | None = None) -> TrellisSettings:
+        n_classes = self._check_n_classes()
+        names = {field.name for field in fields(TrellisSettings)} & set(self.get_params(deep=False))
+        return TrellisSettings(
+            n_classes=n_classes,
+            seed=self._seed(),
+            class_tree=None if self.taxonomy is None else as_class_tree(self.taxonomy, self.classes_),
+            learner=self.estimator,
+            validation=held_out,
+            **{name: getattr(self, name) for name in names},
         )
-        own = self.get_params(deep=False)
-        self.__dict__.update({name: value for name, value in best.__dict__.items() if name not in own})
-        self.trials_ = trials
-        self._report_facts |= {"budget": str(limits), "trials": trials}
+
+    def _take(self, fit: Fit, **facts: Any) -> Self:
+        """Set the attributes that a fit is known by."""
+        plan = fit.plan
+        self._take_parts(fit)
+        self.learner_, self.trials_, self.temperature_ = fit.learner, fit.trials, fit.temperature.value
+        self.recipe_ = Recipe(cast("int", plan.width), plan.n_members, plan.rerank, plan.precision, plan.prune)
+        self._report_facts = {"learner": learner_name(fit.learner), **fit.temperature.measures, **facts}
         return self
-
-    def _identity_of_search(self, samples: Samples, held_out: Samples, reserved_bytes: int) -> dict[str, Any]:
-        """What tells a search within a budget from others."""
-        plain = str | bool | int | float | None
-        params = {name: value for name, value in self.get_params(deep=False).items() if isinstance(value, plain)}
-        params = {**params, "n_jobs": None, "learner": repr(self.learner), "reserved_bytes": reserved_bytes}
-        return {**params, "samples_checksum": samples.checksum, "validation_checksum": held_out.checksum}
-
-    def _open_settings(self) -> dict[str, Any]:
-        """The settings of a recipe, "auto" where they are open."""
-        settings = {field.name: getattr(self, field.name) for field in fields(Recipe)}
-        if self.time_limit is not None and self.max_model_bytes is None and self.max_microseconds is None:
-            raise ValueError(
-                f"time_limit={self.time_limit:g} needs a budget, max_model_bytes or max_microseconds: it ends the "
-                "search for a model within one."
-            )
-        if self.width != "auto" and self.n_bits is not None:
-            raise ValueError(f"n_bits={self.n_bits} chooses an automatic width. Got width={self.width} beside it.")
-        if is_one_order(self.assignment) and self.n_members == "auto":
-            settings["n_members"] = 1  # several codes differ in the orders of their classes
-        if self.width == "auto" and self.n_bits is not None:
-            codebook = trellis_codebook(self._check_n_classes(), "auto", n_bits=self.n_bits)
-            settings["width"] = cast("Any", codebook.trellis).width
-        if self.n_spare:
-            if self.rerank in RERANK or self.n_members not in ("auto", 1):
-                raise ValueError("n_spare is for a single code without re-ranking: use rerank=None and n_members=1.")
-            settings.update(rerank=None, n_members=1)
-        return settings
-
-    def _fit_recipe(
-        self,
-        samples: Samples,
-        held_out: Samples | None,
-        watchers: dict[str, Any],
-        classes: Classes,
-        *,
-        shared: SharedWork | None = None,
-        max_bytes: float = np.inf,
-    ) -> None:
-        """Learn the codes of a recipe and their ranking."""
-        recipe, checkpoints = self.recipe_, watchers["checkpoints"]
-        trial = None if held_out is None else (samples, held_out)
-        assignments = self._choose_parts(classes, {} if shared is None else shared.orders, trial)
-        max_bytes -= bytes_of_tree(self.class_distances_) / recipe.n_members
-        is_ranked = recipe.rerank is not None or recipe.n_members > 1
-        n_fits = count()
-        # A code is to be the same in every trial that it is a part of.
-        rngs = [self._rng] * recipe.n_members if shared is None else self._rng.spawn(recipe.n_members)
-
-        def fit_member(number: int, samples: Samples, held_out: Samples | None) -> Member:
-            own = checkpoints.part(f"fit-{next(n_fits)}") if checkpoints is not None and is_ranked else checkpoints
-            if shared is not None:
-                own = shared.checkpoints_of(recipe.width, number)
-            options = {**watchers, "checkpoints": own, "rng": rngs[number]}
-            # Only what is there: a learner of one's own need not know them all.
-            given = {name: value for name, value in options.items() if value is not None}
-            learn = partial(self._learned, number, assignments[number], samples, held_out, **given)
-            with within(f"code {number + 1} of {recipe.n_members}") if recipe.n_members > 1 else nullcontext():
-                code = learn() if shared is None else shared.code(recipe.width, number, learn)
-                self.learner_, self.loss_ = code.learner, code.loss
-                return compressed(code.member, recipe, held_out, max_bytes)
-
-        if is_ranked:
-            self.model_, temperature = fit_ranked(
-                fit_member, recipe.n_members, recipe.rerank, samples, held_out=held_out, rng=self._rng
-            )
-        else:
-            self.model_ = Model((fit_member(0, samples, held_out),))
-            temperature = Temperature()
-            if held_out is not None:
-                temperature = fit_temperature(self.model_, held_out.X, held_out.class_index)
-        self._set_temperature(temperature)
 
     @available_if(_learns_in_batches)
     def partial_fit(
@@ -431,19 +326,14 @@ class TrellisClassifier(CodedClassifier):
             raise ValueError("A model that re-ranks, or has several codes, cannot be learned further; use fit instead.")
         check_classification_targets(y)
         class_index = self._batch_class_index(y, classes)
-        weights = checked_weights(sample_weight, X)
+        samples = Samples(X, class_index, checked_weights(sample_weight, X))
         if is_first:
-            self.recipe_ = replace(default_recipe(self._open_settings(), X, self._check_n_classes()), rerank=None)
-            self._choose_parts(self._classes(Samples(X, class_index, weights)), {})
-            self._set_learner_by_width()
-        learner: Any = self.learner_
-        if not hasattr(learner, "partial_fit"):
-            raise ValueError(f"The learner {type(learner).__name__} cannot learn batch by batch.")
-        code = Code(self.codebook_, self.assignment_)
-        begun = None if is_first else self.model_.bits
-        bits = learner.partial_fit(begun, Samples(X, class_index, weights), code, rng=self._rng)
-        self.model_ = Model((Member.of(code, bits, self.loss_),))
-        self._set_temperature(Temperature())
+            settings = self._settings()
+            recipe = replace(settings.default_recipe(X), rerank=None)
+            begun = begin_fit(settings.plan(recipe, has_validation=False), samples)
+            return self._take(replace(begun, model=learn_batch(begun.model, begun.learner, samples, begun.rng)))
+        self._set_model(learn_batch(self.model_, self.learner_, samples, self._rng))
+        self.temperature_, self._report_facts = 1.0, {"learner": learner_name(self.learner_)}
         return self
 
     def top_k_proba(self, X: Any, k: int) -> tuple[NDArray[Any], FloatArray]:
@@ -567,82 +457,13 @@ class TrellisClassifier(CodedClassifier):
         check_known_labels(class_index, labels)
         return Samples(X, class_index)
 
-    def _classes(self, samples: Samples) -> Classes:
-        """What is known of the classes: their samples and the taxonomy, or how a class tree is to be learned."""
-        n_classes = self._check_n_classes()
-        learned = "clustering" if n_classes <= MAX_CLUSTERED_CLASSES else "splitting"
-        tree = None if self.taxonomy is None else as_class_tree(self.taxonomy, self.classes_)
-        rng = self._generators(3)[1]
-        return Classes(
-            lambda: samples.X, samples.class_index, n_classes, samples.weights, learned if tree is None else tree, rng
-        )
-
-    def _choose_parts(
-        self,
-        classes: Classes,
-        known: dict[int, Orders],
-        trial: tuple[Samples, Samples] | None = None,
-    ) -> list[Assignment]:
-        """Set codebook, assignment and the generator for the learner; return the assignments of all members.
-
-        Orders that are ``known``, by the width of the trellis, are not searched again. One that is left open may be
-        chosen by a trial on training and validation samples.
-        """
-        rng_assignment, _, self._rng = self._generators(3)
-        n_paths = classes.n_classes + self.n_spare
-        self.codebook_ = trellis_codebook(n_paths, min(self.recipe_.width, n_paths))
-        check_spare_codewords(self.codebook_, classes.n_classes)
-        # Asked before the assignment is chosen, which may take memory for every feature, too.
-        require_memory(
-            4 * self.n_features_in_ * self.codebook_.n_bits,
-            f"A model of {self.n_features_in_:,} features x {self.codebook_.n_bits:,} bits x 4 bytes",
-            "Use fewer bits, fewer features (number them without gaps, or hash them) or more memory.",
-        )
-        width = self.recipe_.width
-        if width not in known:
-            choice, limit = self.assignment, memory_limit(self.learner)
-            known[width] = choose_orders(choice, self.codebook_, classes, rng_assignment, trial=trial, max_memory=limit)
-        orders = known[width]
-        self.assignment_, self.assignment_result_ = orders.first, orders.result
-        # A tree that no choice needed is not learned only to be measured against.
-        has_tree = self.taxonomy is not None or "distances" in classes.__dict__
-        self.class_distances_ = classes.distances if has_tree else None
-        return orders.of(self.recipe_.n_members)
-
-    def _set_learner_by_width(self) -> None:
-        width = cast("Any", self.codebook_.trellis).width
-        self.learner_ = candidate_learners(self.learner, width, has_validation=False)[0]
-        self.loss_ = decoding_loss(self.loss, self.learner_, self.codebook_)
-
-    def _learned(
-        self,
-        number: int,
-        assignment: Assignment,
-        samples: Samples,
-        held_out: Samples | None,
-        **given: Any,
-    ) -> LearnedCode:
-        """A code with its bits; who learned the first one learns the others."""
-        width = cast("Any", self.codebook_.trellis).width
-        candidates: Sequence[Learner] = (
-            [self.learner_]
-            if number > 0
-            else candidate_learners(self.learner, width, has_validation=held_out is not None)
-        )
-        return learned_code(candidates, Code(self.codebook_, assignment), samples, held_out, loss=self.loss, **given)
-
-    def _set_temperature(self, temperature: Temperature) -> None:
-        """Set the temperature and what the report will say of it."""
-        self.temperature_ = temperature.value
-        self._report, self._report_facts = None, {"learner": learner_name(self.learner_), **temperature.measures}
-
     def _with_learner(self, parts: ClassifierParts) -> ClassifierParts:
-        is_given = type(self.learner) in LEARNERS.values()
+        is_given = type(self.estimator) in LEARNERS.values()
         return replace(parts, learner=self.learner_, is_learner_given=is_given, temperature=self.temperature_)
 
     @classmethod
     def _stored_params(cls, model: Model, parts: ClassifierParts) -> dict[str, Any]:
-        learner = {"learner": parts.learner} if parts.is_learner_given else {}
+        learner = {"estimator": parts.learner} if parts.is_learner_given else {}
         return {"assignment": model.assignment, **parts.params, **learner}
 
     @classmethod

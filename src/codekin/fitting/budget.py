@@ -7,22 +7,31 @@ that, and two codes and other widths follow. Trials of one width share what was 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
-from dataclasses import asdict, dataclass, field
+from collections.abc import Generator
+from dataclasses import asdict, dataclass, fields, replace
 from time import perf_counter
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from codekin._system.memory import available_memory, in_units
+from codekin._system.stored_rows import StoredRows
 from codekin.codebooks import trellis_codebook
 from codekin.coding import IntArray
+from codekin.fitting.fit import fit_model
+from codekin.fitting.fit_facts import Fit
+from codekin.fitting.plan import Watch
+from codekin.fitting.ranked import holdout
 from codekin.fitting.recipe import Limits, Recipe, Trial, microseconds_of
-from codekin.fitting.size import BYTES_PER_TRIAL, bytes_besides_weights
+from codekin.fitting.shared_work import SharedWork
+from codekin.fitting.size import BYTES_PER_TRIAL, bytes_besides_weights, bytes_of_fit, fixed_bytes
+from codekin.fitting.trellis_settings import TrellisSettings
 from codekin.learners import Checkpoints
-from codekin.progress import tell
+from codekin.progress import tell, within
 from codekin.ranking.vectors import LARGEST_GAP
+from codekin.samples import Samples
+from codekin.storage.classifier_parts import ClassifierParts
 
 WIDTHS = (10, 20, 5, 3, 2)
 """In the order in which they are tried."""
@@ -32,8 +41,7 @@ BYTES_PER_ENTRY = 3
 BYTES_IN_TRAINING = 8
 """Of each weight while it is learned."""
 
-T = TypeVar("T")
-Plan = Generator[Recipe, Trial, None]
+Recipes = Generator[Recipe, Trial, None]
 """Recipes to try; it is sent what each of them was worth."""
 
 
@@ -118,49 +126,6 @@ class Records:
         return {**self.training, "recipe": asdict(recipe)}
 
 
-@dataclass
-class SharedWork:
-    """What the trials of one search share: the orders of every width, and the learned codes of the last one.
-
-    Parameters
-    ----------
-    checkpoints : Checkpoints, optional
-        Where the learning of codes leaves its checkpoints; those of a width go when the next one is begun.
-    """
-
-    checkpoints: Checkpoints | None = None
-    orders: dict[int, Any] = field(default_factory=dict)
-    _codes: dict[int, Any] = field(default_factory=dict)
-    _width: int | None = None
-
-    def checkpoints_of(self, width: int, number: int) -> Checkpoints | None:
-        """Where the learning of a member of this width leaves its checkpoints."""
-        return None if self.checkpoints is None else self.checkpoints.part(f"width-{width}").part(f"code-{number}")
-
-    def code(self, width: int, number: int, learn: Callable[[], T]) -> T:
-        """A member of this width, learned unless it is known.
-
-        Parameters
-        ----------
-        width : int
-        number : int
-            Which member.
-        learn : callable
-
-        Returns
-        -------
-        object
-            What ``learn`` returned.
-        """
-        if width != self._width:
-            if self.checkpoints is not None and self._width is not None:
-                self.checkpoints.part(f"width-{self._width}").clear()
-            self._codes, self._width = {}, width
-        if number not in self._codes:
-            self._codes[number] = learn()
-        return cast("T", self._codes[number])
-
-
 def vector_bytes(X: Any, class_index: IntArray, n_classes: int) -> int | None:
     """What the class vectors of sparse samples take at most; None for dense ones and two classes, not re-ranked here.
 
@@ -183,7 +148,7 @@ def vector_bytes(X: Any, class_index: IntArray, n_classes: int) -> int | None:
     return BYTES_PER_ENTRY * (n_entries + n_bridges) + 8 * n_classes
 
 
-def recipes_within(task: Task, limits: Limits) -> Plan:
+def recipes_within(task: Task, limits: Limits) -> Recipes:
     """Recipes to try for a budget, each chosen by what those before it were worth.
 
     Parameters
@@ -215,73 +180,124 @@ def recipes_within(task: Task, limits: Limits) -> Plan:
             yield task.recipe(width, n, best_kind, limits)
 
 
-def best_within(
-    fit: Callable[[Recipe, int], Any],
-    plan: Plan,
-    X: Any,
-    class_index: IntArray,
-    limits: Limits,
-    *,
-    bytes_of: Callable[[Any, int], int],
-    records: Records,
-) -> tuple[Any, tuple[Trial, ...]]:
-    """Fit one recipe after the other and keep the model within the limits that is right most often.
+@dataclass
+class Search:
+    """The trials of a search within limits, and the best model so far.
 
-    Parameters
-    ----------
-    fit : callable
-        Takes a recipe and its number, returns a fitted classifier.
-    plan : Plan
-        At most five recipes are tried once one is within the limits.
-    X : {array, sparse matrix}
-        Validation samples.
-    class_index : array
-        Their classes, -1 where they are not known.
-    limits : Limits
-    bytes_of : callable
-        Takes a fitted classifier and a number of trials that it will tell of, returns its bytes on disk.
-    records : Records
-        Where trials are noted. A recipe whose worth is known from there is fitted again only if it is the best one.
-
-    Returns
-    -------
-    classifier
-    trials : tuple of Trial
+    ``samples`` and ``held_out`` are what is learned from, and judged by. ``parts`` is what will be saved around a
+    model, and ``reserved_bytes`` are for what will be beside it.
     """
-    started = perf_counter()
-    trials: list[Trial] = []
-    best, winner = None, None
-    recipe = next(plan, None)
-    while recipe is not None:
-        number = len(trials)
-        trial, classifier = records.found(number, recipe), None
-        if trial is None:
-            begin = perf_counter()
-            classifier = fit(recipe, number)
-            seconds = perf_counter() - begin
-            tell(f"trial {number + 1}: measuring accuracy, size and speed")
-            n_bytes, microseconds = bytes_of(classifier, 2 * MAX_TRIALS), microseconds_of(classifier.model_, X)
-            accuracy = float((classifier.model_.predict(X) == class_index).mean())
-            is_within = limits.allow(n_bytes, microseconds)
-            trial = Trial(recipe, accuracy, n_bytes, round(microseconds, 2), round(seconds, 1), is_within)
-            records.note(number, trial)
-        trials.append(trial)
-        if trial.fits and (best is None or (-trial.accuracy, trial.n_bytes) < (-best.accuracy, best.n_bytes)):
-            best, winner = trial, classifier
-        longest = max(trial.seconds for trial in trials)
-        is_late = limits.seconds is not None and perf_counter() - started + longest > limits.seconds
-        if best is not None and (len(trials) >= MAX_TRIALS or is_late):
-            break
-        try:
-            recipe = plan.send(trial)
-        except StopIteration:
-            break
-    if best is None:
-        smallest, fastest = (min(getattr(trial, name) for trial in trials) for name in ("n_bytes", "microseconds"))
-        raise ValueError(
-            f"There is no model within {limits}: the smallest model that was tried takes {in_units(smallest)}, the "
-            f"fastest {fastest:.2g} us. Allow more."
-        )
-    if winner is None:
-        winner = fit(best.recipe, trials.index(best))
-    return winner, tuple(trials)
+
+    settings: TrellisSettings
+    limits: Limits
+    samples: Samples
+    held_out: Samples
+    watch: Watch
+    parts: ClassifierParts
+    reserved_bytes: int
+
+    def __post_init__(self) -> None:
+        """Measure what does not depend on the recipe."""
+        n_fixed = self.reserved_bytes + fixed_bytes(self.parts, self.settings)
+        if not self.limits.allow(n_fixed):
+            raise ValueError(
+                f"There is no model within {self.limits}: labels and all else that is saved beside the weights take "
+                f"{in_units(n_fixed)}. Allow more."
+            )
+        X, n_classes = self.samples.X, self.settings.n_classes
+        vectors = vector_bytes(X, self.samples.class_index, n_classes)
+        self.task = Task(self.settings.open, n_classes, X.shape[1], n_fixed, vectors)
+        self.shared = SharedWork(self.watch.checkpoints)
+        self.records = Records(self.watch.checkpoints, self._identity())
+
+    def best(self) -> Fit:
+        """Fit one recipe after the other and keep the model within the limits that is right most often.
+
+        At most five recipes are tried once one is within the limits. A recipe whose worth is known from before an
+        interruption is fitted again only if it is the best one.
+        """
+        started = perf_counter()
+        trials: list[Trial] = []
+        best, winner = None, None
+        recipes = recipes_within(self.task, self.limits)
+        recipe = next(recipes, None)
+        while recipe is not None:
+            trial, fit = self.records.found(len(trials), recipe), None
+            if trial is None:
+                trial, fit = self._tried(recipe, len(trials))
+            trials.append(trial)
+            if trial.fits and (best is None or (-trial.accuracy, trial.n_bytes) < (-best.accuracy, best.n_bytes)):
+                best, winner = trial, fit
+            longest = max(trial.seconds for trial in trials)
+            seconds = self.limits.seconds
+            is_late = seconds is not None and perf_counter() - started + longest > seconds
+            if best is not None and (len(trials) >= MAX_TRIALS or is_late):
+                break
+            try:
+                recipe = recipes.send(trial)
+            except StopIteration:
+                break
+        if best is None:
+            smallest, fastest = (min(getattr(trial, name) for trial in trials) for name in ("n_bytes", "microseconds"))
+            raise ValueError(
+                f"There is no model within {self.limits}: the smallest model that was tried takes "
+                f"{in_units(smallest)}, the fastest {fastest:.2g} us. Allow more."
+            )
+        if winner is None:
+            winner = self._fit(best.recipe, trials.index(best))
+        return replace(winner, trials=tuple(trials))
+
+    def _tried(self, recipe: Recipe, number: int) -> tuple[Trial, Fit]:
+        begin = perf_counter()
+        fit = self._fit(recipe, number)
+        seconds = perf_counter() - begin
+        tell(f"trial {number + 1}: measuring accuracy, size and speed")
+        X, class_index = self.held_out.X, self.held_out.class_index
+        n_bytes = self.reserved_bytes + bytes_of_fit(fit, self.parts, 2 * MAX_TRIALS)
+        microseconds = microseconds_of(fit.model, X)
+        accuracy = float((fit.model.predict(X) == class_index).mean())
+        is_within = self.limits.allow(n_bytes, microseconds)
+        trial = Trial(recipe, accuracy, n_bytes, round(microseconds, 2), round(seconds, 1), is_within)
+        self.records.note(number, trial)
+        return trial, fit
+
+    def _fit(self, recipe: Recipe, number: int) -> Fit:
+        plan = self.settings.plan(recipe, has_validation=True)
+        room = self.task.room(recipe.width, recipe.n_members, recipe.rerank, self.limits)
+        with within(f"trial {number + 1} ({recipe})"):
+            return fit_model(
+                plan, self.samples, held_out=self.held_out, watch=self.watch, shared=self.shared, max_bytes=room
+            )
+
+    def _identity(self) -> dict[str, Any]:
+        """What tells this search from others, as JSON."""
+        plain = str | bool | int | float | None
+        values = {setting.name: getattr(self.settings, setting.name) for setting in fields(self.settings)}
+        return {
+            **{name: value for name, value in values.items() if isinstance(value, plain)},
+            "seed": list(self.settings.seed),
+            "learner": repr(self.settings.learner),
+            "reserved_bytes": self.reserved_bytes,
+            "samples_checksum": self.samples.checksum,
+            "validation_checksum": self.held_out.checksum,
+        }
+
+
+def fit_within_budget(
+    settings: TrellisSettings,
+    samples: Samples,
+    held_out: Samples | None,
+    *,
+    watch: Watch,
+    parts: ClassifierParts,
+    reserved_bytes: int = 0,
+) -> Fit:
+    """The most accurate model within the limits that a search finds; without validation samples some are held out."""
+    limits = settings.limits
+    assert limits is not None
+    if isinstance(samples.X, StoredRows):
+        raise ValueError("A budget is for samples in memory. Find the recipe with a part of the samples.")
+    if held_out is None:
+        kept, held = holdout(samples.class_index, np.random.default_rng(settings.seed).spawn(1)[0])
+        samples, held_out = samples.at(kept), samples.at(held if len(held) else kept)
+    return Search(settings, limits, samples, held_out, watch, parts, reserved_bytes).best()

@@ -9,6 +9,7 @@ from typing import Any
 from codekin.coding import Codebook
 from codekin.decoding import Loss
 from codekin.decoding.losses import get_loss
+from codekin.fitting.plan import Plan
 from codekin.learners import AROW, LEARNERS, Learner, Softmax, learner_of
 
 NARROW = 2
@@ -67,45 +68,28 @@ def candidate_learners(learner: Any, width: int, *, has_validation: bool) -> Seq
     sequence of Learner
         More than one where the validation samples are to choose.
     """
-    if isinstance(learner, AutoLearner) or (isinstance(learner, str) and learner == "auto"):
-        auto = AutoLearner() if isinstance(learner, str) else learner
-        return auto.candidates(width, has_validation=has_validation)
+    if isinstance(learner, str) and learner == "auto":
+        learner = AutoLearner()
+    if hasattr(learner, "candidates"):
+        candidates: Sequence[Learner] = learner.candidates(width, has_validation=has_validation)
+        return candidates
     found = learner_of(learner)
     if found is None:
         raise ValueError(
-            f"The 'learner' parameter must be one of {['auto', *sorted(LEARNERS)]} or a Learner. "
+            f"The 'estimator' parameter must be one of {['auto', *sorted(LEARNERS)]} or a Learner. "
             f"Got {learner!r} instead."
         )
     return [found]
 
 
 def memory_limit(learner: Any) -> int | None:
-    """How many bytes the ``learner`` parameter of an estimator allows for weights; None where it sets no limit.
-
-    Parameters
-    ----------
-    learner : "auto", a name from ``LEARNERS``, AutoLearner or Learner
-
-    Returns
-    -------
-    int or None
-    """
-    limit: int | None = getattr(learner.arow if isinstance(learner, AutoLearner) else learner, "max_memory", None)
+    """How many bytes a learner allows for weights; None where it sets no limit."""
+    limit: int | None = getattr(learner, "max_memory", None)
     return limit
 
 
-def decoding_loss(loss: Any, learner: Learner, codebook: Codebook) -> Loss:
-    """The decoding loss that the ``loss`` parameter stands for.
-
-    Parameters
-    ----------
-    loss : str or callable
-        "auto" is the learner's own.
-    learner : Learner
-    codebook : Codebook
-
-    Returns
-    -------
-    Loss
-    """
-    return get_loss(learner.decoding_loss(codebook) if isinstance(loss, str) and loss == "auto" else loss)
+def decoding_loss(plan: Plan, learner: Learner, codebook: Codebook) -> Loss:
+    """The decoding loss of a plan; "auto" is the learner's own, and the logistic one for margins that are log-odds."""
+    if not (isinstance(plan.loss, str) and plan.loss == "auto"):
+        return get_loss(plan.loss)
+    return get_loss("logistic" if plan.calibrate is not None else learner.decoding_loss(codebook))

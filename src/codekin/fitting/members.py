@@ -1,11 +1,11 @@
-"""One code of a trellis classifier: its bits by the better learner, and without the weights that it can spare."""
+"""The codes of a model: their bits by the better learner, and without the weights that they can spare."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import nullcontext
-from dataclasses import replace
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,9 +13,11 @@ import numpy as np
 from codekin.coding import Code
 from codekin.decoding import Decoder, Loss
 from codekin.fitting.learner_choice import decoding_loss
-from codekin.fitting.recipe import Recipe
+from codekin.fitting.plan import Plan, Watch
+from codekin.fitting.shared_work import SharedWork
 from codekin.fitting.size import bytes_of_bits
-from codekin.learners import Learner, Validation, learner_name
+from codekin.learners import Checkpoints, Learner, Validation, learner_name
+from codekin.learners.calibration import calibrate_bits
 from codekin.learners.compact import compacted
 from codekin.model import Member, make_decoder
 from codekin.progress import tell, within
@@ -26,106 +28,117 @@ GENTLE_PRUNING = 0.001
 
 
 class LearnedCode(NamedTuple):
-    """A code with its bits, who learned them, and the loss that decodes them.
-
-    Parameters
-    ----------
-    member : Member
-    learner : Learner
-    loss : Loss
-    """
+    """A code with its bits, who learned them, and the loss that decodes them."""
 
     member: Member
     learner: Learner
     loss: Loss
 
 
+@dataclass
+class Members:
+    """The codes of a model, learned one by one; who learned the first one learns the others.
+
+    ``codes`` says which class has which codeword in each. What trials ``shared`` is not learned again. Weights that are
+    pruned to fit take at most ``max_bytes`` on disk.
+    """
+
+    plan: Plan
+    codes: list[Code]
+    rng: np.random.Generator
+    watch: Watch
+    shared: SharedWork | None = None
+    max_bytes: float = np.inf
+    first: LearnedCode = field(init=False)
+    _n_fits: count[int] = field(default_factory=count)
+
+    def fit(self, number: int, samples: Samples, held_out: Samples | None) -> Member:
+        """Learn one of the codes."""
+        n_members = len(self.codes)
+        known = {} if self.shared is None else self.shared.codes_of(self.plan.width)
+        with within(f"code {number + 1} of {n_members}") if n_members > 1 else nullcontext():
+            if number not in known:
+                known[number] = self._learned(number, samples, held_out)
+            if number == 0:
+                self.first = known[number]
+            return compressed(known[number].member, self.plan, held_out, self.max_bytes)
+
+    def _checkpoints(self, number: int) -> Checkpoints | None:
+        if self.shared is not None:
+            return self.shared.checkpoints_of(self.plan.width, number)
+        own = self.watch.checkpoints
+        return own.part(f"fit-{next(self._n_fits)}") if own is not None and self.plan.is_ranked else own
+
+    def _learned(self, number: int, samples: Samples, held_out: Samples | None) -> LearnedCode:
+        plan = self.plan if number == 0 else replace(self.plan, learners=(self.first.learner,))
+        # A code is to be the same in every trial that it is a part of.
+        rng = self.rng if self.shared is None else self._spawned[number]
+        options = self.watch.options(self._checkpoints(number))
+        return learned_code(plan, self.codes[number], samples, held_out, rng=rng, options=options)
+
+    def __post_init__(self) -> None:
+        """Give every code of a trial a generator of its own."""
+        self._spawned = [] if self.shared is None else self.rng.spawn(len(self.codes))
+
+
 def learned_code(
-    candidates: Sequence[Learner],
+    plan: Plan,
     code: Code,
     samples: Samples,
     held_out: Samples | None,
     *,
-    loss: Any,
     rng: np.random.Generator,
-    **watchers: Any,
+    options: dict[str, Any],
 ) -> LearnedCode:
-    """Let each candidate learn the bits, and keep those of the one who is right most often on the validation samples.
+    """Let each learner of a plan learn the bits, and keep those of the one who is right most often when held to it.
 
-    Parameters
-    ----------
-    candidates : sequence of Learner
-        More than one only with validation samples.
-    code : Code
-        On a trellis.
-    samples : Samples
-        To learn from.
-    held_out : Samples or None
-        To choose by: the pass and the learner.
-    loss : str or callable
-        The decoding loss; "auto" goes by the learner.
-    rng : numpy.random.Generator
-        The first candidate learns as it would alone.
-    **watchers : dict
-        ``on_epoch`` and ``checkpoints``, as far as there are any.
-
-    Returns
-    -------
-    LearnedCode
+    The first learner learns as it would alone. ``options`` holds ``on_epoch`` and ``checkpoints``, as far as there are
+    any.
     """
-    given = dict(watchers)
-    checkpoints = given.get("checkpoints")
+    learners, given = plan.learners, dict(options)
     validation: Validation | None = None
     highest, best = -np.inf, None
-    for learner, own_rng in zip(candidates, [rng, *rng.spawn(len(candidates) - 1)], strict=True):
-        own_loss = decoding_loss(loss, learner, code.codebook)
-        decoder = make_decoder(code, own_loss)
+    for learner, own_rng in zip(learners, [rng, *rng.spawn(len(learners) - 1)], strict=True):
+        loss = decoding_loss(plan, learner, code.codebook)
+        decoder = make_decoder(code, loss, is_weighted=plan.weighted_decoding)
         if held_out is not None:
-            validation = given["validation"] = _accuracy_on(held_out, decoder)
-        if checkpoints is not None and len(candidates) > 1:
-            given["checkpoints"] = checkpoints.part(learner_name(learner))
-        with within(learner_name(learner)) if len(candidates) > 1 else nullcontext():
-            bits: Any = learner.fit(samples, code, rng=own_rng, **given)
-        score = 0.0
-        if validation is not None and len(candidates) > 1:
-            score = validation.score(bits.margins(validation.X))
+            validation = given["validation"] = accuracy_on(held_out, decoder)
+        if "checkpoints" in options and len(learners) > 1:
+            given["checkpoints"] = options["checkpoints"].part(learner_name(learner))
+        with _told_apart(learner, len(learners)):
+            if plan.calibrate is None:
+                bits: Any = learner.fit(samples, code, rng=own_rng, **given)
+            else:
+                bits = calibrate_bits(learner, samples, code, method=plan.calibrate, rng=own_rng)
+        score = 0.0 if validation is None or len(learners) == 1 else validation.score(bits.margins(validation.X))
         if score > highest:
-            highest, best = score, LearnedCode(Member(code, bits, decoder), learner, own_loss)
+            highest, best = score, LearnedCode(Member(code, bits, decoder), learner, loss)
     assert best is not None
     return best
 
 
-def compressed(member: Member, recipe: Recipe, held_out: Samples | None, max_bytes: float = np.inf) -> Member:
-    """The same code without small weights and in the precision that a recipe asks for.
+def _told_apart(learner: Learner, n_learners: int) -> AbstractContextManager[Any]:
+    return within(learner_name(learner)) if n_learners > 1 else nullcontext()
 
-    Parameters
-    ----------
-    member : Member
-    recipe : Recipe
-    held_out : Samples or None
-        Who say which weights can be spared.
-    max_bytes : float, default=inf
-        How many bytes the weights may take on disk if they are pruned to fit.
 
-    Returns
-    -------
-    Member
-    """
+def compressed(member: Member, plan: Plan, held_out: Samples | None, max_bytes: float = np.inf) -> Member:
+    """The same code without small weights, as far as held-out samples can spare them, and in the plan's precision."""
     bits: Any = member.bits
-    if held_out is not None and recipe.prune is not None:
+    if held_out is not None and plan.prune is not None:
         tell("pruning weights")
-        finished = partial(compacted, precision=recipe.precision)
-        validation = _accuracy_on(held_out, member.decoder)
-        if recipe.prune == "to fit":
+        finished = partial(compacted, precision=plan.precision)
+        validation = accuracy_on(held_out, member.decoder)
+        if plan.prune == "to fit":
             allowed = {"max_loss": GENTLE_PRUNING, "is_small_enough": lambda bits: bytes_of_bits(bits) <= max_bytes}
         else:
-            allowed = {"max_loss": recipe.prune}
+            allowed = {"max_loss": plan.prune}
         bits = bits.pruned(validation, finished=finished, **allowed)
-    elif recipe.precision != "float32":
-        bits = compacted(bits, recipe.precision)
+    elif plan.precision != "float32":
+        bits = compacted(bits, plan.precision)
     return replace(member, bits=bits)
 
 
-def _accuracy_on(held_out: Samples, decoder: Decoder) -> Validation:
+def accuracy_on(held_out: Samples, decoder: Decoder) -> Validation:
+    """How often the classes of held-out samples are right, as a learner asks for it."""
     y = held_out.class_index
     return Validation(held_out.X, lambda margins: float((decoder.decode(margins) == y).mean()))

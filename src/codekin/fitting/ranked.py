@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -11,8 +11,8 @@ from typing import Any, Literal
 import numpy as np
 
 from codekin._system.stored_rows import StoredRows
-from codekin.coding import Assignment, Codebook, IntArray
-from codekin.fitting.choices import Classes, choose_assignment, is_one_order
+from codekin.coding import IntArray
+from codekin.fitting.members import Members
 from codekin.fitting.temperature import Temperature, fit_candidate_temperature, fit_temperature
 from codekin.model import Candidates, Member, Model
 from codekin.progress import tell, within
@@ -22,7 +22,6 @@ from codekin.ranking.reranking import CANDIDATE_NUMBERS, TOLERANCE, best_weight
 from codekin.ranking.vectors import ClassVectors, centroid_vectors
 from codekin.samples import Samples
 
-RERANK = ("centroid", "learned")
 HELD_OUT_SHARE = 0.1
 MAX_PASSES = 4
 N_CONFUSED = 20
@@ -32,13 +31,8 @@ SAMPLES_PER_BLOCK = 20_000
 RerankMethod = Literal["centroid", "learned"]
 
 
-FitMember = Callable[[int, Samples, Samples | None], Member]
-"""Takes the number of a member, training samples and, if there are any, validation samples."""
-
-
 def fit_ranked(
-    fit_member: FitMember,
-    n_members: int,
+    members_to_be: Members,
     method: RerankMethod | None,
     samples: Samples,
     *,
@@ -48,30 +42,14 @@ def fit_ranked(
     """Fit the members and choose how their candidates are ranked.
 
     Without validation samples a tenth of the training samples chooses, every class keeping at least one; then all is
-    fitted again with all samples, under what was chosen.
-
-    Parameters
-    ----------
-    fit_member : callable
-    n_members : int
-    method : "centroid", "learned" or None
-        Which class vectors rescore the candidates.
-    samples : Samples
-        For training.
-    held_out : Samples, optional
-        For the choices.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    model : Model
-    temperature : Temperature
-        Of the probabilities before the re-ranking, with measures if there are validation samples.
+    fitted again with all samples, under what was chosen. The temperature is that of the probabilities before the
+    re-ranking.
     """
+    numbers = range(len(members_to_be.codes))
     # Not from the generator itself: the codes are to be those that would be learned without a re-ranking.
     seed = int(rng.spawn(1)[0].integers(2**63))
     if held_out is not None:
-        members = tuple(fit_member(r, samples, held_out) for r in range(n_members))
+        members = tuple(members_to_be.fit(r, samples, held_out) for r in numbers)
         reranking, _ = _chosen(members, method, samples, held_out, seed)
         model = Model(members, reranking)
         return model, fit_temperature(model, held_out.X, held_out.class_index)
@@ -81,10 +59,10 @@ def fit_ranked(
         kept = held = np.arange(len(samples.class_index))
     judges = samples.at(held).in_memory()
     with within("on nine tenths of the samples"):
-        trial = tuple(fit_member(r, samples.at(kept), None) for r in range(n_members))
+        trial = tuple(members_to_be.fit(r, samples.at(kept), None) for r in numbers)
         reranking, n_passes = _chosen(trial, method, samples.at(kept), judges, seed)
         temperature = fit_temperature(Model(trial, reranking), judges.X, judges.class_index)
-    members = tuple(fit_member(r, samples, None) for r in range(n_members))
+    members = tuple(members_to_be.fit(r, samples, None) for r in numbers)
     vectors = _vectors(members, method, samples, n_passes, seed)
     return Model(members, replace(reranking, vectors=vectors)), Temperature(temperature.value)
 
@@ -110,45 +88,6 @@ def holdout(class_index: IntArray, rng: np.random.Generator) -> tuple[IntArray, 
     is_held = np.zeros(len(class_index), dtype=bool)
     is_held[held] = True
     return np.flatnonzero(~is_held), np.flatnonzero(is_held)
-
-
-def other_assignment(
-    first: Assignment, policy: Any, codebook: Codebook, classes: Classes, *, rng: np.random.Generator
-) -> Assignment:
-    """An assignment for a further member of an ensemble: found like the first one, and different from it.
-
-    The depth-first order is that of the same class tree with the children of every node shuffled.
-
-    Parameters
-    ----------
-    first : Assignment
-    policy : str or callable
-        As for :func:`choose_assignment`.
-    codebook : Codebook
-    classes : Classes
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    Assignment
-    """
-    if is_one_order(policy):
-        raise ValueError(
-            "With n_members greater than 1 the 'assignment' parameter must say how orders are found, by a name or a "
-            "function. Got one order, which all members would share."
-        )
-    if policy == "ordered":
-        codeword_of_class = np.empty(classes.n_classes, dtype=np.intp)
-        codeword_of_class[classes.tree.class_order(rng)] = np.arange(classes.n_classes)
-        return Assignment(codeword_of_class, method="ordered")
-    other, _ = choose_assignment(policy, codebook, classes, rng)
-    # Of a few classes there are few orders, which chance may find twice.
-    if classes.n_classes >= 8 and np.array_equal(other.codeword_of_class, first.codeword_of_class):
-        raise ValueError(
-            f"assignment={policy!r} finds the same order every time: further members would only repeat the first. "
-            "Use 'learnability', 'preserving' or 'random' with n_members greater than 1."
-        )
-    return other
 
 
 def _chosen(

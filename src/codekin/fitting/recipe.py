@@ -7,12 +7,8 @@ from time import process_time
 from typing import Any, Literal
 
 from codekin._system.memory import in_units
-from codekin._system.stored_rows import is_sparse
 from codekin._system.threads import limited_threads
 from codekin.learners.compact import Precision
-
-MANY_CLASSES = 100
-"""From this many classes on, a search for the order and a re-ranking are worth their time."""
 
 
 @dataclass(frozen=True)
@@ -121,34 +117,6 @@ class Limits:
         """A few words."""
         size = [] if self.n_bytes is None else [in_units(self.n_bytes)]
         return " and ".join([*size, *([] if self.microseconds is None else [f"{self.microseconds:g} microseconds"])])
-
-
-def default_recipe(settings: dict[str, Any], X: Any, n_classes: int) -> Recipe:
-    """What is taken where there is no budget.
-
-    100 classes of sparse samples or more are re-ranked, since that gains most where a bit has to separate most
-    classes; few classes or dense samples are not: their class vectors would be as large as one predictor per class.
-
-    Parameters
-    ----------
-    settings : dict
-        Of a :class:`Recipe`, "auto" where they are open.
-    X : {array, sparse matrix}
-    n_classes : int
-
-    Returns
-    -------
-    Recipe
-    """
-    is_reranked = n_classes >= MANY_CLASSES and is_sparse(X)
-    defaults: dict[str, Any] = {
-        "width": 2,
-        "n_members": 1,
-        "rerank": "learned" if is_reranked else None,
-        "precision": "float32",
-        "prune": None,
-    }
-    return Recipe(**{name: defaults[name] if value == "auto" else value for name, value in settings.items()})
 
 
 def microseconds_of(model: Any, X: Any, n_rounds: int = 3, n_rows: int = 5_000) -> float:

@@ -1,82 +1,63 @@
-"""What a trellis classifier takes on disk, reckoned before it is saved: never less than the folder, and little more."""
+"""What a classifier on a trellis takes on disk: exactly once it is fitted, and at most so much before."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from codekin._system.arrays import as_narrow
+from codekin._system.arrays import Arrays, as_narrow
 from codekin.classes import ClassDistances
-from codekin.learners.compact import CompactLinearBits
-from codekin.learners.linear import SparseLinearBits
+from codekin.fitting.fit_facts import Fit
+from codekin.fitting.report import code_report
+from codekin.fitting.trellis_settings import TrellisSettings
+from codekin.storage import describe
+from codekin.storage.classifier_parts import ClassifierParts, tree_arrays
+from codekin.storage.files import folder_bytes
+from codekin.storage.parts import describe_bits
 
 BYTES_PER_BIT = 24
 """Of the description: the loss of a bit in the report."""
 BYTES_PER_TRIAL = 256
 BYTES_PER_MEMBER = 1_024
-BYTES_BESIDES = 3_072
+BYTES_BESIDES = 4_096
 """Of the description and the header of the arrays, besides what follows from the shape of the model."""
+WIDEST = -2.2250738585072014e-308
+"""No number takes more letters."""
 
 
-def reckoned_bytes(classifier: Any, n_trials: int = 0) -> int:
-    """What a fitted classifier takes on disk: not less than ``codekin.storage.stored_bytes`` of it.
-
-    Parameters
-    ----------
-    classifier : TrellisClassifier
-    n_trials : int, default=0
-        How many trials its report will tell of.
-
-    Returns
-    -------
-    int
-    """
-    members, ranking = classifier.model_.members, classifier.model_.ranking
-    arrays = sum(bytes_of_bits(member.bits) for member in members)
-    if ranking is not None and ranking.vectors is not None:
-        arrays += sum(array.nbytes for array in ranking.vectors.to_arrays().values())
-    arrays += bytes_of_tree(classifier.class_distances_)
-    besides = bytes_besides_weights(classifier.model_.n_bits, len(members), len(classifier.classes_))
-    return arrays + besides + fixed_bytes(classifier) + BYTES_PER_TRIAL * n_trials
+def bytes_of_fit(fit: Fit, parts: ClassifierParts, n_trials: int = 0) -> int:
+    """What a fitted classifier takes on disk, whatever its report will say of its bits and of so many trials."""
+    report = code_report(fit.model, fit.loss, None, budget="x" * 64).as_dict()
+    widest = {name: WIDEST if value is None or isinstance(value, float) else value for name, value in report.items()}
+    widest |= {"bit_losses": [WIDEST] * fit.model.n_bits, "trials": ["x" * BYTES_PER_TRIAL] * n_trials}
+    whole = replace(
+        parts,
+        report=widest,
+        learner=fit.learner,
+        temperature=WIDEST,
+        class_tree=None if fit.class_distances is None else fit.class_distances.tree,
+        plan=fit.plan.as_dict(),
+    )
+    return folder_bytes(*describe(fit.model, whole))
 
 
 def bytes_besides_weights(n_bits: int, n_members: int, n_classes: int) -> int:
-    """What codes take besides their weights and what :func:`fixed_bytes` counts for one of them.
-
-    Parameters
-    ----------
-    n_bits : int
-        Of all members.
-    n_members, n_classes : int
-
-    Returns
-    -------
-    int
-    """
+    """What codes take besides their weights and what :func:`fixed_bytes` counts for one of them."""
     return BYTES_PER_BIT * n_bits + (n_members - 1) * (BYTES_PER_MEMBER + _bytes_of_order(n_classes))
 
 
-def fixed_bytes(classifier: Any) -> int:
-    """What it takes whatever its bits are: labels, the assignment and the rest of the description.
-
-    Parameters
-    ----------
-    classifier : TrellisClassifier
-        Whose labels are known.
-
-    Returns
-    -------
-    int
-    """
-    labels: NDArray[Any] = classifier.classes_
+def fixed_bytes(parts: ClassifierParts, settings: TrellisSettings) -> int:
+    """What a classifier takes whatever its bits are: labels, the assignment and the rest of the description."""
+    labels = parts.labels
     of_labels = labels.nbytes if labels.dtype.kind in "biuf" else _json_bytes(labels.tolist())
-    names = _json_bytes(getattr(classifier, "feature_names_in_", np.zeros(0)).tolist())
-    class_weight = getattr(getattr(classifier, "learner_", classifier.learner), "class_weight", None)
+    names = [] if parts.feature_names is None else [str(name) for name in parts.feature_names]
+    class_weight = getattr(settings.learner, "class_weight", None)
     weights = 0 if class_weight is None or isinstance(class_weight, str) else BYTES_PER_BIT * len(labels)
-    return of_labels + _bytes_of_order(len(labels), classifier.n_spare) + names + weights + BYTES_BESIDES
+    order = _bytes_of_order(len(labels), settings.n_spare)
+    return of_labels + order + _json_bytes(names) + weights + BYTES_BESIDES
 
 
 def _bytes_of_order(n_classes: int, n_spare: int = 0) -> int:
@@ -88,37 +69,13 @@ def _json_bytes(value: Any) -> int:
 
 
 def bytes_of_tree(class_distances: ClassDistances | None) -> int:
-    """What the class tree takes on disk, if there is one.
-
-    Parameters
-    ----------
-    class_distances : ClassDistances or None
-
-    Returns
-    -------
-    int
-    """
-    if class_distances is None or class_distances.tree is None:
-        return 0
-    tree = class_distances.tree
-    lengths = tree.edge_length.nbytes if (tree.edge_length[tree.parent != -1] != 1).any() else 0
-    return as_narrow(tree.parent).nbytes + as_narrow(tree.node_of_class).nbytes + lengths
+    """What the class tree takes on disk, if there is one."""
+    tree = None if class_distances is None else class_distances.tree
+    return 0 if tree is None else sum(array.nbytes for array in tree_arrays(tree).values())
 
 
 def bytes_of_bits(bits: Any) -> int:
-    """What the weights of a code take on disk: some of their arrays need not be stored.
-
-    Parameters
-    ----------
-    bits : FittedBits
-
-    Returns
-    -------
-    int
-    """
-    if isinstance(bits, CompactLinearBits):
-        return bits.nbytes - bits.row_of_feature.nbytes + -(-bits.n_features // 8)
-    if isinstance(bits, SparseLinearBits):
-        places = bits.weights.indices, bits.weights.indptr
-        return bits.weights.data.nbytes + bits.bias.nbytes + sum(as_narrow(array).nbytes for array in places)
-    return int(getattr(bits, "nbytes", 0))
+    """What the weights of a code take on disk."""
+    arrays: Arrays = {}
+    describe_bits(bits, arrays, [])
+    return sum(array.nbytes for array in arrays.values())

@@ -74,9 +74,7 @@ def describe_classifier(parts: ClassifierParts, arrays: Arrays, learners: list[A
         description["temperature"] = parts.temperature
     tree = parts.class_tree
     if tree is not None:
-        arrays["tree_parent"], arrays["tree_node_of_class"] = as_narrow(tree.parent), as_narrow(tree.node_of_class)
-        if (tree.edge_length[tree.parent != -1] != 1).any():
-            arrays["tree_edge_length"] = tree.edge_length
+        arrays.update(tree_arrays(tree))
         description["has_class_tree"] = True
     if parts.feature_names is not None:
         description["feature_names_in"] = [str(name) for name in parts.feature_names]
@@ -106,8 +104,22 @@ def restore_classifier(description: Json, arrays: Arrays, learners: list[Any], n
         is_learner_given=bool(description.get("is_learner_given", saved is not None)),
         temperature=None if temperature is None else positive_number(temperature, "temperature"),
         class_tree=_restore_tree(arrays, n_classes) if description.get("has_class_tree") else None,
-        plan=description.get("plan", {}),
+        plan=_restore_plan(description.get("plan", {})),
     )
+
+
+def tree_arrays(tree: ClassTree) -> Arrays:
+    """A class tree on disk; edges of length one go without saying."""
+    arrays = {"tree_parent": as_narrow(tree.parent), "tree_node_of_class": as_narrow(tree.node_of_class)}
+    if (tree.edge_length[tree.parent != -1] != 1).any():
+        arrays["tree_edge_length"] = tree.edge_length
+    return arrays
+
+
+def _restore_plan(plan: Any) -> Json:
+    if not isinstance(plan, dict) or not all(isinstance(value, PLAIN) for value in plan.values()):
+        raise ValueError(f"'plan' must hold names and numbers. Got {shortened(plan)}.")
+    return plan
 
 
 def _restore_tree(arrays: Arrays, n_classes: int) -> ClassTree:

@@ -17,9 +17,9 @@ from codekin._system.folders import whole_folder
 from codekin._version import __version__
 
 FORMAT = "codekin-model"
-FORMAT_VERSION = 3
-"""Since version 2 weights may take one or two bytes; since version 3 vocabularies share the beginnings of their words.
-Folders of earlier versions are read as before."""
+FORMAT_VERSION = 4
+"""Since version 2 weights may take one or two bytes; since version 3 vocabularies share the beginnings of their words;
+since version 4 parameters of both classifiers have the same names. Folders of earlier versions are read."""
 DESCRIPTION, ARRAYS, LEARNERS = "model.json", "arrays.safetensors", "learners.skops"
 
 Json = dict[str, Any]

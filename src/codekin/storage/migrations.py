@@ -11,7 +11,7 @@ from codekin.storage.files import Json
 
 def migrated(description: Json) -> Json:
     """The description in today's words."""
-    for change in (_learner_of_the_first_folders, _report_of_the_first_folders):
+    for change in (_learner_of_the_first_folders, _report_of_the_first_folders, _parameters_before_version_4):
         description = change(description)
     return description
 
@@ -33,3 +33,13 @@ def _report_of_the_first_folders(description: Json) -> Json:
     report = dict(classifier["report"])
     report["error"] = report.pop("training_error")
     return {**description, "classifier": {**classifier, "report": report}}
+
+
+def _parameters_before_version_4(description: Json) -> Json:
+    """Trellis classifiers called two parameters otherwise than the other classifier did."""
+    classifier = description.get("classifier", {})
+    if description["format_version"] >= 4 or classifier.get("kind") != "TrellisClassifier":
+        return description
+    names = {"learner": "estimator", "n_bits": "max_bits"}
+    params = {names.get(name, name): value for name, value in classifier["params"].items()}
+    return {**description, "classifier": {**classifier, "params": params}}

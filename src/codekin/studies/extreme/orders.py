@@ -16,8 +16,8 @@ from codekin.classes import ClassTree
 from codekin.coding import Codebook, IntArray
 from codekin.datasets import Dataset, load_dataset
 from codekin.estimators.taxonomies import as_class_tree
-from codekin.estimators.trellis import MAX_CLUSTERED_CLASSES
 from codekin.fitting.choices import Classes, learnability_assignment
+from codekin.fitting.trellis_settings import MAX_CLUSTERED_CLASSES
 
 TreeName = Literal["given", "learned"]
 

@@ -210,7 +210,7 @@ def run_fit(task: Task, workspace: Workspace) -> Outcome:
     classifier = TrellisClassifier(
         given["width"],
         assignment=Assignment(codeword_of_class, given["order"]),
-        learner=AROW(n_epochs=given["n_epochs"]),
+        estimator=AROW(n_epochs=given["n_epochs"]),
         loss="exponential",
         rerank=None,
         random_state=given["run"],

@@ -1,0 +1,129 @@
+"""From a plan and samples to a model: the parts of the code, its bits, its ranking, its temperature, in this order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from codekin._system.memory import require_memory
+from codekin.coding import Code
+from codekin.fitting.checked_choices import warn_of_constant_bits
+from codekin.fitting.choices import choose_codebook
+from codekin.fitting.features import classes_as_learned
+from codekin.fitting.fit_facts import Fit, Parts
+from codekin.fitting.learner_choice import decoding_loss, memory_limit
+from codekin.fitting.members import Members
+from codekin.fitting.order_choice import choose_orders
+from codekin.fitting.plan import Plan, Watch
+from codekin.fitting.ranked import fit_ranked
+from codekin.fitting.shared_work import SharedWork
+from codekin.fitting.size import bytes_of_tree
+from codekin.fitting.temperature import Temperature, fit_temperature
+from codekin.model import Member, Model
+from codekin.samples import Samples
+
+
+def choose_parts(plan: Plan, samples: Samples, held_out: Samples | None = None) -> Parts:
+    """The codebook and the assignment of a plan; one that is left to the validation samples is chosen by a trial."""
+    rngs = plan.generators()
+    learner = plan.learners[0]
+    classes = classes_as_learned(
+        getattr(learner, "estimator", None),
+        samples.X,
+        samples.class_index,
+        n_classes=plan.n_classes,
+        sample_weight=samples.weights,
+        distances_choice=plan.class_distances,
+        rng=rngs.distances,
+    )
+    codebook = choose_codebook(plan.codebook, plan.n_bits, classes, rngs.codebook)
+    if plan.width is not None:
+        # Asked before the assignment is chosen, which may take memory for every feature, too.
+        n_features = int(samples.X.shape[1])
+        require_memory(
+            4 * n_features * codebook.n_bits,
+            f"A model of {n_features:,} features x {codebook.n_bits:,} bits x 4 bytes",
+            "Use fewer bits, fewer features (number them without gaps, or hash them) or more memory.",
+        )
+    trial = None if held_out is None else (samples, held_out)
+    orders = choose_orders(plan, codebook, classes, rngs.assignment, trial=trial, max_memory=memory_limit(learner))
+    warn_of_constant_bits(codebook, orders.first)
+    return Parts(codebook, orders, classes.known_distances)
+
+
+def fit_model(
+    plan: Plan,
+    samples: Samples,
+    *,
+    held_out: Samples | None = None,
+    parts: Parts | None = None,
+    watch: Watch | None = None,
+    shared: SharedWork | None = None,
+    max_bytes: float = np.inf,
+) -> Fit:
+    """Do what a plan says.
+
+    Parameters
+    ----------
+    plan : Plan
+    samples : Samples
+        To learn from.
+    held_out : Samples, optional
+        Who choose what the plan leaves to them: the pass, the learner, the re-ranking, the temperature.
+    parts : Parts, optional
+        What :func:`choose_parts` chose.
+    watch : Watch, optional
+        Who is told, and where checkpoints go.
+    shared : SharedWork, optional
+        What other plans with the same samples and seed have learned.
+    max_bytes : float, optional
+        How much each code may take on disk where weights are pruned to fit.
+
+    Returns
+    -------
+    Fit
+    """
+    watch = Watch() if watch is None else watch
+    if parts is None:
+        parts = _chosen(plan, samples, held_out, shared)
+    rng = plan.generators().bits
+    codes = [Code(parts.codebook, order) for order in parts.orders.of(plan.n_members)]
+    max_bytes -= bytes_of_tree(parts.class_distances) / plan.n_members
+    members = Members(plan, codes, rng, watch, shared, max_bytes)
+    temperature = Temperature()
+    if plan.is_ranked:
+        model, temperature = fit_ranked(members, plan.rerank, samples, held_out=held_out, rng=rng)
+    else:
+        model = Model((members.fit(0, samples, held_out),))
+        if held_out is not None:
+            temperature = fit_temperature(model, held_out.X, held_out.class_index)
+    first = members.first
+    result = parts.orders.result
+    return Fit(model, plan, first.learner, first.loss, parts.class_distances, result, rng, temperature)
+
+
+def _chosen(plan: Plan, samples: Samples, held_out: Samples | None, shared: SharedWork | None) -> Parts:
+    known: dict[int | None, Parts] = {} if shared is None else shared.parts_of
+    if plan.width not in known:
+        known[plan.width] = choose_parts(plan, samples, held_out)
+    return known[plan.width]
+
+
+def begin_fit(plan: Plan, samples: Samples) -> Fit:
+    """Choose the parts by a first batch of samples; the bits are learned by :func:`learn_batch`."""
+    parts = choose_parts(plan, samples)
+    learner = plan.learners[0]
+    loss = decoding_loss(plan, learner, parts.codebook)
+    empty: Any = None
+    model = Model((Member.of(parts.code, empty, loss, is_weighted=plan.weighted_decoding),))
+    return Fit(model, plan, learner, loss, parts.class_distances, parts.orders.result, plan.generators().bits)
+
+
+def learn_batch(model: Model, learner: Any, samples: Samples, rng: np.random.Generator) -> Model:
+    """The model after one pass over a further batch of samples."""
+    if not hasattr(learner, "partial_fit"):
+        raise ValueError(f"The learner {type(learner).__name__} cannot learn batch by batch.")
+    first = model.first
+    bits = learner.partial_fit(first.bits, samples, first.code, rng=rng)
+    return Model((Member(first.code, bits, first.decoder),))

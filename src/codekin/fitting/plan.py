@@ -1,0 +1,129 @@
+"""All settings of a fit, none of them left open: what will be done, before it is done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from codekin.coding import Codebook
+from codekin.fitting.checked_choices import shown
+from codekin.learners import Checkpoints, EpochReport, Learner
+from codekin.learners.compact import Precision
+
+Seed = tuple[int, ...]
+
+
+class Generators(NamedTuple):
+    """One for each random choice, independent of each other."""
+
+    codebook: np.random.Generator
+    assignment: np.random.Generator
+    distances: np.random.Generator
+    bits: np.random.Generator
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """All settings of a fit, none of them left open.
+
+    Parameters
+    ----------
+    n_classes : int
+        How many classes there are.
+    codebook : str, Codebook, array or callable
+        Which codewords exist, or how they are made.
+    class_distances : str, ClassDistances, array, ClassTree or callable
+        How far apart classes are, or how that is learned.
+    assignment : str, Assignment, AssignmentResult, array, callable or tuple of str
+        Which class gets which codeword, or how that is found; of several names the validation samples choose one.
+    learners : tuple of Learner
+        Who learns the bits; of several the validation samples choose one.
+    seed : tuple of int
+        Where all random choices come from.
+    n_bits : int, optional
+        How many bits codewords have, for codebooks that leave the choice.
+    policy : str, default=""
+        What the user called the assignment, where it has another name here.
+    loss : str or callable, default="auto"
+        The decoding loss; "auto" is the learner's own.
+    weighted_decoding : bool, default=False
+        Divide the loss of a class by the number of its non-zero bits.
+    calibrate : {"cv", "holdout"}, optional
+        Turn margins into log-odds by samples that the bits have not seen.
+    n_members : int, default=1
+        How many codes there are.
+    rerank : {"centroid", "learned"}, optional
+        How the best classes are rescored.
+    precision : {"float32", "float16", "int8"}, default="float32"
+        How weights are kept.
+    prune : float, "to fit" or None, default=None
+        How much validation accuracy small weights may cost that are dropped; "to fit" drops those that cost next to
+        none, and as many more as a budget asks for.
+    """
+
+    n_classes: int
+    codebook: Any
+    class_distances: Any
+    assignment: Any
+    learners: tuple[Learner, ...]
+    seed: Seed
+    n_bits: int | None = None
+    policy: str = ""
+    loss: Any = "auto"
+    weighted_decoding: bool = False
+    calibrate: Literal["cv", "holdout"] | None = None
+    n_members: int = 1
+    rerank: Literal["centroid", "learned"] | None = None
+    precision: Precision = "float32"
+    prune: float | Literal["to fit"] | None = None
+
+    @property
+    def width(self) -> int | None:
+        """The width of the trellis whose paths are the codewords; None for other codes."""
+        trellis = self.codebook.trellis if isinstance(self.codebook, Codebook) else None
+        return None if trellis is None else int(trellis.width)
+
+    @property
+    def is_ranked(self) -> bool:
+        """Whether candidates are listed and ranked, instead of a single best class being decoded."""
+        return self.rerank is not None or self.n_members > 1
+
+    def generators(self) -> Generators:
+        """The same ones at every call. The paths of a trellis are not drawn."""
+        drawn = np.random.default_rng(self.seed).spawn(4)
+        return Generators(drawn[3], *drawn[:3]) if self.width is not None else Generators(*drawn)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The settings as JSON has them: names, numbers and, of everything else, what it is called."""
+        return {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
+
+    def __str__(self) -> str:
+        """One setting a line, those that say nothing left out."""
+        told = {name: value for name, value in self.as_dict().items() if value not in (None, "", False)}
+        return "\n".join(f"{name:<18} {value}" for name, value in told.items())
+
+
+def _plain(value: Any) -> Any:
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    if isinstance(value, tuple):
+        return ", ".join(str(_plain(item)) for item in value)
+    if isinstance(value, Codebook):
+        return value.name if value.trellis is None else f"{value.name} of width {value.trellis.width}"
+    return repr(value) if isinstance(value, Learner) else shown(value)
+
+
+@dataclass(frozen=True, eq=False)
+class Watch:
+    """Who is told of every pass over the samples, and where a fit leaves what it needs to go on."""
+
+    on_epoch: Callable[[EpochReport], None] | None = None
+    checkpoints: Checkpoints | None = None
+
+    def options(self, checkpoints: Checkpoints | None) -> dict[str, Any]:
+        """What a learner is given: only what there is, since one of somebody's own need not know them all."""
+        given = {"on_epoch": self.on_epoch, "checkpoints": checkpoints}
+        return {name: value for name, value in given.items() if value is not None}

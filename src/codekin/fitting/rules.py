@@ -1,0 +1,107 @@
+"""Which settings need something of others: given without it they would do nothing, and so they are refused.
+
+The estimators and the command line say the same sentences, each with the names that its users know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+from codekin.fitting.choices import is_one_order
+
+RERANK = ("centroid", "learned")
+ALONE = ("auto", 1)
+"""Numbers of members that leave a single code possible."""
+
+
+class Rule(NamedTuple):
+    """A setting and what it needs.
+
+    In ``needs``, ``{width}`` is what the setting is called, and ``{width.given}`` that and its value. ``is_kept`` takes
+    the values of all settings.
+    """
+
+    setting: str
+    needs: str
+    is_kept: Callable[[Any], bool]
+
+
+class Spelled(NamedTuple):
+    """A setting as its user writes it, alone and with its value."""
+
+    name: str
+    given: str
+
+    def __str__(self) -> str:
+        """What it is called."""
+        return self.name
+
+    def __format__(self, _: str) -> str:
+        """What it is called."""
+        return self.name
+
+
+TRELLIS_RULES = (
+    Rule(
+        "max_bits",
+        "an automatic {width}, which it chooses. Got {width.given}",
+        lambda s: s.max_bits is None or s.width == "auto",
+    ),
+    Rule(
+        "time_limit",
+        "a budget, {max_model_bytes} or {max_microseconds}: it ends the search for a model within one",
+        lambda s: s.time_limit is None or s.max_model_bytes is not None or s.max_microseconds is not None,
+    ),
+    Rule(
+        "prune",
+        "{validation} samples, which say what a weight is worth",
+        lambda s: s.prune in (None, "auto") or s.validation is not None,
+    ),
+    Rule(
+        "n_members",
+        "an {assignment} that says how orders are found, by a name or a function. Got one order, which all codes would "
+        "share",
+        lambda s: s.n_members in ALONE or not is_one_order(s.assignment),
+    ),
+    Rule(
+        "n_spare",
+        "a single code without re-ranking. Got {n_members.given} and {rerank.given}",
+        lambda s: not s.n_spare or (s.n_members in ALONE and s.rerank not in RERANK),
+    ),
+)
+"""Of a classifier on a trellis."""
+
+CODE_RULES = (
+    Rule(
+        "weighted_decoding",
+        "bits that are learned one by one; use False",
+        lambda s: not s.weighted_decoding or not s.learner.learns_probabilities,
+    ),
+)
+"""Of a classifier with any code."""
+
+
+def in_python(name: str, value: Any) -> Spelled:
+    """A parameter of a function or an estimator."""
+    return Spelled(name, f"{name}={value!r}")
+
+
+def check_rules(
+    rules: Iterable[Rule], values: Mapping[str, Any], spelled: Callable[[str, Any], Spelled] = in_python
+) -> None:
+    """Raise if a setting lacks what it needs.
+
+    Parameters
+    ----------
+    rules : iterable of Rule
+    values : mapping from str
+        The values of all settings that the rules speak of.
+    spelled : callable, default=in_python
+        Takes the name and the value of a setting and says how its user writes it.
+    """
+    for rule in rules:
+        if not rule.is_kept(SimpleNamespace(**values)):
+            names = {name: spelled(name, value) for name, value in values.items()}
+            raise ValueError(f"{names[rule.setting].given} needs {rule.needs.format(**names)}.")
