@@ -33,9 +33,5 @@ def solve_at_random(task: SearchTask) -> AssignmentResult:
             break
     assert best is not None
     return replace(
-        best,
-        seed=task.seed,
-        n_evaluations=drawn,
-        seconds=budget.seconds,
-        history=np.array(history, dtype=np.float64),
+        best, seed=task.seed, n_evaluations=drawn, seconds=budget.seconds, history=np.array(history, dtype=np.float64)
     )

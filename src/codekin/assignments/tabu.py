@@ -48,13 +48,7 @@ def default_moves(problem: QuadraticProblem) -> int:
 
 
 def tabu_from(
-    problem: QuadraticProblem,
-    order: IntArray,
-    budget: Budget,
-    seed: int,
-    *,
-    n_moves: int | None,
-    deadline: float,
+    problem: QuadraticProblem, order: IntArray, budget: Budget, seed: int, *, n_moves: int | None, deadline: float
 ) -> QuadraticSolution:
     """Robust tabu search from a given permutation, for so many moves or until a deadline."""
     from codekin.kernels.qap_swaps import tabu_moves

@@ -102,10 +102,7 @@ def anneal_vectors(arrays: VectorProblem, run: SwapRun, deadline: float, *, n_pr
         run.anneal(_proposals_of_codewords(arrays, run), n_proposals=n_proposals, deadline=deadline)
     else:
         run.anneal(
-            _proposals_of_paths(arrays, run, edges),
-            n_proposals=n_proposals,
-            deadline=deadline,
-            schedule=_PATH_SCHEDULE,
+            _proposals_of_paths(arrays, run, edges), n_proposals=n_proposals, deadline=deadline, schedule=_PATH_SCHEDULE
         )
 
 

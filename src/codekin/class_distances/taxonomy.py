@@ -13,11 +13,7 @@ from codekin.classes.tree_distances import TreeDistances
 
 
 def taxonomy_distances(
-    taxonomy: Any,
-    *,
-    classes: Sequence[Hashable] | None = None,
-    separator: str = ".",
-    length: str | None = None,
+    taxonomy: Any, *, classes: Sequence[Hashable] | None = None, separator: str = ".", length: str | None = None
 ) -> TreeDistances:
     """The lengths of the paths between classes in a taxonomy.
 
@@ -50,11 +46,7 @@ def taxonomy_distances(
 
 
 def class_tree(
-    taxonomy: Any,
-    *,
-    classes: Sequence[Hashable] | None = None,
-    separator: str = ".",
-    length: str | None = None,
+    taxonomy: Any, *, classes: Sequence[Hashable] | None = None, separator: str = ".", length: str | None = None
 ) -> ClassTree:
     """A class tree from anything that describes one.
 

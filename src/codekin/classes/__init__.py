@@ -12,11 +12,7 @@ from codekin.classes.interface import ClassDistances
 from codekin.classes.tree import ClassTree
 from codekin.classes.tree_distances import TreeDistances
 
-__all__ = [
-    "ClassDistances",
-    "ClassTree",
-    "DenseDistances",
-]
+__all__ = ["ClassDistances", "ClassTree", "DenseDistances"]
 
 
 def as_class_distances(value: ClassDistances | ClassTree | ArrayLike) -> ClassDistances:

@@ -77,11 +77,7 @@ def codebook_sampler(n_codewords: int, n_bits: int, entries: tuple[int, ...]) ->
         )
         return lambda rng, n_draws: Draws.of(rows(rng, n_draws))
     columns = partial(
-        _chosen,
-        patterns=useful_columns(n_codewords, n_symbols),
-        length=n_codewords,
-        n_chosen=n_bits,
-        entries=entries,
+        _chosen, patterns=useful_columns(n_codewords, n_symbols), length=n_codewords, n_chosen=n_bits, entries=entries
     )
     return lambda rng, n_draws: Draws.of(columns(rng, n_draws).transpose(0, 2, 1))
 

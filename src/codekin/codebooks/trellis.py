@@ -22,12 +22,7 @@ LEAST_CODEWORDS_ALLOWED, CODEWORDS_PER_CLASS = 100_000, 10
 """A trellis may have so many codewords, at least and for each class: a model takes memory for those without a class."""
 
 
-def trellis_codebook(
-    n_codewords: int,
-    width: int | Literal["auto"] = 2,
-    *,
-    n_bits: int | None = None,
-) -> Codebook:
+def trellis_codebook(n_codewords: int, width: int | Literal["auto"] = 2, *, n_bits: int | None = None) -> Codebook:
     """The paths of a trellis as codewords: W-LTLS of Evron et al. (2018), which is LTLS at width 2.
 
     With ``K = n_codewords``, ``b = width`` and ``K = sum_i d_i b**i`` for ``i = 0..m``, a codeword has

@@ -9,12 +9,4 @@ from codekin.coding.code import Code
 from codekin.coding.codebook import Codebook
 from codekin.coding.types import CodingMatrix, FloatArray, IntArray, Margins
 
-__all__ = [
-    "Assignment",
-    "Code",
-    "Codebook",
-    "CodingMatrix",
-    "FloatArray",
-    "IntArray",
-    "Margins",
-]
+__all__ = ["Assignment", "Code", "Codebook", "CodingMatrix", "FloatArray", "IntArray", "Margins"]

@@ -11,14 +11,7 @@ from codekin.decoding.losses import LOSSES, Loss, LossLike
 from codekin.decoding.minimum_loss import MinimumLossDecoder
 from codekin.decoding.shortest_path import ShortestPathDecoder
 
-__all__ = [
-    "LOSSES",
-    "LearnedDecoder",
-    "Loss",
-    "MinimumLossDecoder",
-    "ShortestPathDecoder",
-    "fit_decoder",
-]
+__all__ = ["LOSSES", "LearnedDecoder", "Loss", "MinimumLossDecoder", "ShortestPathDecoder", "fit_decoder"]
 
 
 class Decoder(Protocol):

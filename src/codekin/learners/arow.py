@@ -23,14 +23,7 @@ from codekin.learners.compact import decompressed
 from codekin.learners.distribution import SharedPasses
 from codekin.learners.linear import CONSTANT_MARGIN, LinearBits, SparseLinearBits, Validation
 from codekin.learners.streamed_rows import StreamedRows, training_rows
-from codekin.learners.training import (
-    Block,
-    EpochReport,
-    Passes,
-    Watchers,
-    check_common_settings,
-    check_setting,
-)
+from codekin.learners.training import Block, EpochReport, Passes, Watchers, check_common_settings, check_setting
 from codekin.learners.training_rows import TrainingRows, checksum, pass_order
 from codekin.samples import Samples
 
@@ -240,13 +233,7 @@ class AROW:
         )
 
     def _column_blocks(
-        self,
-        n_features: int,
-        n_bits: int,
-        validation: Validation | None,
-        *,
-        n_parts: int = 1,
-        may_split: bool = True,
+        self, n_features: int, n_bits: int, validation: Validation | None, *, n_parts: int = 1, may_split: bool = True
     ) -> Sequence[tuple[int, int]]:
         """The columns to train together, so that everything fits into memory; raises if nothing does.
 

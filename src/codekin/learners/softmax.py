@@ -21,14 +21,7 @@ from codekin.learners.compact import decompressed
 from codekin.learners.linear import LinearBits, SparseLinearBits, Validation
 from codekin.learners.softmax_state import ClassPaths, SoftmaxBits, class_paths
 from codekin.learners.streamed_rows import StreamedRows, training_rows
-from codekin.learners.training import (
-    Block,
-    EpochReport,
-    Passes,
-    Watchers,
-    check_common_settings,
-    check_setting,
-)
+from codekin.learners.training import Block, EpochReport, Passes, Watchers, check_common_settings, check_setting
 from codekin.learners.training_rows import TrainingRows, checksum, pass_order
 from codekin.samples import Samples
 

@@ -77,12 +77,7 @@ class StreamedRows:
 
 
 def training_rows(
-    samples: Samples,
-    n_classes: int,
-    *,
-    class_weight: Any = None,
-    has_bias: bool = False,
-    is_shuffled: bool = True,
+    samples: Samples, n_classes: int, *, class_weight: Any = None, has_bias: bool = False, is_shuffled: bool = True
 ) -> TrainingRows | StreamedRows:
     """Checked samples, left on disk if that is where they are.
 

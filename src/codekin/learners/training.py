@@ -294,12 +294,7 @@ class Passes(Generic[Bits]):
             self._save_files(blocks, progress, files, _blocks_before(block))
 
     def _restore_block(
-        self,
-        saved: Checkpoint,
-        block: int,
-        blocks: Sequence[Block],
-        weights: Float32Array,
-        margins: list[Float32Array],
+        self, saved: Checkpoint, block: int, blocks: Sequence[Block], weights: Float32Array, margins: list[Float32Array]
     ) -> None:
         """Fill in the outcome of a finished block."""
         columns, arrays = slice(*blocks[block - 1]), saved.arrays(f"block-{block}")

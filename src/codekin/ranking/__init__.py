@@ -2,6 +2,4 @@
 
 from codekin.ranking.reranking import Reranking
 
-__all__ = [
-    "Reranking",
-]
+__all__ = ["Reranking"]
