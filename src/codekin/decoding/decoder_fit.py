@@ -32,14 +32,15 @@ STRENGTHS = (np.inf, 25.0, 5.0, 1.0, 0.2, 0.04, 0.008, 0.0016)
 MAX_MARGINS = 20_000
 """Rows of margins that a decoder is learned from; of more, so many are drawn."""
 
-MAX_WORK_OF_GRADIENT = 10**10
+MAX_WORK_OF_GRADIENT = 2 * 10**9
 """Multiplications for one gradient, beyond which fewer rows are drawn, but at least two for every class."""
 
-MAX_WORK = 4 * 10**11
-"""Multiplications in all: about a minute of one processor. Then the comparison ends with what it has."""
+MAX_WORK = 10**11
+"""Multiplications of the comparison, and of the last fit: about ten seconds of one processor each. What has been
+reached by then is compared, and kept, like any other fit."""
 
 MAX_GRADIENTS = 60
-"""For one strength. A fit that ends early is compared and chosen like any other."""
+"""For one strength."""
 
 MIN_GRADIENTS = 3
 
@@ -177,7 +178,8 @@ def fit_decoder(
         seen = np.concatenate(held_out)
         chosen = _choice(tried, weights[seen])
         factor, (strength, *_, start) = best_factor(problem, centre), tried[chosen]
-        final = standard.unfolded(shrunk_weights(problem, factor * centre, strength, start, MAX_GRADIENTS)[0])
+        n_allowed = int(np.clip(MAX_WORK / problem.work, MIN_GRADIENTS, MAX_GRADIENTS))
+        final = standard.unfolded(shrunk_weights(problem, factor * centre, strength, start, n_allowed)[0])
     if np.isinf(strength):  # without rounding: equal losses stay equal
         final = factor * codewords, np.zeros(code.n_classes)
     loss_based = MinimumLossDecoder(code.coding_matrix, loss, is_weighted).decode(margins[seen]) == classes[seen]
