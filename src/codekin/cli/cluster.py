@@ -17,12 +17,8 @@ SECONDS_WITHOUT_WORKERS = 120
 def workers(n_jobs: int | None, scheduler: str | None) -> Iterator[None]:
     """Let everything within the block share its work as the options say.
 
-    Parameters
-    ----------
-    n_jobs : int or None
-        How many processes of this machine; None for none.
-    scheduler : str or None
-        The address of a Dask scheduler; None for no cluster.
+    - ``n_jobs``: how many processes of this machine; None for none.
+    - ``scheduler``: the address of a Dask scheduler; None for no cluster.
     """
     if n_jobs == 0:
         raise ValueError("--n-jobs must be a number of worker processes, or -1 for one per processor. Got 0 instead.")

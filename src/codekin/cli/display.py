@@ -30,10 +30,7 @@ Clock = Callable[[], float]
 class Display:
     """Shows one stage of the work after the other.
 
-    Parameters
-    ----------
-    quiet : bool, default=False
-        Show nothing at all.
+    ``quiet``: show nothing at all.
     """
 
     def __init__(self, quiet: bool = False) -> None:
@@ -53,10 +50,7 @@ class Display:
     def watching(self, *, only_if_slow: bool = False) -> Iterator[None]:
         """Show what is told within the block.
 
-        Parameters
-        ----------
-        only_if_slow : bool, default=False
-            Whether a log has no line for a stage that is over before long; for work that usually is.
+        ``only_if_slow``: whether a log has no line for a stage that is over before long; for work that usually is.
         """
         if self.quiet:
             yield
@@ -87,14 +81,10 @@ def _write_line(text: str) -> None:
 class Stage:
     """A stage that is under way.
 
-    Parameters
-    ----------
-    began_at : float
-        When it was first told of.
-    first, latest : Progress
-        What it told first, from when on its size is known, and last: what was done meanwhile gives a rate.
-    first_at, latest_at : float
-        When that was.
+    - ``began_at``: when it was first told of.
+    - ``first``, ``latest``: what it told first, from when on its size is known, and last: what was done meanwhile gives
+      a rate.
+    - ``first_at``, ``latest_at``: when that was.
     """
 
     began_at: float
@@ -140,12 +130,7 @@ def in_time(seconds: float) -> str:
 
 
 class Board(ABC):
-    """Keeps track of the stage that is under way.
-
-    Parameters
-    ----------
-    clock : callable, default=time.perf_counter
-    """
+    """Keeps track of the stage that is under way."""
 
     def __init__(self, clock: Clock = time.perf_counter) -> None:
         self.clock = clock
@@ -230,13 +215,8 @@ class Bar(Board):
 class Log(Board):
     """A line when a stage begins, and further ones while it lasts.
 
-    Parameters
-    ----------
-    write : callable
-        Writes a line.
-    clock : callable, default=time.perf_counter
-    only_if_slow : bool, default=False
-        Whether there is no line when a stage begins.
+    - ``write``: writes a line.
+    - ``only_if_slow``: whether there is no line when a stage begins.
     """
 
     def __init__(

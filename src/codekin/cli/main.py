@@ -158,15 +158,8 @@ class Session:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line.
 
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        The arguments after the name of the program; by default those of the process.
 
-    Returns
-    -------
-    int
-        The exit code.
+    ``argv``: the arguments after the name of the program; by default those of the process.
     """
     arguments = sys.argv[1:] if argv is None else [str(argument) for argument in argv]
     session = Session(arguments=arguments)

@@ -29,19 +29,9 @@ def reading_options(
 ) -> ReadOptions:
     """How samples for a model are read, as the options of a command say.
 
-    Parameters
-    ----------
-    saved : SavedModel
-    index_base : int or None
-        None for that of the training samples.
-    labels : str, optional
-        What labels are; by default what those of the model are.
-    multilabel : str, default="error"
-        What to do with samples of several labels.
-
-    Returns
-    -------
-    ReadOptions
+    - ``index_base``: None for that of the training samples.
+    - ``labels``: what labels are; by default what those of the model are.
+    - ``multilabel``: what to do with samples of several labels.
     """
     if index_base is not None and saved.model_input.vectorizer is not None:
         raise ValueError(f"--index-base {index_base} needs features with numbers. Got a model of texts.")

@@ -16,14 +16,9 @@ from codekin.fitting.rules import Rule, Spelled, check_rules
 class Need:
     """An option and what it needs.
 
-    Parameters
-    ----------
-    option : str
-        The name of its parameter.
-    what : str
-        What it needs, in words that may name the values of other options, like ``{data}``.
-    is_met : callable
-        Takes the values of all options, says whether it is there.
+    - ``option``: the name of its parameter.
+    - ``what``: what it needs, in words that may name the values of other options, like ``{data}``.
+    - ``is_met``: takes the values of all options, says whether it is there.
     """
 
     option: str
@@ -77,13 +72,7 @@ ASSIGN_NEEDS = (
 def check_needs(context: typer.Context, needs: Iterable[Need], **known: Any) -> None:
     """Raise if an option was given without what it needs.
 
-    Parameters
-    ----------
-    context : typer.Context
-        Of the command.
-    needs : iterable of Need
-    **known
-        What is known better than the command line says it.
+    - ``**known``: what is known better than the command line says it.
     """
     values = {**context.params, **known}
     for need in needs:
@@ -94,13 +83,7 @@ def check_needs(context: typer.Context, needs: Iterable[Need], **known: Any) -> 
 def check_settings(context: typer.Context, rules: Iterable[Rule], **known: Any) -> None:
     """Raise if the options of a command break a rule of the settings that they stand for.
 
-    Parameters
-    ----------
-    context : typer.Context
-        Of the command.
-    rules : iterable of Rule
-    **known
-        What is known better than the command line says it.
+    - ``**known``: what is known better than the command line says it.
     """
     names = {parameter.name: parameter.opts[0] for parameter in context.command.params}
 

@@ -31,41 +31,18 @@ def hold_closed_streams() -> None:
 
 
 def escaped(text: str) -> str:
-    r"""Text without control characters: each is written as ``\u001b``, which JSON knows, too.
-
-    Parameters
-    ----------
-    text : str
-        Any text.
-
-    Returns
-    -------
-    str
-    """
+    r"""Text without control characters: each is written as ``\u001b``, which JSON knows, too."""
     return CONTROL_CHARACTERS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def for_stdout(text: str) -> str:
-    """Text as it goes to stdout: as it is to files and pipes, :func:`escaped` to a terminal.
-
-    Parameters
-    ----------
-    text : str
-        Any text.
-
-    Returns
-    -------
-    str
-    """
+    """Text as it goes to stdout: as it is to files and pipes, :func:`escaped` to a terminal."""
     return escaped(text) if sys.stdout is not None and sys.stdout.isatty() else text
 
 
 def show(text: object) -> None:
     """Print a result.
 
-    Parameters
-    ----------
-    text : object
-        What to print; a terminal gets it :func:`escaped`.
+    ``text``: what to print; a terminal gets it :func:`escaped`.
     """
     typer.echo(for_stdout(str(text)))

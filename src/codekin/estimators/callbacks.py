@@ -11,19 +11,11 @@ from codekin.learners.independent import BitTask
 def begin_callbacks(owner: Any, learner: Learner, n_fits: int) -> Any:
     """Announce one task for every fit of a bit.
 
-    Parameters
-    ----------
-    owner : estimator
-        In whose name the callbacks are called.
-    learner : Learner
-        Its tasks are filled in; bits that are learned together have none.
-    n_fits : int
-        How many bits are fitted, those of the folds of a calibration included.
+    Of the whole fit, which has begun.
 
-    Returns
-    -------
-    sklearn.callback.CallbackContext
-        Of the whole fit, which has begun.
+    - ``owner``: in whose name the callbacks are called.
+    - ``learner``: its tasks are filled in; bits that are learned together have none.
+    - ``n_fits``: how many bits are fitted, those of the folds of a calibration included.
     """
     tasks = getattr(learner, "tasks", None)
     n_tasks = 0 if tasks is None else n_fits

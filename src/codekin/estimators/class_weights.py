@@ -25,19 +25,8 @@ SIDES = {0, 1}
 def weights_by_class(choice: Any, labels: NDArray[Any], class_index: IntArray) -> FloatArray:
     """The weight of each sample by its class.
 
-    Parameters
-    ----------
-    choice : "balanced" or mapping from label to weight
-        "balanced" gives all classes the same weight in sum, as scikit-learn does: the number of samples divided by
-        the number of classes and by the samples of the class. Labels that a mapping leaves out have the weight 1.
-    labels : array of shape (n_classes,)
-        The labels.
-    class_index : array of shape (n_samples,)
-        The class of each sample.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,)
+    ``choice``: "balanced" gives all classes the same weight in sum, as scikit-learn does: the number of samples divided
+    by the number of classes and by the samples of the class. Labels that a mapping leaves out have the weight 1.
 
     Examples
     --------
@@ -71,21 +60,9 @@ def with_class_weight(
 ) -> tuple[FloatArray | None, dict[str, Any]]:
     """The weights of the samples, and the arguments of the learner, times the weights of their classes.
 
-    Parameters
-    ----------
-    owner : estimator
-        Has ``class_weight`` and ``classes_``.
-    class_index : array of shape (n_samples,)
-    weights : array of shape (n_samples,) or None
-    params : mapping
-        What the learner's ``fit`` is given.
-    learner : classifier or None
-        None where bits are learned together.
-
-    Returns
-    -------
-    weights : ndarray of shape (n_samples,) or None
-    params : dict
+    - ``owner``: has ``class_weight`` and ``classes_``.
+    - ``params``: what the learner's ``fit`` is given.
+    - ``learner``: None where bits are learned together.
     """
     if owner.class_weight is None:
         return weights, dict(params)
@@ -96,16 +73,7 @@ def with_class_weight(
 
 
 def weight_parameter(learner: Any) -> str:
-    """What the ``fit`` of a learner calls the weights of the samples; in a pipeline, those of its last step.
-
-    Parameters
-    ----------
-    learner : classifier
-
-    Returns
-    -------
-    str
-    """
+    """What the ``fit`` of a learner calls the weights of the samples; in a pipeline, those of its last step."""
     if has_fit_parameter(learner, "sample_weight"):
         return "sample_weight"
     if hasattr(learner, "steps") and has_fit_parameter(learner.steps[-1][1], "sample_weight"):
@@ -116,12 +84,7 @@ def weight_parameter(learner: Any) -> str:
 
 
 def check_weights_of_learner(learner: Any) -> None:
-    """Raise where a learner has weights by label, which its two sides are not.
-
-    Parameters
-    ----------
-    learner : classifier
-    """
+    """Raise where a learner has weights by label, which its two sides are not."""
     params: Mapping[str, Any] = learner.get_params(deep=True) if hasattr(learner, "get_params") else {}
     for name, value in params.items():
         if name.split("__")[-1] == "class_weight" and isinstance(value, Mapping) and not set(value) <= SIDES:

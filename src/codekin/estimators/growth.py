@@ -10,36 +10,16 @@ from codekin.decoding import Loss
 
 
 def free_codewords(code: Code) -> IntArray:
-    """The codewords that no class has, in increasing order.
-
-    Parameters
-    ----------
-    code : Code
-
-    Returns
-    -------
-    ndarray of int
-    """
+    """The codewords that no class has, in increasing order."""
     return np.flatnonzero(code.assignment.class_of_codeword(code.codebook.n_codewords) < 0)
 
 
 def best_free_codewords(code: Code, margins: Margins, new_class: IntArray, loss: Loss) -> IntArray:
     """A free codeword for each new class, so that the samples' mean decoding losses add up to as little as possible.
 
-    Parameters
-    ----------
-    code : Code
-        Of the classes that have codewords already.
-    margins : array of shape (n_samples, n_bits)
-        Of samples of the new classes.
-    new_class : array of shape (n_samples,)
-        Which of the new classes each sample is of, from 0; every one has some.
-    loss : Loss
-        The decoding loss.
-
-    Returns
-    -------
-    ndarray of shape (n_new_classes,)
+    - ``code``: of the classes that have codewords already.
+    - ``margins`` of shape (n_samples, n_bits): of samples of the new classes.
+    - ``new_class`` of shape (n_samples,): which of the new classes each sample is of, from 0; every one has some.
     """
     codebook, free, n_new = code.codebook, free_codewords(code), int(new_class.max()) + 1
     if len(free) < n_new:

@@ -12,17 +12,7 @@ from codekin.coding import IntArray
 
 
 def as_pair(validation: Any) -> tuple[Any, NDArray[Any]]:
-    """Samples and labels, from the ``validation`` parameter of ``fit``.
-
-    Parameters
-    ----------
-    validation : tuple (X, y)
-
-    Returns
-    -------
-    X : {array-like, sparse matrix}
-    y : ndarray of shape (n_samples,)
-    """
+    """Samples and labels, from the ``validation`` parameter of ``fit``."""
     if not isinstance(validation, tuple | list) or len(validation) != 2:
         got = f"{len(validation)} values" if isinstance(validation, tuple | list) else type(validation).__name__
         raise ValueError(f"The 'validation' parameter must be two values, samples and labels: (X, y). Got {got}.")
@@ -32,11 +22,7 @@ def as_pair(validation: Any) -> tuple[Any, NDArray[Any]]:
 def check_known_labels(class_index: IntArray, labels: NDArray[Any]) -> None:
     """Raise if no label is known, since all choices would be equally bad; warn if some are not.
 
-    Parameters
-    ----------
-    class_index : array of shape (n_samples,)
-        -1 where a label is not among those of the training samples.
-    labels : ndarray of shape (n_samples,)
+    ``class_index`` of shape (n_samples,): -1 where a label is not among those of the training samples.
     """
     unknown = np.flatnonzero(class_index < 0)
     if not len(unknown):

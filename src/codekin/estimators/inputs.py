@@ -23,14 +23,7 @@ def label_array(y: Any) -> Any:
 
     Nullable and Arrow series, arrays of variable-length text and objects that are all of one type become plain arrays.
 
-    Parameters
-    ----------
-    y : array-like of shape (n_samples,)
-
-    Returns
-    -------
-    array-like of shape (n_samples,)
-        The labels themselves where there is nothing to change.
+    The labels themselves where there is nothing to change.
     """
     labels = y.to_numpy() if hasattr(y, "to_numpy") else y
     if not isinstance(labels, np.ndarray):
@@ -47,20 +40,8 @@ def label_array(y: Any) -> Any:
 def validated(owner: Any, X: Any, y: Any = "no_validation", *, learner: Any, reset: bool) -> tuple[Any, Any]:
     """X as the learner shall see it, and y.
 
-    Parameters
-    ----------
-    owner : estimator
-        Remembers the number and the names of the features where ``reset``, and compares them otherwise.
-    X : array-like, sparse matrix, data frame or whatever the learner takes
-    y : array-like of shape (n_samples,), optional
-    learner : classifier or None
-        None where bits are learned together: then X must be numbers.
-    reset : bool
-
-    Returns
-    -------
-    X : array, sparse matrix or whatever was given
-    y : ndarray of shape (n_samples,) or None
+    - ``owner``: remembers the number and the names of the features where ``reset``, and compares them otherwise.
+    - ``learner``: None where bits are learned together: then X must be numbers.
     """
     has_labels = not (isinstance(y, str) and y == "no_validation")
     y = label_array(y) if has_labels else y
@@ -104,16 +85,8 @@ def _array_rules(learner: Any) -> dict[str, Any]:
 def with_learner_tags(tags: Any, learner: Any) -> Any:
     """The tags of an estimator that takes what its learner takes.
 
-    Parameters
-    ----------
-    tags : sklearn.utils.Tags
-        Changed in place.
-    learner : classifier or None
-        None where bits are learned together, from dense or sparse numbers.
-
-    Returns
-    -------
-    sklearn.utils.Tags
+    - ``tags``: changed in place.
+    - ``learner``: None where bits are learned together, from dense or sparse numbers.
     """
     if learner is None:
         tags.input_tags.sparse = True
@@ -128,16 +101,7 @@ def with_learner_tags(tags: Any, learner: Any) -> Any:
 
 
 def first_step(learner: Any) -> Any:
-    """The estimator that X reaches first: in a pipeline its first step, in a search that of its estimator.
-
-    Parameters
-    ----------
-    learner : classifier
-
-    Returns
-    -------
-    estimator
-    """
+    """The estimator that X reaches first: in a pipeline its first step, in a search that of its estimator."""
     if hasattr(learner, "steps"):
         return next((first_step(step) for _, step in learner.steps if step not in (None, "passthrough")), learner)
     return first_step(learner.estimator) if is_search(learner) else learner

@@ -15,15 +15,7 @@ def router(owner: Any, learner: Any) -> MetadataRouter:
 
     Weights that the learner asks for are enough; the owner needs no request of its own.
 
-    Parameters
-    ----------
-    owner : estimator
-    learner : classifier or None
-        None where bits are learned together, which the owner itself sees to.
-
-    Returns
-    -------
-    MetadataRouter
+    ``learner``: None where bits are learned together, which the owner itself sees to.
     """
     requests = owner._get_metadata_request()
     if learner is None:
@@ -42,18 +34,7 @@ def learner_params(
 ) -> dict[str, Any]:
     """What the learner's ``fit`` or ``partial_fit`` is given besides the samples.
 
-    Parameters
-    ----------
-    owner : estimator
-    learner : classifier or None
-        None where bits are learned together.
-    method : {"fit", "partial_fit"}
-    sample_weight : array-like of shape (n_samples,) or None
-    fit_params : mapping
-
-    Returns
-    -------
-    dict
+    ``learner``: None where bits are learned together.
     """
     given = dict(fit_params) if sample_weight is None else {"sample_weight": sample_weight, **fit_params}
     if not given:

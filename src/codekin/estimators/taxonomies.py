@@ -14,16 +14,8 @@ from codekin.classes import ClassTree
 def as_class_tree(taxonomy: Any, labels: NDArray[Any]) -> ClassTree:
     """The class tree whose class ``k`` is ``labels[k]``, from whatever can stand for a tree.
 
-    Parameters
-    ----------
-    taxonomy : ClassTree, list of (parent, child) pairs, nested dict or networkx graph
-        Names of leaves are compared with the labels as text, so that 7 and "7" are the same. If they do not agree, the
-        labels 0, 1, ... are the numbers of the classes of a ClassTree.
-    labels : ndarray of shape (n_classes,)
-
-    Returns
-    -------
-    ClassTree
+    ``taxonomy``: names of leaves are compared with the labels as text, so that 7 and "7" are the same. If they do not
+    agree, the labels 0, 1, ... are the numbers of the classes of a ClassTree.
     """
     names = [str(label) for label in labels.tolist()]
     if isinstance(taxonomy, ClassTree):

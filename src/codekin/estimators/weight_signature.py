@@ -18,15 +18,6 @@ def lists_weights_if(takes_weights: Callable[[Any], bool]) -> Callable[[Any], An
 
     The method itself stays what it is: weights that are given in spite of it get the method's own error.
 
-    Parameters
-    ----------
-    takes_weights : callable
-        Takes the instance.
-
-    Returns
-    -------
-    callable
-        A decorator of methods.
     """
     return lambda method: _WeightSignature(method, takes_weights)
 

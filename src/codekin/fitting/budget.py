@@ -49,15 +49,9 @@ Recipes = Generator[Recipe, Trial, None]
 class Task:
     """What recipes are for, as far as their sizes depend on it.
 
-    Parameters
-    ----------
-    settings : dict
-        Of a :class:`Recipe`, "auto" where they are open.
-    n_classes, n_features : int
-    n_fixed_bytes : int
-        What every model takes, whatever the recipe, with one code.
-    n_vector_bytes : int or None
-        What class vectors take at most; None where there are none to be had.
+    - ``settings``: of a :class:`Recipe`, "auto" where they are open.
+    - ``n_fixed_bytes``: what every model takes, whatever the recipe, with one code.
+    - ``n_vector_bytes``: what class vectors take at most; None where there are none to be had.
     """
 
     settings: dict[str, Any]
@@ -95,12 +89,8 @@ class Task:
 class Records:
     """What recipes were worth, for a search that goes on after an interruption.
 
-    Parameters
-    ----------
-    checkpoints : Checkpoints or None
-        Where to note it.
-    training : dict
-        What tells this search from others, as JSON.
+    - ``checkpoints``: where to note it.
+    - ``training``: what tells this search from others, as JSON.
     """
 
     checkpoints: Checkpoints | None
@@ -127,18 +117,7 @@ class Records:
 
 
 def vector_bytes(X: Any, class_index: IntArray, n_classes: int) -> int | None:
-    """What the class vectors of sparse samples take at most; None for dense ones and two classes, not re-ranked here.
-
-    Parameters
-    ----------
-    X : {array, sparse matrix}
-    class_index : array of shape (n_samples,)
-    n_classes : int
-
-    Returns
-    -------
-    int or None
-    """
+    """What class vectors of sparse samples take at most; None for dense ones and two classes, not re-ranked here."""
     if not hasattr(X, "nnz") or n_classes <= 2:
         return None
     ones = np.ones(len(class_index), dtype=np.float32)
@@ -149,17 +128,7 @@ def vector_bytes(X: Any, class_index: IntArray, n_classes: int) -> int | None:
 
 
 def recipes_within(task: Task, limits: Limits) -> Recipes:
-    """Recipes to try for a budget, each chosen by what those before it were worth.
-
-    Parameters
-    ----------
-    task : Task
-    limits : Limits
-
-    Yields
-    ------
-    Recipe
-    """
+    """Recipes to try for a budget, each chosen by what those before it were worth."""
     widths = tuple(dict.fromkeys(min(width, task.n_classes) for width in task.choices("width", WIDTHS)))
     left = available_memory()
     teachable = [w for w in widths if left is None or BYTES_IN_TRAINING * task.n_weights(w) <= left]

@@ -22,13 +22,7 @@ CODEBOOK_ARGUMENTS = "n_bits, rng, class_distances and class_tree"
 
 
 def check_codebook_choice(choice: Any) -> None:
-    """Raise where the ``codebook`` parameter of an estimator can be nothing of the kind.
-
-    Parameters
-    ----------
-    choice : object
-        What the user gave.
-    """
+    """Raise where the ``codebook`` parameter of an estimator can be nothing of the kind."""
     names = sorted(set(CODEBOOKS) - {"given"})
     if isinstance(choice, str):
         if choice in names:
@@ -47,12 +41,6 @@ def warn_of_constant_bits(codebook: Codebook, assignment: Assignment) -> None:
     """Warn of bits that have the same sign for all classes that they do not ignore: they tell no classes apart.
 
     A trellis may have an edge that all paths share. It is part of the graph, and nothing to warn of.
-
-    Parameters
-    ----------
-    codebook : Codebook
-    assignment : Assignment
-        Which codewords are used.
     """
     if codebook.trellis is not None:
         return
@@ -70,12 +58,7 @@ def warn_of_constant_bits(codebook: Codebook, assignment: Assignment) -> None:
 def check_assignment_choice(choice: Any, *more_names: str) -> None:
     """Raise where the ``assignment`` parameter of an estimator can be nothing of the kind.
 
-    Parameters
-    ----------
-    choice : object
-        What the user gave.
-    *more_names : str
-        Names that the estimator knows besides those of :func:`choose_assignment`.
+    - ``*more_names``: names that the estimator knows besides those of :func:`choose_assignment`.
     """
     names = list(dict.fromkeys([*more_names, *ASSIGNMENT_POLICIES, *sorted(ASSIGNMENTS)]))
     if isinstance(choice, str):
@@ -99,13 +82,7 @@ def check_assignment_choice(choice: Any, *more_names: str) -> None:
 
 
 def check_loss_choice(choice: Any) -> None:
-    """Raise where the ``loss`` parameter of an estimator is a name that no loss has.
-
-    Parameters
-    ----------
-    choice : str or callable
-        What the user gave.
-    """
+    """Raise where the ``loss`` parameter of an estimator is a name that no loss has."""
     names = ["auto", *sorted(LOSSES)]
     if isinstance(choice, str) and choice not in names:
         raise ValueError(
@@ -115,13 +92,7 @@ def check_loss_choice(choice: Any) -> None:
 
 
 def check_distances_choice(choice: Any) -> None:
-    """Raise where the ``class_distances`` parameter of an estimator can be nothing of the kind.
-
-    Parameters
-    ----------
-    choice : object
-        What the user gave.
-    """
+    """Raise where the ``class_distances`` parameter of an estimator can be nothing of the kind."""
     names = list(CLASS_DISTANCES_FROM_DATA)
     if are_distances(choice) or (isinstance(choice, str) and choice in names):
         return

@@ -47,21 +47,10 @@ STAGES = {
 class Classes:
     """What is known of the classes: their samples, and how far apart they are.
 
-    Parameters
-    ----------
-    features : callable
-        Gives the samples as numbers, (n_samples, n_features), None if they are none; called only if a choice needs
-        them.
-    class_index : array of shape (n_samples,)
-    n_classes : int
-    sample_weight : array of shape (n_samples,), optional
-    distances_choice : str, array, ClassTree, ClassDistances or callable
-        How far apart classes are.
-    rng : numpy.random.Generator
-    samples : array, sparse matrix, data frame or anything else, optional
-        The samples as they came, for a function of them where they are no numbers.
-    confusion : callable, optional
-        Gives distances where the samples are no numbers.
+    - ``features``: gives the samples as numbers, (n_samples, n_features), None if they are none; called only if a
+      choice needs them.
+    - ``samples``: the samples as they came, for a function of them where they are no numbers.
+    - ``confusion``: gives distances where the samples are no numbers.
     """
 
     features: Callable[[], Any]
@@ -159,18 +148,8 @@ def choose_codebook(choice: Any, n_bits: int | None, classes: Classes, rng: np.r
     The parameters of a function in ``CODEBOOKS`` say by their names what it needs: ``n_bits``, ``rng``,
     ``class_distances`` (a matrix) or ``class_tree``; it is given these and no others.
 
-    Parameters
-    ----------
-    choice : str, callable, Codebook or array
-        A name from ``CODEBOOKS``, a function like those in it, or the codewords.
-    n_bits : int, optional
-        How many bits; None for the codebook's own default.
-    classes : Classes
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    Codebook
+    - ``choice``: a name from ``CODEBOOKS``, a function like those in it, or the codewords.
+    - ``n_bits``: how many bits; None for the codebook's own default.
     """
     check_codebook_choice(choice)
     if isinstance(choice, str) or (callable(choice) and not isinstance(choice, Codebook)):
@@ -227,19 +206,8 @@ def choose_assignment(
 ) -> tuple[Assignment, AssignmentResult | None]:
     """An assignment of codewords to classes, and the result of the search that found it, if there was one.
 
-    Parameters
-    ----------
-    choice : str, Assignment, AssignmentResult, callable or array
-        A policy, a name from ``ASSIGNMENTS``, a function of codebook and distances, or the assignment. The policy
-        "learnability" is :func:`learnability_assignment`; all others follow the distances of ``classes``.
-    codebook : Codebook
-    classes : Classes
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    assignment : Assignment
-    result : AssignmentResult or None
+    ``choice``: a policy, a name from ``ASSIGNMENTS``, a function of codebook and distances, or the assignment. The
+    policy "learnability" is :func:`learnability_assignment`; all others follow the distances of ``classes``.
     """
     check_assignment_choice(choice)
     if isinstance(choice, str):
@@ -268,16 +236,7 @@ def choose_assignment(
 
 
 def is_one_order(choice: Any) -> bool:
-    """Whether the ``assignment`` parameter of an estimator is an assignment, and not a way to find some.
-
-    Parameters
-    ----------
-    choice : str, callable, Assignment, AssignmentResult or array
-
-    Returns
-    -------
-    bool
-    """
+    """Whether the ``assignment`` parameter of an estimator is an assignment, and not a way to find some."""
     return isinstance(choice, Assignment | AssignmentResult) or not (isinstance(choice, str) or callable(choice))
 
 
@@ -289,18 +248,8 @@ def learnability_assignment(
     Up to 200 classes a matrix of all pairs is searched. For more, the search goes from the depth-first order of the
     taxonomy, its children shuffled, or of a class tree made by halving the set of classes; it needs no matrix.
 
-    Parameters
-    ----------
-    codebook : Codebook
-    classes : Classes
-    rng : numpy.random.Generator
-        Other ones give other assignments that are about as good.
-    **options : dict
-        Of :func:`codekin.assignments.assign`: ``time_limit``, ``n_restarts`` and ``progress``.
-
-    Returns
-    -------
-    AssignmentResult
+    - ``rng``: other ones give other assignments that are about as good.
+    - ``**options``: of :func:`codekin.assignments.assign`: ``time_limit``, ``n_restarts`` and ``progress``.
     """
     if classes.n_classes <= MAX_CLASSES_AS_MATRIX:
         return assign(codebook, classes.learnability, rng=rng, **options)

@@ -37,20 +37,7 @@ def classes_as_learned(
 ) -> Classes:
     """What is known of the classes, from the features that the learner sees.
 
-    Parameters
-    ----------
-    learner : classifier or None
-        None where bits are learned together, from X itself.
-    X : whatever the learner takes
-    class_index : array of shape (n_samples,)
-    n_classes : int
-    sample_weight : array of shape (n_samples,) or None
-    distances_choice : str, array, ClassTree, ClassDistances or callable
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    Classes
+    ``learner``: None where bits are learned together, from X itself.
     """
     classes = Classes(lambda: X, class_index, n_classes, sample_weight, distances_choice, rng)
     if learner is None:
@@ -66,19 +53,7 @@ def classes_as_learned(
 
 
 def last_step_features(learner: Any, X: Any, class_index: IntArray, rng: np.random.Generator) -> Any:
-    """What the last step of a pipeline sees; X itself where there is no pipeline.
-
-    Parameters
-    ----------
-    learner : classifier
-    X : whatever the learner takes
-    class_index : array of shape (n_samples,)
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    array, sparse matrix, data frame or whatever was given
-    """
+    """What the last step of a pipeline sees; X itself where there is no pipeline."""
     if is_search(learner):
         return last_step_features(learner.estimator, X, class_index, rng)
     if not hasattr(learner, "steps") or len(learner.steps) < 2:
@@ -91,14 +66,6 @@ def as_numbers(X: Any) -> Any:
 
     Missing and infinite entries count as the mean of their feature. Columns of a table that are no numbers become one
     feature for each of their most frequent values, and the numbers beside them are brought to the same scale.
-
-    Parameters
-    ----------
-    X : array, sparse matrix, data frame or anything else
-
-    Returns
-    -------
-    ndarray, csr_array or None
     """
     if sparse.issparse(X):
         return _filled(X)
@@ -183,19 +150,7 @@ def learner_confusion(
 ) -> ClassDistances:
     """Distances where X is no table of numbers: by whom the learner itself takes for whom.
 
-    Parameters
-    ----------
-    learner : classifier
-    X : whatever the learner takes
-    class_index : array of shape (n_samples,)
-    n_classes : int
-    sample_weight : array of shape (n_samples,) or None
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    ClassDistances
-        All equal, after a warning, where the learner tells only two classes apart.
+    All equal, after a warning, where the learner tells only two classes apart.
     """
     remedy = "Pass class_distances, or put the steps that make numbers of X into a pipeline as the estimator."
     tags = get_tags(learner).classifier_tags

@@ -64,25 +64,11 @@ def fit_model(
 ) -> Fit:
     """Do what a plan says.
 
-    Parameters
-    ----------
-    plan : Plan
-    samples : Samples
-        To learn from.
-    held_out : Samples, optional
-        Who choose what the plan leaves to them: the pass, the learner, the re-ranking, the temperature.
-    parts : Parts, optional
-        What :func:`choose_parts` chose.
-    watch : Watch, optional
-        Who is told, and where checkpoints go.
-    shared : SharedWork, optional
-        What other plans with the same samples and seed have learned.
-    max_bytes : float, optional
-        How much each code may take on disk where weights are pruned to fit.
-
-    Returns
-    -------
-    Fit
+    - ``held_out``: who choose what the plan leaves to them: the pass, the learner, the re-ranking, the temperature.
+    - ``parts``: what :func:`choose_parts` chose.
+    - ``watch``: who is told, and where checkpoints go.
+    - ``shared``: what other plans with the same samples and seed have learned.
+    - ``max_bytes``: how much each code may take on disk where weights are pruned to fit.
     """
     watch = Watch() if watch is None else watch
     if parts is None:

@@ -23,11 +23,6 @@ class AutoLearner:
     At width 2 softmax is within half a point of AROW on the same bits, for about twice the time; from width 5 on it is
     one to two points better (``benchmarks/trellis_softmax.py``). With validation samples AROW is trained there as well,
     which takes half as much time again, and the better one is kept.
-
-    Parameters
-    ----------
-    arow : Learner, default=AROW()
-    softmax : Learner, default=Softmax()
     """
 
     arow: Learner = field(default_factory=AROW)
@@ -36,16 +31,7 @@ class AutoLearner:
     def candidates(self, width: int, *, has_validation: bool) -> Sequence[Learner]:
         """Whom to train; the first of them unless the validation samples prefer another one.
 
-        Parameters
-        ----------
-        width : int
-            The width of the trellis.
-        has_validation : bool
-            Whether there are samples to choose by.
-
-        Returns
-        -------
-        sequence of Learner
+        - ``has_validation``: whether there are samples to choose by.
         """
         if width <= NARROW:
             return [self.arow]
@@ -55,18 +41,9 @@ class AutoLearner:
 def candidate_learners(learner: Any, width: int, *, has_validation: bool) -> Sequence[Learner]:
     """Whom the ``learner`` parameter of an estimator stands for.
 
-    Parameters
-    ----------
-    learner : "auto", a name from ``LEARNERS``, AutoLearner or Learner
-    width : int
-        The width of the trellis.
-    has_validation : bool
-        Whether there are samples to choose by.
+    More than one where the validation samples are to choose.
 
-    Returns
-    -------
-    sequence of Learner
-        More than one where the validation samples are to choose.
+    - ``has_validation``: whether there are samples to choose by.
     """
     if isinstance(learner, str) and learner == "auto":
         learner = AutoLearner()

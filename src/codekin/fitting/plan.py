@@ -29,39 +29,21 @@ class Generators(NamedTuple):
 class Plan:
     """All settings of a fit, none of them left open.
 
-    Parameters
-    ----------
-    n_classes : int
-        How many classes there are.
-    codebook : str, Codebook, array or callable
-        Which codewords exist, or how they are made.
-    class_distances : str, ClassDistances, array, ClassTree or callable
-        How far apart classes are, or how that is learned.
-    assignment : str, Assignment, AssignmentResult, array, callable or tuple of str
-        Which class gets which codeword, or how that is found; of several names the validation samples choose one.
-    learners : tuple of Learner
-        Who learns the bits; of several the validation samples choose one.
-    seed : tuple of int
-        Where all random choices come from.
-    n_bits : int, optional
-        How many bits codewords have, for codebooks that leave the choice.
-    policy : str, default=""
-        What the user called the assignment, where it has another name here.
-    loss : str or callable, default="auto"
-        The decoding loss; "auto" is the learner's own.
-    weighted_decoding : bool, default=False
-        Divide the loss of a class by the number of its non-zero bits.
-    calibrate : {"cv", "holdout"}, optional
-        Turn margins into log-odds by samples that the bits have not seen.
-    n_members : int, default=1
-        How many codes there are.
-    rerank : {"centroid", "learned"}, optional
-        How the best classes are rescored.
-    precision : {"float32", "float16", "int8"}, default="float32"
-        How weights are kept.
-    prune : float, "to fit" or None, default=None
-        How much validation accuracy small weights may cost that are dropped; "to fit" drops those that cost next to
-        none, and as many more as a budget asks for.
+    - ``codebook``: which codewords exist, or how they are made.
+    - ``class_distances``: how far apart classes are, or how that is learned.
+    - ``assignment``: which class gets which codeword, or how that is found; of several names the validation samples
+      choose one.
+    - ``learners``: who learns the bits; of several the validation samples choose one.
+    - ``seed``: where all random choices come from.
+    - ``n_bits``: how many bits codewords have, for codebooks that leave the choice.
+    - ``policy``: what the user called the assignment, where it has another name here.
+    - ``loss``: the decoding loss; "auto" is the learner's own.
+    - ``weighted_decoding``: divide the loss of a class by the number of its non-zero bits.
+    - ``calibrate``: turn margins into log-odds by samples that the bits have not seen.
+    - ``rerank``: how the best classes are rescored.
+    - ``precision``: how weights are kept.
+    - ``prune``: how much validation accuracy small weights may cost that are dropped; "to fit" drops those that cost
+      next to none, and as many more as a budget asks for.
     """
 
     n_classes: int

@@ -70,15 +70,7 @@ def fit_ranked(
 def holdout(class_index: IntArray, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
     """Rows to keep and rows to hold out, a tenth at most; every class keeps at least one.
 
-    Parameters
-    ----------
-    class_index : array of shape (n_samples,)
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    kept, held : ndarrays of int
-        In increasing order.
+    ``kept``, ``held``: in increasing order.
     """
     shuffled = rng.permutation(len(class_index))
     _, first = np.unique(class_index[shuffled], return_index=True)

@@ -15,19 +15,10 @@ from codekin.learners.compact import Precision
 class Recipe:
     """Settings of a trellis classifier, none of them left open.
 
-    Parameters
-    ----------
-    width : int
-        The width of the trellis.
-    n_members : int
-        How many codes there are.
-    rerank : "centroid", "learned" or None
-        How the best classes are rescored.
-    precision : "float32", "float16" or "int8"
-        How weights are kept.
-    prune : float, "to fit" or None
-        How much validation accuracy small weights may cost that are dropped; "to fit" drops those that cost next to
-        none, and as many more as a budget asks for.
+    - ``rerank``: how the best classes are rescored.
+    - ``precision``: how weights are kept.
+    - ``prune``: how much validation accuracy small weights may cost that are dropped; "to fit" drops those that cost
+      next to none, and as many more as a budget asks for.
     """
 
     width: int
@@ -51,19 +42,10 @@ class Recipe:
 class Trial:
     """A recipe and what it was worth.
 
-    Parameters
-    ----------
-    recipe : Recipe
-    accuracy : float
-        Of the validation samples.
-    n_bytes : int
-        What the model takes on disk, with all that is saved beside it.
-    microseconds : float
-        Per prediction, on one thread.
-    seconds : float
-        It took to fit.
-    fits : bool
-        Whether it is within the budget.
+    - ``accuracy``: of the validation samples.
+    - ``n_bytes``: what the model takes on disk, with all that is saved beside it.
+    - ``microseconds``: per prediction, on one thread.
+    - ``fits``: whether it is within the budget.
     """
 
     recipe: Recipe
@@ -94,14 +76,9 @@ class Trial:
 class Limits:
     """What a model may cost.
 
-    Parameters
-    ----------
-    n_bytes : int, optional
-        On disk: the whole folder.
-    microseconds : float, optional
-        Per prediction, on one thread.
-    seconds : float, optional
-        For looking for it.
+    - ``n_bytes``: on disk: the whole folder.
+    - ``microseconds``: per prediction, on one thread.
+    - ``seconds``: for looking for it.
     """
 
     n_bytes: int | None = None
@@ -120,19 +97,7 @@ class Limits:
 
 
 def microseconds_of(model: Any, X: Any, n_rounds: int = 3, n_rows: int = 5_000) -> float:
-    """Processor microseconds per prediction on one thread; the least of some rounds.
-
-    Parameters
-    ----------
-    model : Model
-    X : {array, sparse matrix}
-    n_rounds, n_rows : int
-        How often, and how many rows at a time.
-
-    Returns
-    -------
-    float
-    """
+    """Processor microseconds per prediction on one thread; the least of some rounds."""
     rows = X[:n_rows]
     with limited_threads(1):
         model.predict(rows)  # compiles

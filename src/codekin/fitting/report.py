@@ -185,19 +185,8 @@ class FitReport:
 def code_report(model: Model, loss: Loss, class_distances: ClassDistances | None, **others: Any) -> FitReport:
     """What is known of a fitted model without any samples.
 
-    Parameters
-    ----------
-    model : Model
-    loss : Loss
-        The decoding loss.
-    class_distances : ClassDistances or None
-        Without them there is no class-codeword score.
-    **others : dict
-        Further fields of the report.
-
-    Returns
-    -------
-    FitReport
+    - ``class_distances``: without them there is no class-codeword score.
+    - ``**others``: further fields of the report.
     """
     score, z = nan, nan
     if class_distances is not None:
@@ -221,19 +210,7 @@ def code_report(model: Model, loss: Loss, class_distances: ClassDistances | None
 def measured(report: FitReport, model: Model, loss: Loss, X: Any, class_index: IntArray) -> FitReport:
     """The report with what the model makes of samples, some of them at a time.
 
-    Parameters
-    ----------
-    report : FitReport
-        What is known without them.
-    model : Model
-    loss : Loss
-        The decoding loss.
-    X : {array-like, sparse matrix, dataframe, StoredRows} of shape (n_samples, n_features)
-    class_index : array of shape (n_samples,)
-
-    Returns
-    -------
-    FitReport
+    ``report``: what is known without them.
     """
     n_samples = len(class_index)
     total, n_wrong, n_certified = np.zeros(model.n_bits), 0, 0

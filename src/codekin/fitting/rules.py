@@ -93,13 +93,8 @@ def check_rules(
 ) -> None:
     """Raise if a setting lacks what it needs.
 
-    Parameters
-    ----------
-    rules : iterable of Rule
-    values : mapping from str
-        The values of all settings that the rules speak of.
-    spelled : callable, default=in_python
-        Takes the name and the value of a setting and says how its user writes it.
+    - ``values``: the values of all settings that the rules speak of.
+    - ``spelled``: takes the name and the value of a setting and says how its user writes it.
     """
     for rule in rules:
         if not rule.is_kept(SimpleNamespace(**values)):

@@ -26,14 +26,10 @@ STAGE = "fitting the temperature"
 class Temperature:
     """A temperature, and what it did for the probabilities of the samples that it was fitted to.
 
-    Parameters
-    ----------
-    value : float, default=1.0
-        What scores are divided by.
-    nll_before, nll : float
-        The mean negative log-likelihood of the true classes at temperature 1 and at this one; NaN without samples.
-    ece_before, ece : float
-        The expected calibration errors, likewise.
+    - ``value``: what scores are divided by.
+    - ``nll_before``, ``nll``: the mean negative log-likelihood of the true classes at temperature 1 and at this one;
+      NaN without samples.
+    - ``ece_before``, ``ece``: the expected calibration errors, likewise.
     """
 
     value: float = 1.0
@@ -51,17 +47,8 @@ class Temperature:
 def fit_temperature(model: Model, X: Any, class_index: IntArray) -> Temperature:
     """The temperature under which the classes of held-out samples are most likely, before any re-ranking.
 
-    Parameters
-    ----------
-    model : Model
-        On a trellis. The measures are those of its final probabilities.
-    X : {array-like, sparse matrix} of shape (n_samples, n_features)
-    class_index : array of shape (n_samples,)
-        The true classes; samples of an unknown one, -1, are left out.
-
-    Returns
-    -------
-    Temperature
+    - ``model``: on a trellis. The measures are those of its final probabilities.
+    - ``class_index`` of shape (n_samples,): the true classes; samples of an unknown one, -1, are left out.
     """
     tell(STAGE)
     known = np.flatnonzero(class_index >= 0)
@@ -93,15 +80,7 @@ def fit_temperature(model: Model, X: Any, class_index: IntArray) -> Temperature:
 def fit_candidate_temperature(candidates: Candidates, class_index: IntArray) -> float:
     """The temperature under which the classes of held-out samples are most likely among their candidates.
 
-    Parameters
-    ----------
-    candidates : Candidates
-    class_index : array of shape (n_samples,)
-
-    Returns
-    -------
-    float
-        1 if no class is among its candidates.
+    1 if no class is among its candidates.
     """
     is_true = candidates.classes == class_index[:, None]
     rows = is_true.any(axis=1) & (class_index >= 0)

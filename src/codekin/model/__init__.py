@@ -244,17 +244,7 @@ class Model:
 def make_decoder(code: Code, loss: LossLike, *, is_weighted: bool = False) -> MinimumLossDecoder | ShortestPathDecoder:
     """The fastest decoder that a code allows: shortest paths on a trellis.
 
-    Parameters
-    ----------
-    code : Code
-    loss : str or callable
-        The decoding loss.
-    is_weighted : bool, default=False
-        Divide the loss of a class by the number of its non-zero bits; a trellis has no others.
-
-    Returns
-    -------
-    MinimumLossDecoder or ShortestPathDecoder
+    ``is_weighted``: divide the loss of a class by the number of its non-zero bits; a trellis has no others.
     """
     if code.codebook.trellis is not None:
         return ShortestPathDecoder(code.codebook.trellis, loss, code.assignment)

@@ -53,14 +53,8 @@ class Candidates:
 class RankedCodes:
     """Codes on one trellis whose best classes are ranked together.
 
-    Parameters
-    ----------
-    codes : tuple of Code
-        At least one; on the same trellis, every path of which is a class.
-    decoders : tuple of Decoder
-        Those of the codes.
-    n_threads : int, optional
-        How many threads to use; by default, as many as there are processors. The result does not depend on it.
+    - ``codes``: at least one; on the same trellis, every path of which is a class.
+    - ``decoders``: those of the codes.
     """
 
     codes: tuple[Code, ...]

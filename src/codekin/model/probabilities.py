@@ -21,19 +21,8 @@ from codekin.model import Candidates, Model
 def top_k_probabilities(model: Model, X: Any, k: int, temperature: float) -> tuple[IntArray, FloatArray]:
     """The k best classes of each sample and their probabilities.
 
-    Parameters
-    ----------
-    model : Model
-        On a trellis.
-    X : {array-like, sparse matrix} of shape (n_samples, n_features)
-    k : int
-    temperature : float
-        What the decoding losses are divided by.
-
-    Returns
-    -------
-    classes : ndarray of shape (n_samples, k)
-    probabilities : ndarray of shape (n_samples, k)
+    - ``model``: on a trellis.
+    - ``temperature``: what the decoding losses are divided by.
     """
     margins = model.margins(X)
     classes, _ = model.decoder.top_k(margins, k) if model.ranking is None else model.top_k(X, k)
@@ -52,16 +41,7 @@ def top_k_probabilities(model: Model, X: Any, k: int, temperature: float) -> tup
 def all_log_probabilities(model: Model, X: Any, temperature: float) -> FloatArray:
     """The logarithms of the probabilities of all classes: for few classes.
 
-    Parameters
-    ----------
-    model : Model
-        On a trellis.
-    X : {array-like, sparse matrix} of shape (n_samples, n_features)
-    temperature : float
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_classes)
+    ``model``: on a trellis.
     """
     margins = model.margins(X)
     every = np.broadcast_to(np.arange(model.n_classes), (len(margins), model.n_classes))
@@ -77,17 +57,7 @@ def all_log_probabilities(model: Model, X: Any, temperature: float) -> FloatArra
 def code_log_probabilities(model: Model, margins: Margins, classes: IntArray, temperature: float) -> FloatArray:
     """The logarithms of the probabilities of some classes before any re-ranking; minus infinity for class -1.
 
-    Parameters
-    ----------
-    model : Model
-        On a trellis.
-    margins : array of shape (n_samples, n_bits)
-    classes : array of shape (n_samples, n)
-    temperature : float
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n)
+    ``model``: on a trellis.
     """
     members = model.members
     of_members = []
@@ -103,17 +73,7 @@ def code_log_probabilities(model: Model, margins: Margins, classes: IntArray, te
 def log_probabilities_of(model: Model, X: Any, class_index: IntArray, temperature: float) -> FloatArray:
     """The logarithm of the probability of one class for each sample; minus infinity for class -1.
 
-    Parameters
-    ----------
-    model : Model
-        On a trellis.
-    X : {array-like, sparse matrix} of shape (n_samples, n_features)
-    class_index : array of shape (n_samples,)
-    temperature : float
-
-    Returns
-    -------
-    ndarray of shape (n_samples,)
+    ``model``: on a trellis.
     """
     margins = model.margins(X)
     logs = code_log_probabilities(model, margins, class_index[:, None], temperature)[:, 0]
@@ -134,14 +94,6 @@ def _shared_out(model: Model, margins: Margins, candidates: Candidates, temperat
 def edge_scores(decoder: ShortestPathDecoder, margins: Margins) -> FloatArray:
     """What an edge adds to minus the loss of a path, up to a constant: ``L(-f) - L(f)``.
 
-    Parameters
-    ----------
-    decoder : ShortestPathDecoder
-        Knows the loss.
-    margins : array of shape (n_samples, n_bits)
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_bits)
+    ``decoder``: knows the loss.
     """
     return np.asarray(2 * get_loss(decoder.loss).agreement(margins.astype(np.float64)))

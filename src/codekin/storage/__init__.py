@@ -156,14 +156,7 @@ def describe(
 def check_target(folder: str | os.PathLike[str]) -> Path:
     """The folder as a path, if a model may be saved there; a program asks before it trains one.
 
-    Parameters
-    ----------
-    folder : path
-        Where a model is to be saved.
-
-    Returns
-    -------
-    Path
+    ``folder``: where a model is to be saved.
 
     Raises
     ------
@@ -218,16 +211,10 @@ def load_input(folder: str | os.PathLike[str]) -> ModelInput:
 class SavedModel:
     """Everything that is in a model folder.
 
-    Parameters
-    ----------
-    model : ECOCClassifier, TrellisClassifier or Model
-        What was saved, ready to predict.
-    model_input : ModelInput
-        How its samples came from a file.
-    n_bytes : int
-        How many bytes the folder takes on the disk.
-    has_labels : bool
-        Whether the model is a classifier, and not the code alone.
+    - ``model``: what was saved, ready to predict.
+    - ``model_input``: how its samples came from a file.
+    - ``n_bytes``: how many bytes the folder takes on the disk.
+    - ``has_labels``: whether the model is a classifier, and not the code alone.
     """
 
     model: Any
@@ -239,16 +226,7 @@ class SavedModel:
 def load_saved(folder: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> SavedModel:
     """Read a model folder once, for the model and for what else is in it.
 
-    Parameters
-    ----------
-    folder : path
-        A model folder.
-    trusted : sequence of str, default=()
-        As in :func:`load_model`.
-
-    Returns
-    -------
-    SavedModel
+    ``folder``: a model folder.
     """
     source = Path(folder)
     while True:
@@ -308,14 +286,7 @@ def restore_model(description: Json, arrays: Arrays, learners: list[Any]) -> Mod
 def model_bytes(folder: str | os.PathLike[str]) -> int:
     """How many bytes a saved model takes on the disk.
 
-    Parameters
-    ----------
-    folder : path
-        A model folder.
-
-    Returns
-    -------
-    int
+    ``folder``: a model folder.
     """
     return sum(path.stat().st_size for path in visible(Path(folder)))
 

@@ -173,14 +173,6 @@ def load_assignment(path: str | os.PathLike[str]) -> SavedAssignment:
 def codeword_text(codeword: Iterable[int]) -> str:
     """A codeword as plus and minus signs, 0 for a bit that ignores the class.
 
-    Parameters
-    ----------
-    codeword : iterable of int
-
-    Returns
-    -------
-    str
-
     Examples
     --------
     >>> codeword_text([1, -1, 0])

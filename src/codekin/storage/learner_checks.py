@@ -27,12 +27,8 @@ HOLDERS = {"steps", "transformer_list", "transformers", "transformers_", "estima
 def check_learners(learners: Any, trusted: Sequence[str] = ()) -> None:
     """Raise if a learner, or anything that it is made of, would let compiled code read beyond an array.
 
-    Parameters
-    ----------
-    learners : list
-        What a file held.
-    trusted : sequence of str
-        Classes for which the caller answers; they are not checked.
+    - ``learners``: what a file held.
+    - ``trusted``: classes for which the caller answers; they are not checked.
     """
     for item in _parts(learners):
         name = f"{type(item).__module__}.{type(item).__qualname__}"

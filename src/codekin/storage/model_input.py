@@ -124,16 +124,7 @@ def describe_input(model_input: ModelInput, arrays: Arrays) -> dict[str, Any]:
 
 
 def input_bytes(model_input: ModelInput) -> int:
-    """How much of a model folder is for its input; not less than that, and a few bytes more.
-
-    Parameters
-    ----------
-    model_input : ModelInput
-
-    Returns
-    -------
-    int
-    """
+    """How much of a model folder is for its input; not less than that, and a few bytes more."""
     arrays: Arrays = {}
     description = json.dumps({"input": describe_input(model_input, arrays)})
     return len(description) + n_bytes_of(arrays)
