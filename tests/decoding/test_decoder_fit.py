@@ -204,3 +204,34 @@ def test_two_samples_are_enough_and_one_is_not():
         fit_decoder(margins[:1], classes[:1], code)
     with pytest.raises(ValueError, match="Each of 2 rows of margins"):
         fit_decoder(margins, classes[:1], code)
+
+
+def ring_and_middle(n_samples, seed):
+    """Class 0 lies around class 1, so that no linear score of the margins tells them apart."""
+    rng = np.random.default_rng(seed)
+    classes = np.arange(n_samples) % 2
+    return rng.normal(size=(n_samples, 2)) * np.where(classes == 0, 3.0, 0.5)[:, None], classes
+
+
+def test_products_tell_classes_apart_that_differ_in_the_spread_of_their_margins():
+    code = Code.of([[1, 1], [-1, 1]])
+    margins, classes = ring_and_middle(600, seed=0)
+    fit = fit_decoder(margins, classes, code, with_products=True, rng=0)
+    new, truth = ring_and_middle(600, seed=1)
+    assert fit.has_products[fit.chosen]
+    assert (fit.decoder.decode(new) == truth).mean() > 0.85
+    assert fit_decoder(margins, classes, code, rng=0).accuracy < 0.7
+
+
+def test_products_are_left_alone_where_they_say_nothing():
+    code = dense_code()
+    fit = fit_decoder(*noisy_margins(code, 300, noise=1.0), code, with_products=True, rng=0)
+    assert fit.has_products.any()
+    assert fit.accuracy >= fit.held_out_accuracies[0]
+
+
+def test_too_many_products_are_not_tried(monkeypatch):
+    monkeypatch.setattr(module, "MAX_WORK_OF_GRADIENT", 10**5)
+    code = dense_code()
+    fit = fit_decoder(*noisy_margins(code, 300, noise=1.0), code, with_products=True, rng=0)
+    assert not fit.has_products.any()

@@ -8,6 +8,7 @@ from tests.reference import multinomial as reference
 
 from codekin.coding import Code
 from codekin.decoding import LOSSES, LearnedDecoder, MinimumLossDecoder
+from codekin.decoding.learned import Products
 from codekin.model import Member, Model
 
 
@@ -88,6 +89,40 @@ def test_no_weight_loses_more_than_a_millionth_of_the_largest_of_its_class():
     weights = np.random.default_rng(0).normal(size=(40, 20)) * 10.0 ** np.arange(-20, 20)[:, None]
     off = np.abs(LearnedDecoder(weights, np.zeros(40)).weights - weights).max(axis=1)
     assert (off <= 1e-6 * np.abs(weights).max(axis=1)).all()
+
+
+def with_products(n_classes=5, n_bits=4):
+    rng = np.random.default_rng(0)
+    products = Products(
+        rng.normal(size=(n_classes, n_bits * (n_bits + 1) // 2)), rng.normal(size=n_bits), np.full(4, 2.0)
+    )
+    return LearnedDecoder(rng.normal(size=(n_classes, n_bits)), rng.normal(size=n_classes), products=products)
+
+
+def test_products_of_two_margins_are_added_to_the_scores():
+    decoder = with_products()
+    f = np.random.default_rng(1).normal(size=(50, 4))
+    u = (f / 2 - decoder.products.means) / 2
+    scores = f / 2 @ decoder.weights.T + decoder.biases
+    pairs = [(i, j) for i in range(4) for j in range(i, 4)]
+    for weights, (i, j) in zip(decoder.products.weights.T, pairs, strict=True):
+        scores += np.outer(u[:, i] * u[:, j], weights)
+    np.testing.assert_allclose(decoder.class_losses(f), -scores, atol=1e-5)
+
+
+def test_losses_with_products_do_not_depend_on_the_size_of_a_batch_and_stay_finite():
+    decoder = with_products()
+    f = np.random.default_rng(1).normal(size=(600, 4)) * np.logspace(-9, 15, 600)[:, None]
+    whole = decoder.class_losses(f)
+    assert np.isfinite(whole).all()
+    np.testing.assert_array_equal(np.concatenate([decoder.class_losses(row[None]) for row in f]), whole)
+
+
+def test_products_of_other_shapes_are_refused():
+    with pytest.raises(ValueError, match=r"Products of 3 bits need weights of shape \(n_classes, 6\)"):
+        Products(np.ones((2, 5)), np.zeros(3), np.ones(3))
+    with pytest.raises(ValueError, match="Products must be of 4 bits and 2 classes. Got 3 and 2"):
+        LearnedDecoder(np.ones((2, 4)), np.ones(2), products=Products(np.ones((2, 6)), np.zeros(3), np.ones(3)))
 
 
 def test_a_model_works_with_a_learned_decoder_as_with_any_other():

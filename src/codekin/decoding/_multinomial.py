@@ -40,9 +40,9 @@ class Problem:
 
     @property
     def work(self) -> float:
-        """About how many multiplications a gradient takes; an exponential counts as twenty."""
+        """That of a gradient."""
         n_samples, n_features = self.features.shape
-        return float(n_samples * self.n_classes * (2 * n_features + 20))
+        return work_of_gradient(n_samples, n_features, self.n_classes)
 
     def loss(self, weights: FloatArray, gradient: FloatArray | None = None) -> float:
         """The mean negative log-likelihood of weights (n_classes, n_features); adds its gradient to ``gradient``."""
@@ -68,6 +68,11 @@ class Problem:
         scores -= self.smoothing / self.n_classes * w
         scores[own] -= (1 - self.smoothing) * w
         return float(w @ (np.log(total) - explained))
+
+
+def work_of_gradient(n_samples: int, n_features: int, n_classes: int) -> float:
+    """About how many multiplications a gradient takes; an exponential counts as twenty."""
+    return float(n_samples * n_classes * (2 * n_features + 20))
 
 
 def best_factor(problem: Problem, weights: FloatArray) -> float:

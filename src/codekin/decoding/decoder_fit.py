@@ -2,7 +2,8 @@
 
 The weights minimise the multinomial logistic loss and are shrunk towards the coding matrix, times the factor under
 which its probabilities are best. With infinite strength they are the coding matrix: loss-based decoding, with
-calibrated probabilities. The strength is chosen on samples that the weights have not seen.
+calibrated probabilities. The strength is chosen on samples that the weights have not seen, and so is whether products
+of two margins get weights too, which are shrunk towards zero.
 
 Margins must be honest, that is, about as large and as often wrong as those of new samples. Learners that fit their
 training samples closely, such as trees, have no honest margins on them: take those of
@@ -20,8 +21,8 @@ from scipy.special import logsumexp
 from threadpoolctl import threadpool_limits
 
 from codekin.coding import Code, FloatArray, IntArray, Margins
-from codekin.decoding._multinomial import Problem, best_factor, shrunk_weights
-from codekin.decoding.learned import LearnedDecoder, evidence
+from codekin.decoding._multinomial import Problem, best_factor, shrunk_weights, work_of_gradient
+from codekin.decoding.learned import LearnedDecoder, Products, evidence, products_of
 from codekin.decoding.losses import LossLike
 from codekin.decoding.minimum_loss import MinimumLossDecoder, as_margins
 from codekin.samples import stratified_folds
@@ -64,7 +65,8 @@ class DecoderFit:
     - ``strengths`` of shape (n,): those that were compared; the first is infinite, loss-based decoding.
     - ``held_out_log_losses``, ``held_out_accuracies`` of shape (n,): those of decoders of each strength on samples that
       they were not fitted on.
-    - ``chosen``: which of the strengths was taken.
+    - ``has_products`` of shape (n,): whether products of margins had weights.
+    - ``chosen``: which of these was taken.
     - ``loss_based_accuracy``: that of decoding under the loss, on the same samples. It differs from that of infinite
       strength for codes with zeros only.
     - ``n_margins``, ``n_held_out``: how many samples the decoder was fitted on, and how many of them were held out in
@@ -75,6 +77,7 @@ class DecoderFit:
     strengths: FloatArray
     held_out_log_losses: FloatArray
     held_out_accuracies: FloatArray
+    has_products: NDArray[np.bool_]
     chosen: int
     loss_based_accuracy: float
     n_margins: int
@@ -108,6 +111,7 @@ def fit_decoder(
     *,
     loss: LossLike = "linear",
     is_weighted: bool = False,
+    with_products: bool = False,
     sample_weight: ArrayLike | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> DecoderFit:
@@ -128,6 +132,9 @@ def fit_decoder(
         The decoding loss that is to be improved upon.
     is_weighted : bool, default=False
         For codes with zeros: whether the loss of a class is divided by the number of bits that do not ignore it.
+    with_products : bool, default=False
+        Whether products of two margins are tried as well, unless there are so many that it would take too long. Linear
+        bits profit from it, often much; trees do not.
     sample_weight : array-like of shape (n_samples,), optional
         How much each sample counts.
     rng : numpy.random.Generator or int, optional
@@ -169,25 +176,30 @@ def fit_decoder(
     standard = _Standard.of(evidence(margins, loss), weights)
     features = standard.features(evidence(margins, loss))
     problem = Problem(features, classes, weights, code.n_classes, smoothing=1 / (len(rows) + 2))
+    problems = [problem]
+    if with_products and _is_affordable(code, len(rows)):
+        problems.append(replace(problem, features=np.hstack([features, products_of(features[:, :-1])])))
     codewords = code.coding_matrix / _n_used(code, is_weighted)[:, None]
     centre = standard.weights(codewords)
     # One thread: sums, and with them the decoder, must not depend on how many there are.
     with threadpool_limits(1, user_api="blas"):
         held_out = _folds(classes, generator)
-        tried = _compared(problem, centre, held_out)
+        tried = [trial for one in problems for trial in _compared(one, _padded(centre, one), held_out)]
         seen = np.concatenate(held_out)
         chosen = _choice(tried, weights[seen])
         factor, (strength, *_, start) = best_factor(problem, centre), tried[chosen]
-        n_allowed = int(np.clip(MAX_WORK / problem.work, MIN_GRADIENTS, MAX_GRADIENTS))
-        final = standard.unfolded(shrunk_weights(problem, factor * centre, strength, start, n_allowed)[0])
-    if np.isinf(strength):  # without rounding: equal losses stay equal
-        final = factor * codewords, np.zeros(code.n_classes)
+        last = problems[start.shape[1] > centre.shape[1]]
+        n_allowed = int(np.clip(MAX_WORK / last.work, MIN_GRADIENTS, MAX_GRADIENTS))
+        final = shrunk_weights(last, factor * _padded(centre, last), strength, start, n_allowed)[0]
+    # Infinite strength without rounding: equal losses stay equal.
+    plain = LearnedDecoder(factor * codewords, np.zeros(code.n_classes), loss)
     loss_based = MinimumLossDecoder(code.coding_matrix, loss, is_weighted).decode(margins[seen]) == classes[seen]
     return DecoderFit(
-        decoder=LearnedDecoder(*final, loss),
+        decoder=plain if np.isinf(strength) else standard.decoder(final, loss),
         strengths=np.array([trial.strength for trial in tried]),
         held_out_log_losses=np.array([np.average(trial.log_losses, weights=weights[seen]) for trial in tried]),
         held_out_accuracies=np.array([np.average(trial.is_right, weights=weights[seen]) for trial in tried]),
+        has_products=np.array([trial.weights.shape[1] > centre.shape[1] for trial in tried]),
         chosen=chosen,
         loss_based_accuracy=float(np.average(loss_based, weights=weights[seen])),
         n_margins=len(rows),
@@ -266,10 +278,24 @@ class _Standard(NamedTuple):
         scale = np.where(np.isinf(self.scale), 0.0, self.scale)
         return np.column_stack([weights * scale, weights @ self.mean])
 
-    def unfolded(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The way back: weights of the columns, and biases."""
-        plain = weights[:, :-1] / self.scale
-        return plain, weights[:, -1] - plain @ self.mean
+    def decoder(self, weights: FloatArray, loss: LossLike) -> LearnedDecoder:
+        """The decoder that weights of the features, and perhaps of their products, stand for."""
+        n_bits = len(self.mean)
+        plain = weights[:, :n_bits] / self.scale
+        of_products = weights[:, n_bits + 1 :]
+        products = Products(of_products, self.mean, self.scale) if of_products.size else None
+        return LearnedDecoder(plain, weights[:, n_bits] - plain @ self.mean, loss, products)
+
+
+def _is_affordable(code: Code, n_rows: int) -> bool:
+    """Whether a gradient for weights of all products takes no longer than any other may."""
+    n_features = 1 + code.n_bits + code.n_bits * (code.n_bits + 1) // 2
+    return work_of_gradient(n_rows, n_features, code.n_classes) <= MAX_WORK_OF_GRADIENT
+
+
+def _padded(centre: FloatArray, problem: Problem) -> FloatArray:
+    """The centre with zeros for the products."""
+    return np.pad(centre, [(0, 0), (0, problem.features.shape[1] - centre.shape[1])])
 
 
 def _without(problem: Problem, rows: IntArray) -> Problem:
@@ -294,7 +320,7 @@ def _folds(class_index: IntArray, rng: np.random.Generator) -> list[IntArray]:
 
 def _drawn(rows: IntArray, class_index: IntArray, code: Code, rng: np.random.Generator) -> IntArray:
     """As many of the rows as can be afforded, with every class in proportion but at least once."""
-    of_row = Problem(np.empty((1, code.n_bits + 1)), rows[:1], np.ones(1), code.n_classes, 0.0).work
+    of_row = work_of_gradient(1, code.n_bits + 1, code.n_classes)
     n_rows = min(MAX_MARGINS, max(int(MAX_WORK_OF_GRADIENT / of_row), 2 * code.n_classes))
     if len(rows) <= n_rows:
         return rows

@@ -4,8 +4,10 @@
 
 With the coding matrix for ``W`` and no bias this is decoding under the loss ``L`` itself (for codes with zeros, if
 ``L`` is linear): see :mod:`codekin.decoding.losses`. Other weights use what the sum of losses throws away: how much
-each bit is worth, which of them err together, and how far the margins of a class lie from its codeword.
-:func:`codekin.decoding.fit_decoder` finds them.
+each bit is worth, which of them err together, and how far the margins of a class lie from its codeword. Products of two
+margins can have weights as well: then a class may have margins of its own spread and correlation, as normal
+distributions with different covariances have, and few predictors tell many classes apart.
+:func:`codekin.decoding.fit_decoder` finds the weights.
 
 Sums are exact, on weights of 20 binary digits and margins of some 25, so that the result depends neither on the size of
 a batch nor on the number of threads.
@@ -26,8 +28,41 @@ from codekin.decoding.minimum_loss import SAMPLES_PER_BLOCK, as_margins, check_k
 WEIGHT_DIGITS = 20
 """Binary digits of the largest weight of a class: a millionth of it is lost."""
 
+FARTHEST = 4.0
+"""Standard deviations at which evidence is cut off in products, so that no single margin decides alone."""
+
 SUM_DIGITS = 53
 """Binary digits of a whole number that double precision holds."""
+
+
+@dataclass(frozen=True, eq=False)
+class Products:
+    """What products of two margins add to the scores."""
+
+    weights: FloatArray = field(repr=False)
+    """(n_classes, n_bits (n_bits + 1) / 2): of bits (0, 0), (0, 1), ..., (1, 1), ..."""
+    means: FloatArray = field(repr=False)
+    scales: FloatArray = field(repr=False)
+    """(n_bits,): the evidence is taken off its mean and divided by its scale, infinite where it never varies."""
+
+    def __post_init__(self) -> None:
+        """Check the shapes and round the weights."""
+        weights, means, scales = (np.asarray(a, dtype=np.float64) for a in (self.weights, self.means, self.scales))
+        n_bits = len(means)
+        if means.shape != scales.shape or weights.ndim != 2 or weights.shape[1] != n_bits * (n_bits + 1) // 2:
+            raise ValueError(
+                f"Products of {n_bits} bits need weights of shape (n_classes, {n_bits * (n_bits + 1) // 2}) and a "
+                f"scale for each bit. Got {weights.shape} and {scales.shape}."
+            )
+        if not (np.isfinite(weights).all() and np.isfinite(means).all() and (scales > 0).all()):
+            raise ValueError("The weights of products must be finite and their scales positive. Got one that is not.")
+        object.__setattr__(self, "weights", np.ascontiguousarray(rounded_rows(weights, WEIGHT_DIGITS)))
+        object.__setattr__(self, "means", means)
+        object.__setattr__(self, "scales", scales)
+
+    def of(self, values: FloatArray) -> FloatArray:
+        """The products, one column each."""
+        return products_of((values - self.means) / self.scales)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +77,8 @@ class LearnedDecoder:
         What is added to the score of each class.
     loss : str or callable, default="linear"
         A name from ``LOSSES`` or a function of ``z = bit * margin``, whose odd part ``g`` is taken of every margin.
+    products : Products, optional
+        Weights of products of two margins.
 
     Examples
     --------
@@ -55,6 +92,7 @@ class LearnedDecoder:
     weights: FloatArray = field(repr=False)
     biases: FloatArray = field(repr=False)
     loss: LossLike = "linear"
+    products: Products | None = None
 
     def __post_init__(self) -> None:
         """Check the shapes and round the weights."""
@@ -66,6 +104,11 @@ class LearnedDecoder:
             )
         if not (np.isfinite(weights).all() and np.isfinite(biases).all()):
             raise ValueError("The weights and biases of a learned decoder must be finite. Got one that is not.")
+        if self.products is not None and (len(self.products.means), len(self.products.weights)) != weights.shape[::-1]:
+            raise ValueError(
+                f"Products must be of {weights.shape[1]} bits and {weights.shape[0]} classes. "
+                f"Got {len(self.products.means)} and {len(self.products.weights)}."
+            )
         get_loss(self.loss)
         object.__setattr__(self, "weights", np.ascontiguousarray(rounded_rows(weights, WEIGHT_DIGITS)))
         object.__setattr__(self, "biases", biases)
@@ -153,10 +196,26 @@ class LearnedDecoder:
 
     def _losses(self, margins: Margins) -> Iterator[tuple[slice, FloatArray]]:
         """Blocks of samples and the losses of their classes."""
-        digits = SUM_DIGITS - WEIGHT_DIGITS - self.n_bits.bit_length()
         for start in range(0, len(margins), SAMPLES_PER_BLOCK):
             samples = slice(start, start + SAMPLES_PER_BLOCK)
-            yield samples, -(rounded_rows(evidence(margins[samples], self.loss), digits) @ self.weights.T + self.biases)
+            values = evidence(margins[samples], self.loss)
+            scores = _exact_product(values, self.weights) + self.biases
+            if self.products is not None:
+                scores += _exact_product(self.products.of(values), self.products.weights)
+            yield samples, -scores
+
+
+def _exact_product(values: FloatArray, weights: FloatArray) -> FloatArray:
+    """Scores of the classes from rounded weights and values that are rounded so far that sums are exact."""
+    n_digits = SUM_DIGITS - WEIGHT_DIGITS - int(weights.shape[1]).bit_length()
+    return np.asarray(rounded_rows(values, n_digits) @ weights.T)
+
+
+def products_of(standardised: FloatArray) -> FloatArray:
+    """Products of every column with itself and those after it, cut off first."""
+    first, second = np.triu_indices(standardised.shape[1])
+    near = np.clip(standardised, -FARTHEST, FARTHEST)
+    return np.asarray(near[:, first] * near[:, second])
 
 
 def evidence(margins: Margins, loss: LossLike) -> FloatArray:
