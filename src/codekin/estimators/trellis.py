@@ -18,12 +18,12 @@ from sklearn.utils.validation import validate_data
 from codekin._system.magnitudes import MAX_SINGLE, check_single_precision, largest_magnitude
 from codekin._system.stored_rows import StoredRows
 from codekin._system.workers import with_workers
-from codekin.coding import FloatArray, IntArray
+from codekin.coding import IntArray
 from codekin.coding.labels import EncodedLabels
-from codekin.decoding.minimum_loss import check_k
-from codekin.estimators.coded import CodedClassifier, checked_weights
+from codekin.estimators.coded import checked_weights
 from codekin.estimators.held_out import as_pair, check_known_labels
 from codekin.estimators.inputs import label_array
+from codekin.estimators.path_probabilities import PathProbabilities
 from codekin.estimators.taxonomies import as_class_tree
 from codekin.fitting.budget import fit_within_budget
 from codekin.fitting.fit import begin_fit, fit_model, learn_batch
@@ -35,7 +35,6 @@ from codekin.fitting.trellis_settings import TrellisSettings
 from codekin.learners import LEARNERS, Checkpoints, EpochReport, Learner, learner_name
 from codekin.learners.compact import PRECISIONS, Precision
 from codekin.model import Model
-from codekin.model.probabilities import all_log_probabilities, log_probabilities_of, top_k_probabilities
 from codekin.progress import Progress, listening
 from codekin.samples import Samples
 from codekin.storage.classifier_parts import ClassifierParts
@@ -50,7 +49,7 @@ def _learns_in_batches(classifier: TrellisClassifier) -> bool:
     return True
 
 
-class TrellisClassifier(CodedClassifier):
+class TrellisClassifier(PathProbabilities):
     """Multiclass classification with the paths of a trellis as codewords.
 
     A trellis of width ``b`` has as many paths as there are classes and ``O(b**2 log_b K)`` edges. Every class is a
@@ -335,76 +334,6 @@ class TrellisClassifier(CodedClassifier):
         self._set_model(learn_batch(self.model_, self.learner_, samples, self._rng))
         self.temperature_, self._report_facts = 1.0, {"learner": learner_name(self.learner_)}
         return self
-
-    def top_k_proba(self, X: Any, k: int) -> tuple[NDArray[Any], FloatArray]:
-        """The k most probable labels and their probabilities, exactly normalised over all classes.
-
-        The probability of a class is proportional to ``exp(-loss / temperature_)``. The sum over all paths is made by
-        the forward recursion in time O(n_bits): nothing has the size of the number of classes. A re-ranking leaves the
-        probability of its candidates as a whole what it is and shares it out anew; several codes give the mean of
-        their probabilities.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        k : int
-            At least 1 and at most the number of classes.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples, k)
-        probabilities : ndarray of shape (n_samples, k)
-        """
-        self._check_is_fitted()
-        check_k(k, len(self.classes_))
-        classes, probabilities = top_k_probabilities(self.model_, self._validated_samples(X), k, self.temperature_)
-        return self.classes_[classes], probabilities
-
-    def log_proba(self, X: Any, labels: ArrayLike) -> FloatArray:
-        """The logarithm of the probability of one label for each sample, exactly normalised over all classes.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        labels : array-like of shape (n_samples,)
-            Whose probabilities to give.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Minus infinity for labels that were not there in ``fit``.
-        """
-        self._check_is_fitted()
-        class_index = self._class_index(labels)
-        return log_probabilities_of(self.model_, self._validated_samples(X), class_index, self.temperature_)
-
-    def predict_proba(self, X: Any) -> FloatArray:
-        """The probabilities of all classes; see :meth:`top_k_proba` for a few of very many.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        self._check_is_fitted()
-        return np.asarray(np.exp(self.predict_log_proba(X)))
-
-    def predict_log_proba(self, X: Any) -> FloatArray:
-        """The logarithms of the probabilities of all classes; see :meth:`log_proba` for that of one label.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        self._check_is_fitted()
-        return all_log_probabilities(self.model_, self._validated_samples(X), self.temperature_)
 
     def __sklearn_tags__(self) -> Any:
         """Sparse rows are what it is made for."""

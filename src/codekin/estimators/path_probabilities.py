@@ -1,0 +1,90 @@
+"""Probabilities of the classes from the losses of paths, exactly normalised over all of them."""
+
+from __future__ import annotations
+
+from abc import ABC
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from codekin.coding import FloatArray
+from codekin.decoding.minimum_loss import check_k
+from codekin.estimators.coded import CodedClassifier
+from codekin.model.probabilities import all_log_probabilities, log_probabilities_of, top_k_probabilities
+
+
+class PathProbabilities(CodedClassifier, ABC):
+    """A coded classifier whose codewords are paths of a trellis."""
+
+    temperature_: float
+
+    def top_k_proba(self, X: Any, k: int) -> tuple[NDArray[Any], FloatArray]:
+        """The k most probable labels and their probabilities, exactly normalised over all classes.
+
+        The probability of a class is proportional to ``exp(-loss / temperature_)``. The sum over all paths is made by
+        the forward recursion in time O(n_bits): nothing has the size of the number of classes. A re-ranking leaves the
+        probability of its candidates as a whole what it is and shares it out anew; several codes give the mean of
+        their probabilities.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        k : int
+            At least 1 and at most the number of classes.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples, k)
+        probabilities : ndarray of shape (n_samples, k)
+        """
+        self._check_is_fitted()
+        check_k(k, len(self.classes_))
+        classes, probabilities = top_k_probabilities(self.model_, self._validated_samples(X), k, self.temperature_)
+        return self.classes_[classes], probabilities
+
+    def log_proba(self, X: Any, labels: ArrayLike) -> FloatArray:
+        """The logarithm of the probability of one label for each sample, exactly normalised over all classes.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        labels : array-like of shape (n_samples,)
+            Whose probabilities to give.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Minus infinity for labels that were not there in ``fit``.
+        """
+        self._check_is_fitted()
+        class_index = self._class_index(labels)
+        return log_probabilities_of(self.model_, self._validated_samples(X), class_index, self.temperature_)
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """The probabilities of all classes; see :meth:`top_k_proba` for a few of very many.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        self._check_is_fitted()
+        return np.asarray(np.exp(self.predict_log_proba(X)))
+
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """The logarithms of the probabilities of all classes; see :meth:`log_proba` for that of one label.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        self._check_is_fitted()
+        return all_log_probabilities(self.model_, self._validated_samples(X), self.temperature_)
