@@ -22,6 +22,10 @@ class Decoder(Protocol):
         """The decoding loss."""
 
     @property
+    def is_learned(self) -> bool:
+        """Whether it has weights of its own, beside those of the bits."""
+
+    @property
     def n_classes(self) -> int:
         """How many classes there are."""
 

@@ -15,13 +15,15 @@ a batch nor on the number of threads.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import softmax
 
-from codekin.coding import FloatArray, IntArray, Margins
+from codekin.coding import CodingMatrix, FloatArray, IntArray, Margins
 from codekin.decoding.losses import LossLike, get_loss
 from codekin.decoding.minimum_loss import SAMPLES_PER_BLOCK, as_margins, check_k, rounded_rows
 
@@ -93,6 +95,7 @@ class LearnedDecoder:
     biases: FloatArray = field(repr=False)
     loss: LossLike = "linear"
     products: Products | None = None
+    is_learned: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Check the shapes and round the weights."""
@@ -122,6 +125,70 @@ class LearnedDecoder:
     def n_bits(self) -> int:
         """How many bits the margins have."""
         return int(self.weights.shape[1])
+
+    def with_codewords(self, codewords: CodingMatrix) -> LearnedDecoder:
+        """The same decoder for further classes, which score as they would under the loss; all others stay as they are.
+
+        Parameters
+        ----------
+        codewords : array of shape (n_new_classes, n_bits)
+            Those of the new classes, which come behind the others.
+
+        Returns
+        -------
+        LearnedDecoder
+        """
+        scale = float(np.abs(self.weights).mean())
+        weights = np.vstack([self.weights, scale * codewords])
+        biases = np.append(self.biases, np.full(len(codewords), self.biases.mean()))
+        more = np.zeros((len(codewords), 0 if self.products is None else self.products.weights.shape[1]))
+        products = self.products and replace(self.products, weights=np.vstack([self.products.weights, more]))
+        return replace(self, weights=weights, biases=biases, products=products)
+
+    def in_order(self, classes: IntArray) -> LearnedDecoder:
+        """The same decoder with its classes in another order.
+
+        Parameters
+        ----------
+        classes : array of shape (n_classes,)
+            Which of today's classes each one is.
+
+        Returns
+        -------
+        LearnedDecoder
+        """
+        products = self.products and replace(self.products, weights=self.products.weights[classes])
+        return replace(self, weights=self.weights[classes], biases=self.biases[classes], products=products)
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """All that it is made of besides the loss, by name; single precision holds the rounded weights.
+
+        Returns
+        -------
+        dict of str to ndarray
+        """
+        arrays: dict[str, NDArray[Any]] = {"weights": self.weights.astype(np.float32), "biases": self.biases}
+        if self.products is not None:
+            arrays["product_weights"] = self.products.weights.astype(np.float32)
+            arrays["product_means"], arrays["product_scales"] = self.products.means, self.products.scales
+        return arrays
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], loss: LossLike) -> LearnedDecoder:
+        """The decoder whose ``to_arrays`` these are.
+
+        Parameters
+        ----------
+        arrays : mapping of str to array
+        loss : str or callable
+
+        Returns
+        -------
+        LearnedDecoder
+        """
+        names = ("product_weights", "product_means", "product_scales")
+        products = Products(*(arrays[name] for name in names)) if names[0] in arrays else None
+        return cls(arrays["weights"], arrays["biases"], loss, products)
 
     def decode(self, margins: Margins) -> IntArray:
         """The class with the smallest loss for each sample; the lowest class among equals.

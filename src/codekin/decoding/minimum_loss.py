@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,6 +60,7 @@ class MinimumLossDecoder:
     coding_matrix: CodingMatrix = field(repr=False)
     loss: LossLike = "hinge"
     is_weighted: bool = False
+    is_learned: ClassVar[bool] = False
     _loss: Loss = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

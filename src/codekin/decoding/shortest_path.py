@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -71,6 +71,7 @@ class ShortestPathDecoder:
     trellis: Trellis
     loss: LossLike = "exponential"
     assignment: Assignment | None = None
+    is_learned: ClassVar[bool] = False
     n_threads: int | None = None
     _loss: Loss = field(init=False, repr=False)
 

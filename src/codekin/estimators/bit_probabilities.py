@@ -26,7 +26,8 @@ class BitProbabilities(CodedClassifier, ABC):
     def predict_proba(self, X: Any) -> FloatArray:
         """Probabilities of the classes: the softmax of minus the logistic loss of the bits' log-odds.
 
-        Margins are taken for log-odds; with ``calibrate`` they are made so. The most probable class is the one that
+        A learned decoder makes them itself, and they are calibrated: the softmax of its scores. Otherwise margins are
+        taken for log-odds; with ``calibrate`` they are made so. The most probable class is the one that
         ``predict`` gives under the logistic loss. Softmax was trained for them as they are, with the linear loss, which
         differs from the logistic one in codes with zeros only.
 
@@ -76,6 +77,8 @@ class BitProbabilities(CodedClassifier, ABC):
     def _probability_losses(self, X: Any) -> FloatArray:
         """The losses whose softmax are the probabilities."""
         margins = self.bit_margins(X)
+        if self.model_.decoder.is_learned:
+            return self.model_.decoder.class_losses(margins)
         learner = learner_of(self.estimator)
         loss = "linear" if learner is not None and learner.learns_probabilities else "logistic"
         return MinimumLossDecoder(self.coding_matrix_, loss, self.weighted_decoding).class_losses(margins)

@@ -161,8 +161,7 @@ class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
         codeword_of_class = np.concatenate([model.assignment.codeword_of_class, codewords])[places]
         self.assignment_ = replace(model.assignment, codeword_of_class=codeword_of_class)
         self.assignment_result_ = self.class_distances_ = None
-        code, is_weighted = Code(model.codebook, self.assignment_), getattr(model.decoder, "is_weighted", False)
-        self._set_model(Model((Member.of(code, model.bits, self.loss_, is_weighted=is_weighted),)))
+        self._set_model(_grown(model, Code(model.codebook, self.assignment_), codewords, places))
         # What was measured is true of the classes that were there; distances to the new ones are not known.
         self._report = replace(
             report,
@@ -326,6 +325,16 @@ class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
         if is_first and classes is None:
             raise ValueError("The first call of partial_fit needs the 'classes' parameter: all labels that will occur.")
         return is_first
+
+
+def _grown(model: Model, code: Code, codewords: IntArray, places: IntArray) -> Model:
+    """The model for further classes with these codewords; ``places`` says which class each one was before."""
+    decoder: Any = model.decoder
+    member = Member.of(code, model.bits, decoder.loss, is_weighted=getattr(decoder, "is_weighted", False))
+    if decoder.is_learned:
+        grown = decoder.with_codewords(model.codebook.codewords(codewords)).in_order(places)
+        member = replace(member, decoder=grown)
+    return Model((member,))
 
 
 def checked_weights(sample_weight: ArrayLike | None, X: Any) -> FloatArray | None:

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import replace
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,6 +32,7 @@ from codekin.fitting.checked_choices import (
     check_distances_choice,
 )
 from codekin.fitting.fit import begin_fit, choose_parts, fit_model, learn_batch
+from codekin.fitting.fit_facts import Fit
 from codekin.fitting.plan import Plan
 from codekin.fitting.rules import CODE_RULES, check_rules
 from codekin.learners import LEARNERS, IndependentBits, Learner, learner_of
@@ -86,6 +87,12 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
         The decoding loss, a function of ``z = bit * margin``: a name from ``codekin.decoding.LOSSES`` or a callable.
         "auto" matches the learner: logistic for log-odds, squared for ridge classifiers, logistic or (for codes with
         zeros) linear for softmax, otherwise hinge.
+    decoding : {"auto", "loss", "learned"}, default="auto"
+        How classes are told by margins. "loss" adds up the decoding losses of the bits. "learned" weights the bits for
+        each class by a multinomial logistic regression on honest margins, shrunk towards the coding matrix as far as
+        held-out samples say: with linear bits it gets back what the sum of losses throws away, and its probabilities
+        are calibrated. "auto" learns where the bits are linear and it pays on held-out samples, and goes by the loss
+        otherwise; :meth:`report` says which, and why.
     weighted_decoding : bool, default=False
         For codes with zeros: divide the loss of a class by the number of bits that do not ignore it.
     calibrate : {"cv", "holdout"}, default=None
@@ -155,6 +162,7 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
         "class_distances": "no_validation",
         "assignment": "no_validation",
         "loss": [str, callable],
+        "decoding": [StrOptions({"auto", "loss", "learned"})],
         "weighted_decoding": ["boolean"],
         "calibrate": [StrOptions({"cv", "holdout"}), None],
         "class_weight": [dict, StrOptions({"balanced"}), None],
@@ -171,6 +179,7 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
         class_distances: Any = "learnability",
         assignment: Any = "preserving",
         loss: Any = "auto",
+        decoding: Literal["auto", "loss", "learned"] = "auto",
         weighted_decoding: bool = False,
         calibrate: str | None = None,
         class_weight: Any = None,
@@ -183,6 +192,7 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
         self.class_distances = class_distances
         self.assignment = assignment
         self.loss = loss
+        self.decoding = decoding
         self.weighted_decoding = weighted_decoding
         self.calibrate = calibrate
         self.class_weight = class_weight
@@ -220,7 +230,7 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
         parts = choose_parts(plan, Samples(X, class_index, weights))
         n_rounds = 1 + N_FOLDS if self.calibrate == "cv" else 1
         context = begin_callbacks(self, plan.learners[0], n_rounds * parts.codebook.n_bits)
-        self._take_parts(fit_model(plan, Samples(X, class_index, params.get("sample_weight")), parts=parts))
+        self._take(fit_model(plan, Samples(X, class_index, params.get("sample_weight")), parts=parts))
         context.call_on_fit_task_end(estimator=self)
         return self
 
@@ -251,6 +261,8 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
             raise ValueError(
                 f"partial_fit cannot hold samples back for a calibration. Got calibrate={self.calibrate!r}; use None."
             )
+        if self.decoding == "learned":
+            raise ValueError("partial_fit cannot learn a decoder, which needs all samples. Use decoding='loss'.")
         if self.class_weight == "balanced":
             raise ValueError("partial_fit does not know how often a label will occur. Give class_weight as numbers.")
         is_first = self._is_first_batch(classes)
@@ -262,7 +274,7 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
         samples = Samples(X, class_index, params.get("sample_weight"))
         if is_first:
             begun = begin_fit(self._plan(params), Samples(X, class_index, weights))
-            self._take_parts(replace(begun, model=learn_batch(begun.model, begun.learner, samples, begun.rng)))
+            self._take(replace(begun, model=learn_batch(begun.model, begun.learner, samples, begun.rng)))
         else:
             self._set_model(learn_batch(self.model_, self._bit_learner(params), samples, self._rng))
         return self
@@ -274,6 +286,12 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
         if self._bit_classifier() is None:
             raise AttributeError("Bits that a learner of codekin learns have no learners of their own.")
         return self._predictors()
+
+    @property
+    def decoding_(self) -> str:
+        """How classes are told by margins, "loss" or "learned": what came of ``decoding``."""
+        check_is_fitted(self)
+        return "learned" if self.model_.decoder.is_learned else "loss"
 
     def get_metadata_routing(self) -> MetadataRouter:
         """How metadata reach the learners.
@@ -300,7 +318,7 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
         check_assignment_choice(self.assignment)
         check_weights_of_learner(self._bit_classifier())
         learner = self._bit_learner(params)
-        check_rules(CODE_RULES, {"weighted_decoding": self.weighted_decoding, "learner": learner})
+        check_rules(CODE_RULES, {**self.get_params(deep=False), "learner": learner})
         return Plan(
             n_classes=self._check_n_classes(),
             codebook=self.codebook,
@@ -311,8 +329,21 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
             seed=self._seed(),
             loss=self.loss,
             weighted_decoding=self.weighted_decoding,
+            decoding="loss" if self.calibrate is not None else self.decoding,
             calibrate=self.calibrate,  # type: ignore[arg-type]
         )
+
+    def _take(self, fit: Fit) -> None:
+        self._take_parts(fit)
+        self._report_facts: dict[str, Any] = {"decoding": self.decoding_}
+        if fit.decoder_fit is not None:
+            found = fit.decoder_fit
+            self._report_facts |= {"learned_accuracy": found.accuracy, "loss_accuracy": found.loss_based_accuracy}
+            if self.decoding_ == "learned":
+                self._report_facts["decoder_strength"] = found.strength
+
+    def _report_fields(self) -> dict[str, Any]:
+        return self._report_facts
 
     def _bit_learner(self, params: Mapping[str, Any]) -> Learner:
         learner = learner_of(self.estimator)

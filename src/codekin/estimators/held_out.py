@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codekin.coding import IntArray
+from codekin.samples import Samples
 
 
 def as_pair(validation: Any) -> tuple[Any, NDArray[Any]]:
@@ -37,5 +38,15 @@ def check_known_labels(class_index: IntArray, labels: NDArray[Any]) -> None:
     warnings.warn(
         f"{len(unknown):,} of the {len(labels):,} validation samples have labels that no training sample has, "
         f"{shown} for example; they count as errors.",
-        stacklevel=4,
+        stacklevel=5,
     )
+
+
+def held_out_samples(owner: Any, validation: Any) -> Samples:
+    """What a fitted-to-be classifier makes of the ``validation`` parameter of its ``fit``."""
+    X, labels = as_pair(validation)
+    X, class_index = owner._validated_samples(X), owner._class_index(labels)
+    if X.shape[0] != len(class_index):
+        raise ValueError(f"The validation samples are {X.shape[0]}, their labels {len(class_index)}.")
+    check_known_labels(class_index, labels)
+    return Samples(X, class_index)

@@ -8,7 +8,7 @@ from numbers import Integral, Real
 from typing import Any, Literal, Self, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, csr_matrix
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
@@ -21,7 +21,7 @@ from codekin._system.workers import with_workers
 from codekin.coding import IntArray
 from codekin.coding.labels import EncodedLabels
 from codekin.estimators.coded import checked_weights
-from codekin.estimators.held_out import as_pair, check_known_labels
+from codekin.estimators.held_out import held_out_samples
 from codekin.estimators.inputs import label_array
 from codekin.estimators.path_probabilities import PathProbabilities
 from codekin.estimators.taxonomies import as_class_tree
@@ -261,7 +261,7 @@ class TrellisClassifier(PathProbabilities):
         self._validate_params()
         X, class_index = self._checked_training_samples(X, y)
         samples = Samples(X, class_index, checked_weights(sample_weight, X))
-        held_out = None if validation is None else self._held_out(*as_pair(validation))
+        held_out = None if validation is None else held_out_samples(self, validation)
         settings, watch = self._settings(held_out), Watch(on_epoch, checkpoints)
         with with_workers(self.n_jobs), listening(progress):
             if settings.limits is not None:
@@ -377,14 +377,6 @@ class TrellisClassifier(PathProbabilities):
             check_classification_targets(y)
             self.classes_, class_index = np.unique(y, return_inverse=True)
         return X, class_index
-
-    def _held_out(self, X: Any, labels: NDArray[Any]) -> Samples:
-        X = self._validated_samples(X)
-        class_index = self._class_index(labels)
-        if X.shape[0] != len(class_index):
-            raise ValueError(f"The validation samples are {X.shape[0]}, their labels {len(class_index)}.")
-        check_known_labels(class_index, labels)
-        return Samples(X, class_index)
 
     def _with_learner(self, parts: ClassifierParts) -> ClassifierParts:
         is_given = type(self.estimator) in LEARNERS.values()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -86,7 +87,8 @@ def fit_model(
             temperature = fit_temperature(model, held_out.X, held_out.class_index)
     first = members.first
     result = parts.orders.result
-    return Fit(model, plan, first.learner, first.loss, parts.class_distances, result, rng, temperature)
+    fit = Fit(model, plan, first.learner, first.loss, parts.class_distances, result, rng, temperature)
+    return replace(fit, decoder_fit=first.decoder_fit)
 
 
 def _chosen(plan: Plan, samples: Samples, held_out: Samples | None, shared: SharedWork | None) -> Parts:

@@ -10,6 +10,7 @@ from codekin.assignments import AssignmentResult
 from codekin.classes import ClassDistances
 from codekin.coding import Assignment, Code, Codebook
 from codekin.decoding import Loss
+from codekin.decoding.decoder_fit import DecoderFit
 from codekin.fitting.order_choice import Orders
 from codekin.fitting.plan import Plan
 from codekin.fitting.recipe import Trial
@@ -50,3 +51,4 @@ class Fit:
     rng: np.random.Generator
     temperature: Temperature = field(default_factory=Temperature)
     trials: tuple[Trial, ...] = ()
+    decoder_fit: DecoderFit | None = None

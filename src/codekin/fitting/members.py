@@ -12,6 +12,8 @@ import numpy as np
 
 from codekin.coding import Code
 from codekin.decoding import Decoder, Loss
+from codekin.decoding.decoder_fit import DecoderFit
+from codekin.fitting.decoders import learned_decoder, with_decoder
 from codekin.fitting.learner_choice import decoding_loss
 from codekin.fitting.plan import Plan, Watch
 from codekin.fitting.shared_work import SharedWork
@@ -33,6 +35,7 @@ class LearnedCode(NamedTuple):
     member: Member
     learner: Learner
     loss: Loss
+    decoder_fit: DecoderFit | None = None
 
 
 @dataclass
@@ -114,7 +117,8 @@ def learned_code(
         if score > highest:
             highest, best = score, LearnedCode(Member(code, bits, decoder), learner, loss)
     assert best is not None
-    return best
+    fit = learned_decoder(plan, best.member, best.learner, samples, rng.spawn(1)[0])
+    return best._replace(member=with_decoder(plan, best.member, fit), decoder_fit=fit)
 
 
 def _told_apart(learner: Learner, n_learners: int) -> AbstractContextManager[Any]:

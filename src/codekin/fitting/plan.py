@@ -39,6 +39,7 @@ class Plan:
     - ``policy``: what the user called the assignment, where it has another name here.
     - ``loss``: the decoding loss; "auto" is the learner's own.
     - ``weighted_decoding``: divide the loss of a class by the number of its non-zero bits.
+    - ``decoding``: by the loss, by weights learned from margins, or by the latter where held-out samples say it pays.
     - ``calibrate``: turn margins into log-odds by samples that the bits have not seen.
     - ``rerank``: how the best classes are rescored.
     - ``precision``: how weights are kept.
@@ -56,6 +57,7 @@ class Plan:
     policy: str = ""
     loss: Any = "auto"
     weighted_decoding: bool = False
+    decoding: Literal["loss", "learned", "auto"] = "loss"
     calibrate: Literal["cv", "holdout"] | None = None
     n_members: int = 1
     rerank: Literal["centroid", "learned"] | None = None

@@ -63,6 +63,13 @@ class FitReport:
         The error itself: the share of these samples whose predicted class is wrong.
     learner : str, default=""
         Who learned the bits, where there was a choice.
+    decoding : {"loss", "learned"}
+        Whether classes are told by the sum of the losses of the bits, or by learned weights.
+    decoder_strength : float
+        How strongly the weights of a learned decoder are held to the coding matrix; NaN where they are the coding
+        matrix, or where none was learned.
+    learned_accuracy, loss_accuracy : float
+        The share of held-out samples that either decoding gets right; NaN where nothing was compared.
     nll_before, nll : float
         The mean negative log-likelihood of the validation samples' classes, at temperature 1 and at the one that they
         chose; NaN without validation.
@@ -92,6 +99,10 @@ class FitReport:
     error_bound: float = nan
     error: float = nan
     learner: str = ""
+    decoding: str = "loss"
+    decoder_strength: float = nan
+    learned_accuracy: float = nan
+    loss_accuracy: float = nan
     nll_before: float = nan
     nll: float = nan
     ece_before: float = nan
@@ -128,6 +139,7 @@ class FitReport:
                 f"  minimum distance rho           {self.min_distance:g}",
                 *self._measures(),
                 *self._score(),
+                *self._decoding(),
                 *self._likelihood(),
                 *self._choice(),
             ]
@@ -161,6 +173,15 @@ class FitReport:
             else f"{abs(spread):.1f} standard deviations {'below' if spread >= 0 else 'above'} a random assignment's"
         )
         return [f"  class-codeword score           {self.class_codeword_score:.4f}, {place}"]
+
+    def _decoding(self) -> list[str]:
+        """Which decoding was chosen, and why, for the terminal."""
+        if isnan(self.learned_accuracy):
+            return []
+        return [
+            f"  decoding                       {'learned' if self.decoding == 'learned' else 'by the loss'} "
+            f"(held-out accuracy: learned {self.learned_accuracy:.4f}, by the loss {self.loss_accuracy:.4f})"
+        ]
 
     def _likelihood(self) -> list[str]:
         """What the probabilities are worth, for the terminal."""
@@ -236,7 +257,7 @@ def measured(report: FitReport, model: Model, loss: Loss, X: Any, class_index: I
         n_measured=n_samples,
         bit_losses=bit_losses,
         average_binary_loss=epsilon,
-        error_bound=multiclass_error_bound(epsilon, model.codebook, loss),
+        error_bound=nan if report.decoding == "learned" else multiclass_error_bound(epsilon, model.codebook, loss),
         error=n_wrong / n_samples,
         certified_share=n_certified / n_samples if report.n_members > 1 else nan,
     )

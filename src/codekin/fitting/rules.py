@@ -79,6 +79,11 @@ CODE_RULES = (
         "bits that are learned one by one; use False",
         lambda s: not s.weighted_decoding or not s.learner.learns_probabilities,
     ),
+    Rule(
+        "decoding",
+        "margins as they are: a learned decoder makes its probabilities itself. Got {calibrate.given}",
+        lambda s: s.decoding != "learned" or s.calibrate is None,
+    ),
 )
 """Of a classifier with any code."""
 

@@ -73,6 +73,11 @@ def has_honest_margins(bits: Any, samples: Samples, code: Code) -> bool:
     return bool(n_seen.min() >= SAMPLES_PER_FEATURE * n_features)
 
 
+def are_linear(bits: Any) -> bool:
+    """Whether the margins are linear in the features, or in what transformations before the learner make of them."""
+    return _n_linear_features(bits) is not None
+
+
 def _n_linear_features(bits: Any) -> int | None:
     """How many features linear bits have at most; None for bits that are not linear."""
     if not isinstance(bits, EstimatorBits):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from codekin._system.arrays import Arrays, as_narrow
 from codekin.codebooks.trellis import check_spare_codewords, trellis_codebook
 from codekin.coding import Assignment, Code, Codebook, Margins
-from codekin.decoding import LOSSES
+from codekin.decoding import LOSSES, LearnedDecoder
 from codekin.learners.calibration import CalibratedBits
 from codekin.learners.independent import ConstantBit, EstimatorBits
 from codekin.learners.learning import LearningBits
@@ -24,7 +25,7 @@ def describe_member(member: Member, arrays: Arrays, learners: list[Any]) -> Json
     return {
         "codebook": describe_codebook(member.code.codebook, arrays),
         "assignment": describe_assignment(member.code.assignment, arrays),
-        "decoder": describe_decoder(member.decoder),
+        "decoder": describe_decoder(member.decoder, arrays),
         "bits": describe_bits(member.bits, arrays, learners),
     }
 
@@ -36,7 +37,7 @@ def restore_member(description: Json, arrays: Arrays, learners: list[Any]) -> Me
     assignment = Assignment(arrays["codeword_of_class"], str(named["method"]), str(named.get("policy", "")))
     check_spare_codewords(codebook, assignment.n_classes)
     bits = restore_bits(description["bits"], arrays, learners)
-    return Member.of(Code(codebook, assignment), bits, **description["decoder"])
+    return restored_decoder(Code(codebook, assignment), bits, dict(description["decoder"]), arrays)
 
 
 def describe_codebook(codebook: Codebook, arrays: Arrays) -> Json:
@@ -64,12 +65,30 @@ def describe_assignment(assignment: Assignment, arrays: Arrays) -> Json:
     return {"method": assignment.method, **({"policy": assignment.policy} if assignment.policy else {})}
 
 
-def describe_decoder(decoder: Any) -> Json:
-    """The loss of a decoder, and whether it divides by the number of non-zero bits."""
+def restored_decoder(code: Code, bits: Any, description: Json, arrays: Arrays) -> Member:
+    """A code and its bits behind the decoder that a description is of."""
+    is_learned = description.pop("is_learned", False)
+    member = Member.of(code, bits, **description)
+    if not is_learned:
+        return member
+    prefix = "decoder_"
+    own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+    decoder = LearnedDecoder.from_arrays(own, description["loss"])
+    if (decoder.n_classes, decoder.n_bits) != (code.n_classes, code.n_bits):
+        raise ValueError(f"the decoder is not of {code.n_classes} classes and {code.n_bits} bits.")
+    return replace(member, decoder=decoder)
+
+
+def describe_decoder(decoder: Any, arrays: Arrays) -> Json:
+    """The loss of a decoder, whether it divides by the number of non-zero bits, and weights that it has learned."""
     loss = decoder.loss if isinstance(decoder.loss, str) else decoder.loss.name
     if loss not in LOSSES:
         raise ValueError(f"A loss given as a function cannot be saved; use one of {sorted(LOSSES)}. Got {loss}.")
-    return {"loss": loss, "is_weighted": bool(getattr(decoder, "is_weighted", False))}
+    description = {"loss": loss, "is_weighted": bool(getattr(decoder, "is_weighted", False))}
+    if decoder.is_learned:
+        description["is_learned"] = True
+        arrays.update({f"decoder_{name}": array for name, array in decoder.to_arrays().items()})
+    return description
 
 
 def describe_bits(bits: Any, arrays: Arrays, learners: list[Any]) -> Json:
