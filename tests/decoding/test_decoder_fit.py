@@ -231,7 +231,7 @@ def test_products_are_left_alone_where_they_say_nothing():
 
 
 def test_too_many_products_are_not_tried(monkeypatch):
-    monkeypatch.setattr(module, "MAX_WORK_OF_GRADIENT", 10**5)
+    monkeypatch.setattr(module, "MAX_WORK_OF_PRODUCTS", 10**5)
     code = dense_code()
     fit = fit_decoder(*noisy_margins(code, 300, noise=1.0), code, with_products=True, rng=0)
     assert not fit.has_products.any()

@@ -17,7 +17,7 @@ ONE_VS_REST = Code.of(2 * np.eye(3, dtype=np.int8) - 1)
 ONE_VS_ONE = Code.of([[1, 1, 0], [-1, 0, 1], [0, -1, -1]])
 
 
-def noise(n_samples=120, n_features=4):
+def noise(n_samples=240, n_features=4):
     return Samples(np.random.default_rng(0).normal(size=(n_samples, n_features)), np.arange(n_samples) % 3)
 
 
@@ -28,7 +28,7 @@ def test_unseen_margins_of_noise_know_nothing_where_seen_ones_know_all():
     unseen, rows = unseen_margins(learner, samples, ONE_VS_REST, rng=np.random.default_rng(0))
     assert (seen * signs > 0).all()
     assert (unseen * signs > 0).mean() < 0.7
-    np.testing.assert_array_equal(rows, np.arange(120))
+    np.testing.assert_array_equal(rows, np.arange(240))
 
 
 def test_no_more_folds_are_learned_than_it_takes():
@@ -39,7 +39,7 @@ def test_no_more_folds_are_learned_than_it_takes():
             self.n_fits += 1
             return IndependentBits(LogisticRegression()).fit(samples, code, rng=rng)
 
-    learner, samples = Counting(), noise()
+    learner, samples = Counting(), noise(120)
     margins, rows = unseen_margins(learner, samples, ONE_VS_REST, n_margins=30, rng=np.random.default_rng(0))
     assert learner.n_fits == 2
     assert 30 <= len(margins) == len(rows) < 60
@@ -61,8 +61,8 @@ def test_linear_bits_of_many_samples_have_honest_margins(estimator, is_honest):
     assert has_honest_margins(bits, samples, ONE_VS_REST) is is_honest
 
 
-@pytest.mark.parametrize(("code", "n_samples"), [(ONE_VS_REST, 60), (ONE_VS_ONE, 90)])
-def test_every_bit_must_have_seen_fifteen_samples_for_each_feature(code, n_samples):
+@pytest.mark.parametrize(("code", "n_samples"), [(ONE_VS_REST, 201), (ONE_VS_ONE, 300)])
+def test_every_bit_must_have_seen_fifty_samples_for_each_feature(code, n_samples):
     for n, expected in ((n_samples, True), (n_samples - 3, False)):
         samples = noise(n)
         bits = IndependentBits(LinearSVC()).fit(samples, code, rng=np.random.default_rng(0))
@@ -77,9 +77,9 @@ def test_features_that_were_not_selected_count():
 
 
 def test_samples_without_weight_do_not_make_margins_honest():
-    samples = noise(60)
+    samples = noise(201)
     bits = IndependentBits(LinearSVC()).fit(samples, ONE_VS_REST, rng=np.random.default_rng(0))
-    weighted = Samples(samples.X, samples.class_index, np.r_[0.0, np.ones(59)])
+    weighted = Samples(samples.X, samples.class_index, np.r_[0.0, 0.0, np.ones(199)])
     assert not has_honest_margins(bits, weighted, ONE_VS_REST)
 
 

@@ -36,6 +36,9 @@ MAX_MARGINS = 20_000
 MAX_WORK_OF_GRADIENT = 2 * 10**9
 """Multiplications for one gradient, beyond which fewer rows are drawn, but at least two for every class."""
 
+MAX_WORK_OF_PRODUCTS = 5 * 10**8
+"""Multiplications for one gradient, beyond which products of margins are not tried."""
+
 MAX_WORK = 10**11
 """Multiplications of the comparison, and of the last fit: about ten seconds of one processor each. What has been
 reached by then is compared, and kept, like any other fit."""
@@ -288,9 +291,9 @@ class _Standard(NamedTuple):
 
 
 def _is_affordable(code: Code, n_rows: int) -> bool:
-    """Whether a gradient for weights of all products takes no longer than any other may."""
+    """Whether a gradient for the weights of all products does not take too long."""
     n_features = 1 + code.n_bits + code.n_bits * (code.n_bits + 1) // 2
-    return work_of_gradient(n_rows, n_features, code.n_classes) <= MAX_WORK_OF_GRADIENT
+    return work_of_gradient(n_rows, n_features, code.n_classes) <= MAX_WORK_OF_PRODUCTS
 
 
 def _padded(centre: FloatArray, problem: Problem) -> FloatArray:
