@@ -131,7 +131,7 @@ def test_margins_without_a_word_of_truth_leave_the_coding_matrix_alone():
 
 def trial(log_loss, n_right, shift=0):
     is_right = np.roll(np.arange(100) < n_right, shift)
-    return module._Trial(1.0, np.full(100, log_loss), is_right, np.zeros((2, 2)))
+    return module._Trial(None, 1.0, np.full(100, log_loss), is_right, np.zeros((2, 2)))
 
 
 def test_the_likeliest_strength_is_taken_among_those_that_are_about_as_accurate_as_the_best():
@@ -182,10 +182,11 @@ def test_of_many_samples_some_are_drawn_and_every_class_once(monkeypatch):
     assert fit_decoder(margins, classes, code, rng=0).n_margins == len(rows)
 
 
-def test_little_work_allows_few_strengths(monkeypatch):
+@pytest.mark.parametrize("loss", ["linear", "hinge"])
+def test_little_work_allows_few_strengths(loss, monkeypatch):
     monkeypatch.setattr(module, "MAX_WORK", 0)
     code = dense_code()
-    fit = fit_decoder(*noisy_margins(code, 200, noise=0.7), code, rng=0)
+    fit = fit_decoder(*noisy_margins(code, 200, noise=0.7), code, loss=loss, rng=0)
     assert fit.strengths.tolist() == [np.inf]
 
 
@@ -235,3 +236,12 @@ def test_too_many_products_are_not_tried(monkeypatch):
     code = dense_code()
     fit = fit_decoder(*noisy_margins(code, 300, noise=1.0), code, with_products=True, rng=0)
     assert not fit.has_products.any()
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_weights_are_learned_of_the_margins_as_they_are(loss):
+    code = dense_code()
+    margins, classes = noisy_margins(code, 600, noise=0.5)
+    fit = fit_decoder(margins + 2, classes, code, loss=loss, rng=0)
+    assert np.isfinite(fit.strength)
+    assert fit.decoder.loss == (loss if loss in module.LINEAR_LOSSES else "linear")

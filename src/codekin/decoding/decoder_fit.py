@@ -12,6 +12,7 @@ training samples closely, such as trees, have no honest margins on them: take th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -23,12 +24,15 @@ from threadpoolctl import threadpool_limits
 from codekin.coding import Code, FloatArray, IntArray, Margins
 from codekin.decoding._multinomial import Problem, best_factor, shrunk_weights, work_of_gradient
 from codekin.decoding.learned import LearnedDecoder, Products, evidence, products_of
-from codekin.decoding.losses import LossLike
+from codekin.decoding.losses import LossLike, get_loss
 from codekin.decoding.minimum_loss import MinimumLossDecoder, as_margins
 from codekin.samples import stratified_folds
 
 STRENGTHS = (np.inf, 25.0, 5.0, 1.0, 0.2, 0.04, 0.008, 0.0016)
 """Those that are compared, strongest first."""
+
+LINEAR_LOSSES = ("linear", "logistic", "squared")
+"""Those under which the evidence of a margin is a multiple of it."""
 
 MAX_MARGINS = 20_000
 """Rows of margins that a decoder is learned from; of more, so many are drawn."""
@@ -120,8 +124,9 @@ def fit_decoder(
 ) -> DecoderFit:
     """Learn a decoder from honest margins, its weights shrunk towards the coding matrix as far as that pays.
 
-    The strength of the shrinkage is the one under which held-out classes are most likely, among those whose held-out
-    accuracy is at least that of infinite strength and within one standard error of the best.
+    Weights are learned of the margins as they are, whatever the loss. The strength of the shrinkage is the one under
+    which held-out classes are most likely, among those whose held-out accuracy is at least that of decoding under the
+    loss and within one standard error of the best.
 
     Parameters
     ----------
@@ -176,33 +181,22 @@ def fit_decoder(
     generator = np.random.default_rng(rng)
     rows = _drawn(np.flatnonzero(weights > 0), classes, code, generator)
     margins, classes, weights = margins[rows], classes[rows], weights[rows] / weights[rows].sum()
-    standard = _Standard.of(evidence(margins, loss), weights)
-    features = standard.features(evidence(margins, loss))
-    problem = Problem(features, classes, weights, code.n_classes, smoothing=1 / (len(rows) + 2))
-    problems = [problem]
-    if with_products and _is_affordable(code, len(rows)):
-        problems.append(replace(problem, features=np.hstack([features, products_of(features[:, :-1])])))
     codewords = code.coding_matrix / _n_used(code, is_weighted)[:, None]
-    centre = standard.weights(codewords)
+    families = _families(margins, classes, weights, codewords, loss, with_products=with_products)
     # One thread: sums, and with them the decoder, must not depend on how many there are.
     with threadpool_limits(1, user_api="blas"):
         held_out = _folds(classes, generator)
-        tried = [trial for one in problems for trial in _compared(one, _padded(centre, one), held_out)]
+        tried = [trial for family in families for trial in _compared(family, held_out)]
         seen = np.concatenate(held_out)
         chosen = _choice(tried, weights[seen])
-        factor, (strength, *_, start) = best_factor(problem, centre), tried[chosen]
-        last = problems[start.shape[1] > centre.shape[1]]
-        n_allowed = int(np.clip(MAX_WORK / last.work, MIN_GRADIENTS, MAX_GRADIENTS))
-        final = shrunk_weights(last, factor * _padded(centre, last), strength, start, n_allowed)[0]
-    # Infinite strength without rounding: equal losses stay equal.
-    plain = LearnedDecoder(factor * codewords, np.zeros(code.n_classes), loss)
+        decoder = _fitted(tried[chosen], codewords)
     loss_based = MinimumLossDecoder(code.coding_matrix, loss, is_weighted).decode(margins[seen]) == classes[seen]
     return DecoderFit(
-        decoder=plain if np.isinf(strength) else standard.decoder(final, loss),
+        decoder=decoder,
         strengths=np.array([trial.strength for trial in tried]),
         held_out_log_losses=np.array([np.average(trial.log_losses, weights=weights[seen]) for trial in tried]),
         held_out_accuracies=np.array([np.average(trial.is_right, weights=weights[seen]) for trial in tried]),
-        has_products=np.array([trial.weights.shape[1] > centre.shape[1] for trial in tried]),
+        has_products=np.array([trial.family.has_products for trial in tried]),
         chosen=chosen,
         loss_based_accuracy=float(np.average(loss_based, weights=weights[seen])),
         n_margins=len(rows),
@@ -210,9 +204,69 @@ def fit_decoder(
     )
 
 
+class _Family(NamedTuple):
+    """Decoders that differ in their strength only."""
+
+    loss: LossLike
+    strengths: Sequence[float]
+    standard: _Standard
+    problem: Problem
+    centre: FloatArray
+
+    @property
+    def has_products(self) -> bool:
+        return bool(self.problem.features.shape[1] > len(self.standard.mean) + 1)
+
+
+def _families(
+    margins: Margins,
+    classes: IntArray,
+    weights: FloatArray,
+    codewords: FloatArray,
+    loss: LossLike,
+    *,
+    with_products: bool,
+) -> list[_Family]:
+    """What to compare: decoding under the loss, weights of the margins, weights of their products too.
+
+    Weights are learned of the margins as they are: what a hinge flattens is of use to them.
+    """
+    is_linear = get_loss(loss).name in LINEAR_LOSSES
+
+    def family(of_loss: LossLike, strengths: Sequence[float]) -> _Family:
+        values = evidence(margins, of_loss)
+        standard = _Standard.of(values, weights)
+        smoothing = 1 / (len(classes) + 2)
+        problem = Problem(standard.features(values), classes, weights, len(codewords), smoothing)
+        return _Family(of_loss, strengths, standard, problem, standard.weights(codewords))
+
+    linear = family(loss, STRENGTHS) if is_linear else family("linear", STRENGTHS[1:])
+    families = [linear] if is_linear else [family(loss, STRENGTHS[:1]), linear]
+    features = linear.problem.features
+    n_products = margins.shape[1] * (margins.shape[1] + 1) // 2
+    work = work_of_gradient(len(margins), features.shape[1] + n_products, len(codewords))
+    if with_products and work <= MAX_WORK_OF_PRODUCTS:
+        problem = replace(linear.problem, features=np.hstack([features, products_of(features[:, :-1])]))
+        centre = np.pad(linear.centre, [(0, 0), (0, n_products)])
+        families.append(linear._replace(strengths=STRENGTHS[1:], problem=problem, centre=centre))
+    return families
+
+
+def _fitted(trial: _Trial, codewords: FloatArray) -> LearnedDecoder:
+    """The decoder of a family and a strength, fitted on all samples."""
+    loss, _, standard, problem, centre = trial.family
+    factor = best_factor(problem, centre)
+    if np.isinf(trial.strength):  # without rounding: equal losses stay equal
+        return LearnedDecoder(factor * codewords, np.zeros(len(codewords)), loss)
+    n_allowed = int(np.clip(MAX_WORK / problem.work, MIN_GRADIENTS, MAX_GRADIENTS))
+    weights, _ = shrunk_weights(problem, factor * centre, trial.strength, trial.weights, n_allowed)
+    return standard.decoder(weights, loss)
+
+
 class _Trial(NamedTuple):
     """Decoders of one strength on the samples that were held out from each of them."""
 
+    family: _Family
     strength: float
     log_losses: FloatArray
     is_right: NDArray[np.bool_]
@@ -220,15 +274,16 @@ class _Trial(NamedTuple):
     """Those of one of the decoders."""
 
 
-def _compared(problem: Problem, centre: FloatArray, held_out: list[IntArray]) -> list[_Trial]:
+def _compared(family: _Family, held_out: list[IntArray]) -> list[_Trial]:
     """What the strengths are worth, strongest first; each fit begins where the one before it ended."""
+    problem, centre = family.problem, family.centre
     parts = [_without(problem, rows) for rows in held_out]
     centres = [best_factor(part, centre) * centre for part in parts]
     current, tried = list(centres), list[_Trial]()
     n_left = MAX_WORK / problem.work / len(parts)
-    for strength in STRENGTHS:
+    for strength in family.strengths:
         n_allowed = int(min(MAX_GRADIENTS, n_left / PATIENCE))
-        if tried and n_allowed < MIN_GRADIENTS:
+        if np.isfinite(strength) and n_allowed < MIN_GRADIENTS:
             break
         for i, part in enumerate(parts):
             current[i], n_used = shrunk_weights(part, centres[i], strength, current[i], n_allowed)
@@ -236,7 +291,7 @@ def _compared(problem: Problem, centre: FloatArray, held_out: list[IntArray]) ->
         scores = np.concatenate([problem.features[rows] @ W.T for rows, W in zip(held_out, current, strict=True)])
         classes = problem.class_index[np.concatenate(held_out)]
         log_losses = logsumexp(scores, axis=1) - scores[np.arange(len(classes)), classes]
-        tried.append(_Trial(strength, log_losses, scores.argmax(axis=1) == classes, current[0]))
+        tried.append(_Trial(family, strength, log_losses, scores.argmax(axis=1) == classes, current[0]))
         if _has_passed_the_best(tried):
             break
     return tried
@@ -288,17 +343,6 @@ class _Standard(NamedTuple):
         of_products = weights[:, n_bits + 1 :]
         products = Products(of_products, self.mean, self.scale) if of_products.size else None
         return LearnedDecoder(plain, weights[:, n_bits] - plain @ self.mean, loss, products)
-
-
-def _is_affordable(code: Code, n_rows: int) -> bool:
-    """Whether a gradient for the weights of all products does not take too long."""
-    n_features = 1 + code.n_bits + code.n_bits * (code.n_bits + 1) // 2
-    return work_of_gradient(n_rows, n_features, code.n_classes) <= MAX_WORK_OF_PRODUCTS
-
-
-def _padded(centre: FloatArray, problem: Problem) -> FloatArray:
-    """The centre with zeros for the products."""
-    return np.pad(centre, [(0, 0), (0, problem.features.shape[1] - centre.shape[1])])
 
 
 def _without(problem: Problem, rows: IntArray) -> Problem:
