@@ -23,7 +23,7 @@ from codekin.plots.style import (
     bit_colours,
     figure_style,
     matrix_height,
-    new_figure,
+    new_panels,
     without_frame,
 )
 from codekin.plots.ticks import inches_of, name_rows, number_columns, settle, shortened
@@ -132,11 +132,8 @@ def draw_coding_matrices(views: AssignmentViews, *, class_label: str = "class") 
     n_classes, n_panels = len(views.class_names), len(views.coding_matrices)
     n_bits = max(matrix.shape[1] for matrix in views.coding_matrices.values())
     n_columns = _n_columns(n_panels, max(1.75, 0.07 * n_bits))
-    n_rows = -(-n_panels // n_columns)
-    figure = new_figure(0.3 + n_rows * min(1.0 + matrix_height(n_classes), TALLEST / n_rows))
-    panels = figure.subplots(n_rows, n_columns, sharey=True, squeeze=False)
-    for axes in panels.ravel()[n_panels:]:
-        axes.set_visible(False)
+    height = 1.0 + matrix_height(n_classes)
+    figure, panels = new_panels(n_panels, n_columns, height, tallest=TALLEST, sharey=True)
     for axes, name in zip(panels.ravel(), views.coding_matrices, strict=False):
         write_titles(axes, name, f"{views.n_changes[name]} changes down the columns")
     handles = bit_patches(np.concatenate([matrix.ravel() for matrix in views.coding_matrices.values()]))
@@ -190,12 +187,7 @@ def draw_distances(views: AssignmentViews) -> Figure:
     A dot is a pair of classes; the closest pair is named. ``r`` is the correlation.
     """
     n_panels = len(views.codeword_distances)
-    n_columns = _n_columns(n_panels, 1.75)
-    n_rows = -(-n_panels // n_columns)
-    figure = new_figure(0.3 + 2.6 * n_rows)
-    panels = figure.subplots(n_rows, n_columns, sharex=True, sharey=True, squeeze=False)
-    for axes in panels.ravel()[n_panels:]:
-        axes.set_visible(False)
+    figure, panels = new_panels(n_panels, _n_columns(n_panels, 1.75), 2.6, sharex=True, sharey=True)
     for axes, (name, between) in zip(panels.ravel(), views.codeword_distances.items(), strict=False):
         colour = POLICY_COLOURS.get(name, PALETTE["black"])
         draw_pairs(axes, views.class_distances, between, views.class_names, colour=colour)

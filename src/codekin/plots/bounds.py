@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from codekin.coding import FloatArray
-from codekin.plots.style import INK, PALETTE, figure_style, new_figure
+from codekin.plots.style import INK, PALETTE, figure_style, new_panel
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -25,8 +25,7 @@ def draw_bounds(pairs: Mapping[str, FloatArray], *, title: str) -> Figure:
     """
     from matplotlib.ticker import LogLocator, NullFormatter
 
-    figure = new_figure(3.6)
-    axes = figure.subplots()
+    figure, axes = new_panel(3.6, title=title, x_label="training error, %", y_label="bound of Eq. 4, %")
     shown = {name: values[values[:, 0] > 0] for name, values in pairs.items()}
     for (name, values), colour, marker in zip(shown.items(), COLOURS, MARKERS, strict=False):
         axes.scatter(
@@ -48,10 +47,6 @@ def draw_bounds(pairs: Mapping[str, FloatArray], *, title: str) -> Figure:
         axis.set_minor_formatter(NullFormatter())
     end, below = (high[0], high[0]), (-4, -27)  # deep enough to stay clear of the line, which falls to the left
     axes.annotate("bound = error", end, below, textcoords="offset points", ha="right", va="top", size=8.5)
-    axes.set_xlabel("training error, %")
-    axes.set_ylabel("bound of Eq. 4, %")
-    axes.grid()
-    axes.set_title(title)
     figure.legend(loc="outside lower center", ncols=len(pairs))
     return figure
 
@@ -59,8 +54,7 @@ def draw_bounds(pairs: Mapping[str, FloatArray], *, title: str) -> Figure:
 @figure_style()
 def draw_named_points(points: Sequence[tuple[str, float, float]], *, title: str, x_label: str, y_label: str) -> Figure:
     """A few points with their names."""
-    figure = new_figure(3.2)
-    axes = figure.subplots()
+    figure, axes = new_panel(3.2, title=title, x_label=x_label, y_label=y_label)
     middle = float(np.mean([x for _, x, _ in points]))
     for name, x, y in points:
         axes.plot(x, y, "o", color=PALETTE["blue"], markeredgecolor="white", markersize=8)
@@ -68,8 +62,4 @@ def draw_named_points(points: Sequence[tuple[str, float, float]], *, title: str,
         axes.annotate(name, (x, y), (side[1], 4), textcoords="offset points", ha=side[0], size=8.5)
     axes.margins(0.14)
     axes.set_ylim(bottom=0)
-    axes.set_xlabel(x_label)
-    axes.set_ylabel(y_label)
-    axes.grid()
-    axes.set_title(title)
     return figure

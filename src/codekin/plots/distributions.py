@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from codekin.coding import FloatArray
-from codekin.plots.style import INK, PALETTE, figure_style, new_figure, without_frame
+from codekin.plots.style import INK, PALETTE, figure_style, new_panel, new_panels, without_frame
 from codekin.plots.ticks import name_columns, name_rows, settle
 
 if TYPE_CHECKING:
@@ -140,8 +140,7 @@ def regression(x: ArrayLike, y: ArrayLike) -> tuple[float, float, float]:
 @figure_style()
 def draw_variations(variations: Sequence[Variation], *, title: str, label: str = "test accuracy, %") -> Figure:
     """Violins with quartiles, below each other."""
-    figure = new_figure(1.1 + 0.62 * len(variations))
-    axes = figure.subplots()
+    figure, axes = new_panel(1.1 + 0.62 * len(variations), title=title, x_label=label, grid="x")
     for row, one in enumerate(variations):
         height = 0.36 * one.density
         axes.fill_between(one.grid, row - height, row + height, color=PALETTE["sky"], alpha=0.75, linewidth=0)
@@ -156,11 +155,8 @@ def draw_variations(variations: Sequence[Variation], *, title: str, label: str =
     axes.set_yticks(range(len(variations)), [one.name for one in variations])
     axes.set_ylim(len(variations) - 0.45, -0.55)
     axes.margins(x=0.17)  # room for the numbers at both ends
-    axes.set_xlabel(label)
-    axes.grid(axis="x")
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
-    axes.set_title(title)
     return figure
 
 
@@ -173,11 +169,7 @@ def draw_joint_densities(
     Densities are named by what is drawn from left to right; two panels stand side by side. ``label`` is what is drawn
     upwards, in all panels.
     """
-    n_rows = -(-len(densities) // 2)
-    figure = new_figure(0.5 + 2.35 * n_rows)
-    panels = figure.subplots(n_rows, 2, sharey=True, squeeze=False)
-    for axes in panels.ravel()[len(densities) :]:
-        axes.set_visible(False)
+    figure, panels = new_panels(len(densities), 2, 2.35, title=title, sharey=True)
     for axes, (name, found) in zip(panels.ravel(), densities.items(), strict=False):
         _draw_density(axes, found)
         axes.set_xlabel(name, size=9)
@@ -186,7 +178,6 @@ def draw_joint_densities(
         axes.annotate(r_squared, (0.97, 0.96), xycoords="axes fraction", ha="right", va="top", size=9, weight="bold")
     for row in panels:
         row[0].set_ylabel(label, size=9)
-    figure.suptitle(title, x=0.02, ha="left", size=10.5, weight="bold")
     return figure
 
 
@@ -204,16 +195,11 @@ def _draw_density(axes: Axes, found: JointDensity) -> None:
 @figure_style()
 def draw_class_distances(matrices: Mapping[str, FloatArray], class_names: Sequence[str], *, title: str) -> Figure:
     """Distances between classes as heat maps: the darker, the closer."""
-    n_rows = -(-len(matrices) // 2)
-    figure = new_figure(0.5 + 2.4 * n_rows)
-    panels = figure.subplots(n_rows, 2, squeeze=False, sharey=True)
-    for axes in panels.ravel()[len(matrices) :]:
-        axes.set_visible(False)
+    figure, panels = new_panels(len(matrices), 2, 2.4, title=title, sharey=True)
     settle(figure)
     for axes, (name, matrix) in zip(panels.ravel(), matrices.items(), strict=False):
         draw_heat_map(axes, matrix, class_names)
         axes.set_title(name, size=9.5)
-    figure.suptitle(title, x=0.02, ha="left", size=10.5, weight="bold")
     return figure
 
 

@@ -80,16 +80,15 @@ class AssignmentScoreDisplay(Display):
         low, high = float(self.random_scores.min()), float(self.random_scores.max())
         if np.isclose(low, high):
             low, high = low - 0.01, high + 0.01
-        self.ax_.hist(
-            self.random_scores, bins=30, range=(low, high), color=POLICY_COLOURS["random"], label="random assignments"
-        )
-        self.ax_.axvline(self.score, color=POLICY_COLOURS["preserving"], linewidth=2, label="this classifier")
-        self.ax_.margins(x=0.08)
-        self.ax_.locator_params(axis="x", nbins=6)
-        self.ax_.set_xlabel("class-codeword score (lower preserves similarity better)", size=9)
-        self.ax_.set_ylabel("assignments")
-        self.ax_.grid(axis="y")
-        self.ax_.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderpad=0)
+        axes, colours = self.ax_, POLICY_COLOURS
+        axes.hist(self.random_scores, bins=30, range=(low, high), color=colours["random"], label="random assignments")
+        axes.axvline(self.score, color=colours["preserving"], linewidth=2, label="this classifier")
+        axes.margins(x=0.08)
+        axes.locator_params(axis="x", nbins=6)
+        axes.set_xlabel("class-codeword score (lower preserves similarity better)", size=9)
+        axes.set_ylabel("assignments")
+        axes.grid(axis="y")
+        axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderpad=0)
 
 
 class BitErrorDisplay(Display):
@@ -141,9 +140,7 @@ class BitErrorDisplay(Display):
         self.ax_.bar(np.arange(len(percent)), percent, width=0.8, color=PALETTE["blue"])
         self.ax_.axhline(percent.mean(), color=INK, linestyle="--", linewidth=1, label=f"mean {percent.mean():.1f} %")
         self.ax_.locator_params(axis="x", integer=True, nbins=12)
-        self.ax_.set_xlim(-0.7, len(percent) - 0.3)
-        self.ax_.set_xlabel("bit")
-        self.ax_.set_ylabel("wrong answers, %")
+        self.ax_.set(xlim=(-0.7, len(percent) - 0.3), xlabel="bit", ylabel="wrong answers, %")
         self.ax_.grid(axis="y")
         self.ax_.legend(loc="lower right", bbox_to_anchor=(1, 1), borderpad=0)
 

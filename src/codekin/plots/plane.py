@@ -9,7 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from codekin.coding import CodingMatrix, FloatArray, IntArray
-from codekin.plots.style import INK, PALETTE, bit_colours, figure_style, new_figure, without_frame
+from codekin.plots.style import (
+    INK,
+    PALETTE,
+    bit_colours,
+    figure_style,
+    new_figure,
+    new_panel,
+    new_panels,
+    without_frame,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,17 +51,13 @@ def draw_subproblems(
     ``lines`` (n_bits, 3) are two weights and a bias per bit.
     """
     n_classes, n_bits = coding_matrix.shape
-    n_rows = -(-(n_bits + 1) // 2)
-    figure = new_figure(0.5 + 2.3 * n_rows)
-    panels = figure.subplots(n_rows, 2, squeeze=False).ravel()
-    for axes in panels[n_bits + 1 :]:
-        axes.set_visible(False)
+    figure, grid = new_panels(n_bits + 1, 2, 2.3, title=title)
+    panels = grid.ravel()
     colours = bit_colours()
     panels[0].pcolormesh(coding_matrix, cmap=colours, vmin=-1, vmax=1, edgecolors="white", linewidth=1.5)
     panels[0].set_yticks(np.arange(n_classes) + 0.5, [str(k + 1) for k in range(n_classes)])
     panels[0].set_xticks(np.arange(n_bits) + 0.5, [str(j + 1) for j in range(n_bits)])
-    panels[0].set_xlabel("bit")
-    panels[0].set_ylabel("class")
+    panels[0].set(xlabel="bit", ylabel="class")
     panels[0].invert_yaxis()
     without_frame(panels[0])
     for j, axes in enumerate(panels[1 : n_bits + 1]):
@@ -65,7 +70,6 @@ def draw_subproblems(
         _square(axes)
         n_wrong = int((signs * (X @ lines[j, :2] + lines[j, 2]) <= 0).sum())
         axes.set_title(f"bit {j + 1}: {'no' if n_wrong == 0 else n_wrong} errors", size=9.5)
-    figure.suptitle(title, x=0.02, ha="left", size=10.5, weight="bold")
     return figure
 
 
@@ -77,18 +81,13 @@ def draw_histogram(
 
     ``marks`` say where to draw a line, and what to write at it.
     """
-    figure = new_figure(3.0)
-    axes = figure.subplots()
+    figure, axes = new_panel(3.0, title=title, x_label=label, y_label="assignments", grid="y")
     axes.hist(np.asarray(values, dtype=np.float64), bins=n_bins, color=PALETTE["sky"], edgecolor="white", linewidth=0.4)
     for place, text in marks:
         axes.axvline(place, color=PALETTE["orange"], linestyle="--", linewidth=1.2)
         axes.annotate(
             text, (place, 0.97), (-4, 0), ("data", "axes fraction"), "offset points", ha="right", va="top", size=8.5
         )
-    axes.set_xlabel(label)
-    axes.set_ylabel("assignments")
-    axes.grid(axis="y")
-    axes.set_title(title)
     return figure
 
 
@@ -107,8 +106,7 @@ def _number_classes(axes: Axes, X: FloatArray, y: IntArray) -> None:
     for k in range(int(y.max()) + 1):
         middle = X[y == k].mean(axis=0)
         axes.text(
-            float(middle[0]),
-            float(middle[1]),
+            *middle.tolist(),
             str(k + 1),
             ha="center",
             va="center",
@@ -120,9 +118,5 @@ def _number_classes(axes: Axes, X: FloatArray, y: IntArray) -> None:
 
 
 def _square(axes: Axes) -> None:
-    axes.set_aspect("equal")
-    axes.set_xlim(-1.08, 1.08)
-    axes.set_ylim(-1.08, 1.08)
-    axes.set_xticks([])
-    axes.set_yticks([])
+    axes.set(aspect="equal", xlim=(-1.08, 1.08), ylim=(-1.08, 1.08), xticks=[], yticks=[])
     without_frame(axes)

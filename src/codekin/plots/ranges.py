@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from codekin.plots.style import INK, PALETTE, figure_style, new_figure
+from codekin.plots.style import INK, PALETTE, figure_style, new_panel
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,8 +29,7 @@ def draw_ranges(
 
     ``given`` is what the ends are to be compared with; None is left out. ``label`` is what is drawn upwards.
     """
-    figure = new_figure(3.4)
-    axes = figure.subplots()
+    figure, axes = new_panel(3.4, title=title, x_label="codebooks", y_label=label, grid="y")
     places = range(1, len(ranges) + 1)
     axes.vlines(places, [one.low for one in ranges], [one.high for one in ranges], color=PALETTE["blue"], linewidth=2.5)
     axes.plot(places, [one.mean for one in ranges], "o", color=PALETTE["orange"], markersize=5)
@@ -38,8 +37,4 @@ def draw_ranges(
         if value is not None:
             axes.axhline(value, color=INK, linestyle="--", linewidth=1)
     axes.set_xticks([])
-    axes.set_xlabel("codebooks")
-    axes.set_ylabel(label)
-    axes.grid(axis="y")
-    axes.set_title(title)
     return figure

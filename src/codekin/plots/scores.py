@@ -44,8 +44,7 @@ def draw_scores(points: Mapping[str, FloatArray], random_scores: FloatArray, *, 
         slope, intercept = np.polyfit(everything[:, 0], everything[:, 1], 1)
         ends = np.array([everything[:, 0].min(), everything[:, 0].max()])
         axes.plot(ends, intercept + slope * ends, color=PALETTE["black"], linewidth=1, alpha=0.5, zorder=0)
-    axes.set_xlabel("class-codeword score")
-    axes.set_ylabel("test accuracy, %")
+    axes.set(xlabel="class-codeword score", ylabel="test accuracy, %")
     axes.grid()
     figure.legend(loc="outside lower center", ncols=len(points))
     return figure

@@ -12,7 +12,7 @@ import io
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from codekin._system.files import whole_file
 
@@ -36,11 +36,7 @@ PALETTE = {
 }
 """The colours of Okabe and Ito, told apart with any kind of colour vision."""
 
-POLICY_COLOURS = {
-    "random": PALETTE["grey"],
-    "preserving": PALETTE["blue"],
-    "breaking": PALETTE["orange"],
-}
+POLICY_COLOURS = {"random": PALETTE["grey"], "preserving": PALETTE["blue"], "breaking": PALETTE["orange"]}
 """An assignment policy has the same colour in every figure."""
 
 POLICY_MARKERS = {"random": "o", "preserving": "D", "breaking": "s"}
@@ -104,6 +100,31 @@ def new_figure(height: float, *, width: float = COLUMN_WIDTH) -> Figure:
 
     with figure_style():
         return Figure(figsize=(width, height), layout="constrained")
+
+
+def new_panel(
+    height: float, *, title: str = "", x_label: str = "", y_label: str = "", grid: Literal["both", "x", "y"] = "both"
+) -> tuple[Figure, Axes]:
+    """A figure of this height in inches with one panel, and that panel."""
+    figure = new_figure(height)
+    axes = figure.subplots()
+    axes.set(title=title, xlabel=x_label, ylabel=y_label)
+    axes.grid(axis=grid)
+    return figure, axes
+
+
+def new_panels(
+    n_panels: int, n_columns: int, height: float, *, title: str = "", tallest: float = float("inf"), **shared: Any
+) -> tuple[Figure, Any]:
+    """A figure with an array of panels in rows of this height in inches; panels that are too many stay invisible."""
+    n_rows = -(-n_panels // n_columns)
+    figure = new_figure((0.5 if title else 0.3) + min(height * n_rows, tallest))
+    panels = figure.subplots(n_rows, n_columns, squeeze=False, **shared)
+    for axes in panels.ravel()[n_panels:]:
+        axes.set_visible(False)
+    if title:
+        figure.suptitle(title, x=0.02, ha="left", size=10.5, weight="bold")
+    return figure, panels
 
 
 def matrix_height(n_rows: int) -> float:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from codekin.plots.style import INK, PALETTE, figure_style, new_figure
+from codekin.plots.style import INK, PALETTE, figure_style, new_panel
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -83,8 +83,7 @@ def draw_accuracy_by_bits(
     """
     from matplotlib.ticker import FixedLocator, NullLocator
 
-    figure = new_figure(4.4)
-    axes = figure.subplots()
+    figure, axes = new_panel(4.4, title=title, x_label="number of bits", y_label="test accuracy, %")
     middle = (len(lines) - 1) / 2
     for place, ((name, runs), (colour, marker, style)) in enumerate(zip(lines.items(), LINES, strict=False)):
         axes.errorbar(
@@ -108,10 +107,6 @@ def draw_accuracy_by_bits(
     axes.xaxis.set_major_locator(FixedLocator(bits))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter("{x:.0f}")
-    axes.set_xlabel("number of bits")
-    axes.set_ylabel("test accuracy, %")
-    axes.grid()
-    axes.set_title(title)
     figure.legend(loc="outside lower center", ncols=2)
     return figure
 
@@ -136,8 +131,8 @@ def draw_search_gains(gains: Sequence[SearchGain], *, title: str) -> Figure:
 
     One point each; of one colour if of one name.
     """
-    figure = new_figure(3.6)
-    axes = figure.subplots()
+    x_label, y_label = "score below depth-first, %", "accuracy above depth-first, points"
+    figure, axes = new_panel(3.6, title=title, x_label=x_label, y_label=y_label)
     axes.axhline(0, color=INK, linewidth=1)
     names = list(dict.fromkeys(one.name for one in gains))
     for name, (colour, marker) in zip(names, NAMED_POINTS, strict=False):
@@ -154,9 +149,5 @@ def draw_search_gains(gains: Sequence[SearchGain], *, title: str) -> Figure:
             elinewidth=1,
             label=name,
         )
-    axes.set_xlabel("score below depth-first, %")
-    axes.set_ylabel("accuracy above depth-first, points")
-    axes.grid()
-    axes.set_title(title)
     figure.legend(loc="outside lower center", ncols=2)
     return figure
