@@ -5,10 +5,6 @@ writes into arrays that are large enough: one row per newline, one value per fea
 returns its code and the byte where it is; the caller, who has the text, makes a sentence of it.
 """
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 from numba import njit
 
@@ -45,7 +41,7 @@ _DOUBT = 2.0**-49
 
 
 @njit(cache=True, nogil=True)
-def parse_number(text: Any, start: int) -> tuple[int, float, bool]:
+def parse_number(text, start):
     """A decimal number that begins at ``start``.
 
     Returns the position after the number (``start`` itself where there is none), its value, and whether the value may
@@ -57,9 +53,7 @@ def parse_number(text: Any, start: int) -> tuple[int, float, bool]:
         if text[i] == MINUS:
             sign = -1.0
         i += 1
-    mantissa = 0
-    exponent = 0
-    n_digits = 0
+    mantissa, exponent, n_digits = 0, 0, 0
     while ZERO <= text[i] <= NINE:
         if mantissa < _MANTISSA_LIMIT:
             mantissa = mantissa * 10 + (int(text[i]) - ZERO)
@@ -114,7 +108,7 @@ def parse_number(text: Any, start: int) -> tuple[int, float, bool]:
 
 
 @njit(cache=True, nogil=True)
-def parse_integer_label(text: Any, start: int, stop: int) -> tuple[bool, int]:
+def parse_integer_label(text, start, stop):
     """Whether a label is the one spelling of an integer of up to 18 digits, and of which.
 
     ``-1`` is; ``+1``, ``3.0``, ``-0`` and ``007`` are not: what is read as a number is written in the same way again.
@@ -135,20 +129,9 @@ def parse_integer_label(text: Any, start: int, stop: int) -> tuple[bool, int]:
 
 @njit(cache=True, nogil=True)
 def parse_svmlight(  # noqa: PLR0911  # one per kind of error
-    text: Any,
-    smallest_index: int,
-    largest_index: int,
-    drop_unknown: bool,
-    must_increase: bool,
-    label_is_optional: bool,
-    blank_is_row: bool,
-    indices: Any,
-    values: Any,
-    row_end: Any,
-    label_span: Any,
-    integer_label: Any,
-    doubtful: Any,
-) -> tuple[int, int, int, int, int, int]:
+    text, smallest_index, largest_index, drop_unknown, must_increase, label_is_optional, blank_is_row, indices, values,
+    row_end, label_span, integer_label, doubtful
+):  # fmt: skip
     """Parse lines ``label index:value index:value ... # comment``.
 
     ``text``: ndarray of uint8. Whole lines; the last byte is a newline.
@@ -166,11 +149,7 @@ def parse_svmlight(  # noqa: PLR0911  # one per kind of error
     Returns how many rows, features, doubtful values and labels that are no integers there are; the code of the error,
         and the byte where it is.
     """
-    i = 0
-    n_rows = 0
-    n_values = 0
-    n_doubtful = 0
-    n_odd_labels = 0
+    i, n_rows, n_values, n_doubtful, n_odd_labels = 0, 0, 0, 0, 0
     while i < len(text):
         line_start = i
         while text[i] == SPACE or text[i] == TAB or text[i] == RETURN:
@@ -184,9 +163,7 @@ def parse_svmlight(  # noqa: PLR0911  # one per kind of error
             i += 1
             continue
         # The label: the first field, and the ones after it as long as they are joined by commas ("545, 32 8:1").
-        start = i
-        stop = i
-        has_colon = False
+        start, stop, has_colon = i, i, False
         if not (blank_is_row and i > line_start):
             while True:
                 while text[i] > SPACE:
@@ -205,15 +182,11 @@ def parse_svmlight(  # noqa: PLR0911  # one per kind of error
             is_feature = ZERO <= text[start] <= NINE
             if not label_is_optional:
                 return n_rows, n_values, n_doubtful, n_odd_labels, LABEL_MISSING if is_feature else LABEL_HAS_COLON, i
-        label_span[n_rows, 0] = start
-        label_span[n_rows, 1] = stop
+        label_span[n_rows, 0], label_span[n_rows, 1] = start, stop
+        is_integer = False
         if stop > start:
-            is_integer, number = parse_integer_label(text, start, stop)
-            integer_label[n_rows] = number
-            if not is_integer:
-                n_odd_labels += 1
-        else:
-            n_odd_labels += 1
+            is_integer, integer_label[n_rows] = parse_integer_label(text, start, stop)
+        n_odd_labels += not is_integer
         previous = -1
         while True:
             while text[i] == SPACE or text[i] == TAB or text[i] == RETURN:
@@ -256,11 +229,9 @@ def parse_svmlight(  # noqa: PLR0911  # one per kind of error
             if is_unknown:
                 continue
             if is_doubtful:
-                doubtful[n_doubtful, 0] = n_values
-                doubtful[n_doubtful, 1] = value_start
+                doubtful[n_doubtful, 0], doubtful[n_doubtful, 1] = n_values, value_start
                 n_doubtful += 1
-            indices[n_values] = index
-            values[n_values] = value
+            indices[n_values], values[n_values] = index, value
             n_values += 1
         row_end[n_rows] = n_values
         n_rows += 1

@@ -1,9 +1,5 @@
 """Bytes to sparse rows: the Vowpal Wabbit line. What holds of ``parse`` holds here."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 from numba import njit
 
@@ -35,7 +31,7 @@ from codekin.kernels.parse import (
 
 
 @njit(cache=True, nogil=True)
-def hash_name(text: Any, start: int, stop: int, seed: int) -> int:
+def hash_name(text, start, stop, seed):
     """MurmurHash3 (x86, 32 bits) of some bytes; digits alone are a number to which the seed is added.
 
     This is how Vowpal Wabbit places features by default.
@@ -71,33 +67,23 @@ def hash_name(text: Any, start: int, stop: int, seed: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _murmur_scramble(word: int) -> int:
+def _murmur_scramble(word):
     word = _times(word, 0xCC9E2D51)
     word = (word << 15 | word >> 17) & 0xFFFFFFFF
     return _times(word, 0x1B873593)
 
 
 @njit(cache=True, nogil=True)
-def _times(a: int, b: int) -> int:
+def _times(a, b):
     """The product of two 32-bit numbers modulo 2**32, without leaving the signed 64-bit integers."""
     return (a * (b & 0xFFFF) + ((a * (b >> 16) & 0xFFFF) << 16)) & 0xFFFFFFFF
 
 
 @njit(cache=True, nogil=True)
 def parse_vowpal(  # noqa: PLR0911  # one per kind of error
-    text: Any,
-    hash_mask: int,
-    largest_index: int,
-    drop_unknown: bool,
-    label_is_optional: bool,
-    namespace: int,
-    indices: Any,
-    values: Any,
-    row_end: Any,
-    label_span: Any,
-    integer_label: Any,
-    weights: Any,
-) -> tuple[int, int, int, int, int, int]:
+    text, hash_mask, largest_index, drop_unknown, label_is_optional, namespace, indices, values, row_end, label_span,
+    integer_label, weights
+):  # fmt: skip
     """Parse lines ``label weight 'tag|namespace:scale name:value name ...``.
 
     ``text``, ``largest_index``, ``drop_unknown``, ``label_is_optional``, ``indices``, ``values``, ``row_end``,
@@ -109,10 +95,7 @@ def parse_vowpal(  # noqa: PLR0911  # one per kind of error
     Returns how many rows and features there are, how many labels are no integers, the namespace, the code of the error,
         and the byte where it is.
     """
-    i = 0
-    n_rows = 0
-    n_values = 0
-    n_odd_labels = 0
+    i, n_rows, n_values, n_odd_labels = 0, 0, 0, 0
     while i < len(text):
         while text[i] == SPACE or text[i] == TAB or text[i] == RETURN:
             i += 1
@@ -120,10 +103,8 @@ def parse_vowpal(  # noqa: PLR0911  # one per kind of error
             i += 1
             continue
         # Fields before the first bar: label, weight and tag; a tag begins with a quote or touches the bar.
-        label_span[n_rows, 0] = i
-        label_span[n_rows, 1] = i
-        integer_label[n_rows] = 0
-        weights[n_rows] = 1.0
+        label_span[n_rows, 0], label_span[n_rows, 1] = i, i
+        integer_label[n_rows], weights[n_rows] = 0, 1.0
         is_integer = False
         line_start = i
         while text[i] != BAR and text[i] != NEWLINE:
@@ -142,8 +123,7 @@ def parse_vowpal(  # noqa: PLR0911  # one per kind of error
             if text[i] == BAR or text[start] == QUOTE:
                 continue
             if n_fields == 0:
-                label_span[n_rows, 0] = start
-                label_span[n_rows, 1] = i
+                label_span[n_rows, 0], label_span[n_rows, 1] = start, i
                 for j in range(start, i):
                     if text[j] == COLON:
                         return n_rows, n_values, n_odd_labels, namespace, LABEL_HAS_COLON, start
@@ -156,10 +136,8 @@ def parse_vowpal(  # noqa: PLR0911  # one per kind of error
             n_fields += 1
         if n_fields == 0 and not label_is_optional:
             return n_rows, n_values, n_odd_labels, namespace, LABEL_MISSING, line_start
-        if not is_integer:
-            n_odd_labels += 1
-        scale = 1.0
-        seed = 0
+        n_odd_labels += not is_integer
+        scale, seed = 1.0, 0
         while text[i] != NEWLINE:
             if text[i] == SPACE or text[i] == TAB or text[i] == RETURN:
                 i += 1
@@ -203,8 +181,7 @@ def parse_vowpal(  # noqa: PLR0911  # one per kind of error
                 if not drop_unknown:
                     return n_rows, n_values, n_odd_labels, namespace, INDEX_UNKNOWN, start
                 continue
-            indices[n_values] = index
-            values[n_values] = value * scale
+            indices[n_values], values[n_values] = index, value * scale
             n_values += 1
         row_end[n_rows] = n_values
         n_rows += 1

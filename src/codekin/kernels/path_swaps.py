@@ -13,21 +13,7 @@ import numpy as np
 from numba import njit
 
 from codekin.kernels.splitmix import next_below, next_uniform
-
-
-# Reordering the terms (SIMD) changes the last digits only, and the alignment that is reported is computed anew.
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def _dot(x, y):
-    total = np.float32(0.0)
-    for k in range(x.shape[0]):
-        total += x[k] * y[k]
-    return total
-
-
-@njit(cache=True, nogil=True)
-def _add(sums, addend, factor):
-    for k in range(sums.shape[0]):
-        sums[k] += factor * addend[k]
+from codekin.kernels.swapping import add, dot
 
 
 @njit(cache=True, nogil=True)
@@ -101,8 +87,8 @@ def anneal_path_swaps(
             step[k] = point[k] - other[k]
         along = 0.0
         for k in range(n_differing):
-            along += side[k] * _dot(edge_sums[differing[k]], step)
-        square = np.float64(_dot(step, step))
+            along += side[k] * dot(edge_sums[differing[k]], step)
+        square = np.float64(dot(step, step))
         gain = 4.0 * scale * (along + n_differing * square) + pulled
         if is_sample:
             sampled[proposal - 1] = abs(gain)
@@ -116,7 +102,7 @@ def anneal_path_swaps(
         shared = 0.5 * (squares[u] + squares[v] - square)
         for k in range(n_differing):
             e, twice = differing[k], np.float32(2.0) * side[k]
-            _add(edge_sums[e], step, twice)
+            add(edge_sums[e], step, twice)
             products[u, e] += twice * (squares[u] - shared)
             products[v, e] += twice * (shared - squares[v])
     return change, proposal, n_swaps

@@ -27,22 +27,9 @@ WALKED_MEANWHILE = 4
 
 @njit(cache=True, nogil=True)
 def rank_candidates(
-    costs,
-    trellis,
-    of_paths,
-    rows,
-    vectors,
-    by_feature,
-    reach,
-    n_features,
-    weight,
-    n_candidates,
-    n_listed,
-    classes,
-    losses,
-    scores,
-    bounds,
-):
+    costs, trellis, of_paths, rows, vectors, by_feature, reach, n_features, weight, n_candidates, n_listed, classes,
+    losses, scores, bounds
+):  # fmt: skip
     """Rank the candidates of each sample: the union of the members' cheapest paths, rescored with class vectors.
 
     The loss of a candidate is the sum of its path costs over the members; for those among the first ``n_candidates`` of
@@ -109,37 +96,14 @@ def rank_candidates(
                 first_edge, first_row = r * n_columns, r * n_vertices
                 if n == 0:
                     first_paths(
-                        row,
-                        first_edge,
-                        offsets,
-                        n_ways,
-                        edges,
-                        enters,
-                        first_row,
-                        best,
-                        rank,
-                        length,
-                        last,
-                        price,
-                        place,
-                    )
+                        row, first_edge, offsets, n_ways, edges, enters, first_row, best, rank, length, last, price,
+                        place
+                    )  # fmt: skip
                 else:
                     next_path(
-                        row,
-                        first_edge,
-                        offsets,
-                        n_ways,
-                        edges,
-                        enters,
-                        first_row,
-                        best,
-                        rank,
-                        length,
-                        last,
-                        price,
-                        place,
-                        walk,
-                    )
+                        row, first_edge, offsets, n_ways, edges, enters, first_row, best, rank, length, last, price,
+                        place, walk
+                    )  # fmt: skip
                 source = first_row + n_vertices - 1
                 cost = best[source, n]
                 outside += cost

@@ -16,15 +16,7 @@ import numpy as np
 from numba import njit
 
 from codekin.kernels.splitmix import next_below, next_uniform
-
-
-# The terms are integers below 2**24, whose sum is exact in whatever order: SIMD changes nothing.
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def _dot(x, y):
-    total = np.float32(0.0)
-    for k in range(x.shape[0]):
-        total += x[k] * y[k]
-    return total
+from codekin.kernels.swapping import add, dot
 
 
 @njit(cache=True, nogil=True)
@@ -44,23 +36,17 @@ def fill_node_sums(vectors, parent, node_of_class, codeword_of_class, node_sums)
 
 
 @njit(cache=True, nogil=True)
-def _add(sums, difference, factor):
-    for k in range(sums.shape[0]):
-        sums[k] += factor * difference[k]
-
-
-@njit(cache=True, nogil=True)
 def _swap_gain(parent, length, node_of_class, depth, linear, node_sums, difference, square, more_weight, u, v):
     """By how much the alignment grows when u's vector grows by ``difference`` and v's shrinks by it."""
-    gain = (linear[u] - linear[v]) * more_weight - (depth[u] - depth[v]) * _dot(difference, node_sums[0])
+    gain = (linear[u] - linear[v]) * more_weight - (depth[u] - depth[v]) * dot(difference, node_sums[0])
     e, f = node_of_class[u], node_of_class[v]
     # The later of two nodes in preorder is not above the other one: climb from it until both meet.
     while e != f:
         if e > f:
-            gain += length[e] * (square + 2.0 * _dot(difference, node_sums[e]))
+            gain += length[e] * (square + 2.0 * dot(difference, node_sums[e]))
             e = parent[e]
         else:
-            gain += length[f] * (square - 2.0 * _dot(difference, node_sums[f]))
+            gain += length[f] * (square - 2.0 * dot(difference, node_sums[f]))
             f = parent[f]
     return gain
 
@@ -70,7 +56,7 @@ def _exchange_gain(
     parent, length, node_of_class, depth, linear, spread, node_sums, depth_sums, difference, square, more_weight, u
 ):
     """By how much the alignment grows when u's vector grows by ``difference``, and no other's changes."""
-    along_total = _dot(difference, node_sums[0])
+    along_total = dot(difference, node_sums[0])
     along_depth = 0.0
     for k in range(difference.shape[0]):
         along_depth += difference[k] * depth_sums[k]
@@ -78,7 +64,7 @@ def _exchange_gain(
     gain -= along_depth + depth[u] * (square + along_total)
     e = node_of_class[u]
     while e >= 0:
-        gain += length[e] * (square + 2.0 * _dot(difference, node_sums[e]))
+        gain += length[e] * (square + 2.0 * dot(difference, node_sums[e]))
         e = parent[e]
     return gain
 
@@ -86,7 +72,7 @@ def _exchange_gain(
 @njit(cache=True, nogil=True)
 def _climb(parent, node_sums, difference, factor, e, stop):
     while e != stop:
-        _add(node_sums[e], difference, factor)
+        add(node_sums[e], difference, factor)
         e = parent[e]
 
 
@@ -165,17 +151,17 @@ def anneal_tree_swaps(
         codeword_of_class[u] = d
         class_of_codeword[d] = u
         class_of_codeword[c] = v
-        _add(depth_sums, difference, depth[u])
+        add(depth_sums, difference, depth[u])
         if v >= 0:
             codeword_of_class[v] = c
-            _add(depth_sums, difference, -depth[v])
+            add(depth_sums, difference, -depth[v])
             e, f = node_of_class[u], node_of_class[v]
             while e != f:
                 if e > f:
-                    _add(node_sums[e], difference, np.float32(1.0))
+                    add(node_sums[e], difference, np.float32(1.0))
                     e = parent[e]
                 else:
-                    _add(node_sums[f], difference, np.float32(-1.0))
+                    add(node_sums[f], difference, np.float32(-1.0))
                     f = parent[f]
         else:
             _climb(parent, node_sums, difference, np.float32(1.0), node_of_class[u], -1)
@@ -219,7 +205,7 @@ def partition_top_down(
                 for k in range(width):
                     sums[part, k] = 0.0
             part_of_class[u] = part
-            _add(sums[part], vectors[codeword_of_class[u]], np.float32(1.0))
+            add(sums[part], vectors[codeword_of_class[u]], np.float32(1.0))
         for _ in range(n_sweeps * (stop - start)):
             u = start + next_below(state, stop - start)
             v = start + next_below(state, stop - start)
@@ -234,11 +220,11 @@ def partition_top_down(
                 square += difference[k] * difference[k]
             gain = 0.0
             if child_node[i] >= 0:
-                gain += length[child_node[i]] * (square + 2.0 * _dot(difference, sums[i]))
+                gain += length[child_node[i]] * (square + 2.0 * dot(difference, sums[i]))
             if child_node[j] >= 0:
-                gain += length[child_node[j]] * (square - 2.0 * _dot(difference, sums[j]))
+                gain += length[child_node[j]] * (square - 2.0 * dot(difference, sums[j]))
             if sign * gain > 0.0:
                 codeword_of_class[u], codeword_of_class[v] = d, c
-                _add(sums[i], difference, np.float32(1.0))
-                _add(sums[j], difference, np.float32(-1.0))
+                add(sums[i], difference, np.float32(1.0))
+                add(sums[j], difference, np.float32(-1.0))
     return n_considered

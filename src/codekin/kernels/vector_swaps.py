@@ -14,21 +14,7 @@ import numpy as np
 from numba import njit
 
 from codekin.kernels.splitmix import next_below, next_uniform
-
-
-# Reordering the terms (SIMD) changes the last digits only, and the alignment that is reported is computed anew.
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def _dot(x, y):
-    total = np.float32(0.0)
-    for k in range(x.shape[0]):
-        total += x[k] * y[k]
-    return total
-
-
-@njit(cache=True, nogil=True)
-def _add(sums, addend, factor):
-    for k in range(sums.shape[0]):
-        sums[k] += factor * addend[k]
+from codekin.kernels.swapping import add, dot
 
 
 @njit(cache=True, nogil=True)
@@ -106,8 +92,8 @@ def anneal_vector_swaps(
             gain -= along_offsets + offset[u] * (square + along_totals)
         along_sums = 0.0
         for k in range(n_differing):
-            along_sums += difference[k] * _dot(bit_sums[differing[k]], step)
-        gain += scale * (2.0 * along_sums + square * _dot(step, step))
+            along_sums += difference[k] * dot(bit_sums[differing[k]], step)
+        gain += scale * (2.0 * along_sums + square * dot(step, step))
         if sampled.shape[0] > 0:
             sampled[proposal] = abs(gain)
             continue
@@ -126,5 +112,5 @@ def anneal_vector_swaps(
             offset_totals[e] += moved * difference[k]
             if v < 0:
                 totals[e] += difference[k]
-            _add(bit_sums[e], step, np.float32(difference[k]))
+            add(bit_sums[e], step, np.float32(difference[k]))
     return change
