@@ -64,8 +64,6 @@ def expected_calibration_error(probabilities: FloatArray, class_index: IntArray,
 
     ``n_bins``: samples are grouped by confidence into bins of equal width.
 
-    Examples
-    --------
     >>> expected_calibration_error(np.array([[0.8, 0.2], [0.8, 0.2]]), np.array([0, 1]))  # doctest: +ELLIPSIS
     0.3...
     """

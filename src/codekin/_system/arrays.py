@@ -117,8 +117,6 @@ def read_arrays(path: Path) -> Arrays:
 def as_narrow(integers: NDArray[Any]) -> NDArray[Any]:
     """The same integers in the smallest type that holds them all.
 
-    Examples
-    --------
     >>> as_narrow(np.array([3, 300]))
     array([  3, 300], dtype=uint16)
     """

@@ -33,8 +33,6 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
     Its folder must exist.
 
-    Examples
-    --------
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     page = Path(folder) / "page.html"

@@ -32,8 +32,6 @@ def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
 
     The folder that it is in must exist.
 
-    Examples
-    --------
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as home:
     ...     with whole_folder(f"{home}/model") as folder:

@@ -21,8 +21,6 @@ MIN_SINGLE = 1e-15
 def largest_magnitude(X: Any) -> float:
     """The largest absolute value; 0 where there is none, NaN where a value is.
 
-    Examples
-    --------
     >>> largest_magnitude(np.array([[1, -3], [2, 0]]))
     3.0
     """
@@ -75,8 +73,6 @@ def bounded_margins(margins: NDArray[Any]) -> NDArray[Any]:
 
     Returns the margins themselves, cut off at ``MAX_SINGLE``.
 
-    Examples
-    --------
     >>> bounded_margins(np.array([[0.5, -np.inf]]))
     array([[ 5.e-01, -1.e+15]])
     """

@@ -27,8 +27,6 @@ def require_memory(n_bytes: int, what: str, remedy: str) -> None:
 
     ``what`` begins the sentence of the error, ``remedy`` is a sentence of its own. Raises MemoryError if there is less.
 
-    Examples
-    --------
     >>> require_memory(10**18, "A matrix of all pairs", "Use a class tree.")
     Traceback (most recent call last):
         ...
@@ -42,8 +40,6 @@ def require_memory(n_bytes: int, what: str, remedy: str) -> None:
 def in_units(n_bytes: float) -> str:
     """A number of bytes for people.
 
-    Examples
-    --------
     >>> in_units(512), in_units(3 * 2**20), in_units(1.5 * 2**30)
     ('512 B', '3.0 MiB', '1.5 GiB')
     """
@@ -60,8 +56,6 @@ def in_bytes(text: str) -> int:
     A number, perhaps with a unit: B, kB, MB, GB, TB (powers of 1,000) or KiB, MiB, GiB, TiB (powers of 1,024); case
     does not matter, nor does a blank before it, and K, M, G, T are short for kB, MB, GB, TB.
 
-    Examples
-    --------
     >>> in_bytes("5MB"), in_bytes("1.5 GiB"), in_bytes("800")
     (5000000, 1610612736, 800)
     """

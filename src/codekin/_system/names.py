@@ -25,8 +25,6 @@ ALIASES = {
 def near_name(given: Any, names: Iterable[str]) -> str | None:
     """The name that was probably meant.
 
-    Examples
-    --------
     >>> near_name("ovr", ["one_vs_one", "one_vs_rest"])
     'one_vs_rest'
     >>> near_name("Dense-Randm", ["dense_random", "sparse_random"])
@@ -46,8 +44,6 @@ def near_name(given: Any, names: Iterable[str]) -> str | None:
 def suggestion(given: Any, names: Iterable[str]) -> str:
     """A sentence that asks for the name that was probably meant, after a blank; nothing where there is none.
 
-    Examples
-    --------
     >>> suggestion("hing", ["hinge", "logistic"])
     " Did you mean 'hinge'?"
     """

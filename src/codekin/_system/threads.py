@@ -32,8 +32,6 @@ def limited_threads(n_threads: int | None) -> Iterator[None]:
 
     None sets no limit.
 
-    Examples
-    --------
     >>> with limited_threads(1):
     ...     available_threads()
     1

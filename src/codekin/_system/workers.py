@@ -39,8 +39,6 @@ def with_workers(n_jobs: int | None) -> AbstractContextManager[Any]:
 
     -1 is as many as there are processors, 1 none but this process. None leaves it to the blocks around this one.
 
-    Examples
-    --------
     >>> with with_workers(2):
     ...     n_workers()
     2

@@ -22,8 +22,6 @@ def codeword_moments(coding_matrix: CodingMatrix) -> DistanceMoments:
 
     ``coding_matrix`` of shape (n_codewords, n_bits): entries -1, 0 and +1.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> codeword_moments(np.array([[1, 1], [1, -1], [-1, -1]], dtype=np.int8))
     DistanceMoments(total=8.0, sum_of_squares=12.0, sum_of_squared_row_sums=22.0)

@@ -57,8 +57,6 @@ def all_scores(
 
     :func:`nth_assignment` has the assignment that belongs to one of them.
 
-    Examples
-    --------
     >>> from codekin.coding import Codebook
     >>> codebook = Codebook([[1, 1, 1], [1, 1, -1], [-1, -1, 1]])
     >>> scores = all_scores(codebook, [[0, 3, 1], [3, 0, 2], [1, 2, 0]])
@@ -95,8 +93,6 @@ def all_scores(
 def nth_assignment(rank: int, n_classes: int, n_codewords: int) -> IntArray:
     """The assignment at a place of the lexicographic order, from 0.
 
-    Examples
-    --------
     >>> nth_assignment(3, 3, 3)
     array([1, 2, 0])
     """

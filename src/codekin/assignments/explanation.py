@@ -38,8 +38,6 @@ def nearest_classes(
 
     Among equals the lowest class comes first. There are fewer than k where there are not so many other classes.
 
-    Examples
-    --------
     >>> nearest_classes([[0, 3, 1], [3, 0, 2], [1, 2, 0]], [0, 1], k=1)[0]
     array([[2],
            [2]])
@@ -74,8 +72,6 @@ def torn_pairs(
     classes up to 5,000, beyond that of neighbours in the tree's depth-first order or, without a tree, of 1,000 evenly
     spread classes.
 
-    Examples
-    --------
     >>> codebook = Codebook([[1, 1, 1], [1, 1, -1], [-1, -1, -1]])
     >>> torn_pairs(codebook, Assignment([0, 2, 1]), [[0, 1, 4], [1, 0, 4], [4, 4, 0]], n_pairs=1)
     [ClassPair(u=0, v=1, class_distance=1.0, codeword_distance=3.0)]

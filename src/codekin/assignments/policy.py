@@ -189,8 +189,6 @@ def choose_method(codebook: Codebook, class_distances: ClassDistances | ClassTre
     6. class distances that have a tree: ``ordered``;
     7. otherwise ``spectral``.
 
-    Examples
-    --------
     >>> from codekin.coding import Codebook
     >>> choose_method(Codebook([[1, 1], [1, -1]]), [[0, 1], [1, 0]])
     'exhaustive'

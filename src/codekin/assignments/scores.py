@@ -45,8 +45,6 @@ class AssignmentProblem:
 
     ``codebook``: with at least as many codewords as there are classes.
 
-    Examples
-    --------
     >>> codebook = Codebook([[1, 1, 1], [1, 1, -1], [-1, -1, 1]])
     >>> problem = AssignmentProblem.of(codebook, [[0, 3, 1], [3, 0, 2], [1, 2, 0]])
     >>> problem.score(Assignment([1, 2, 0])), problem.z(Assignment([1, 2, 0]))
@@ -272,8 +270,6 @@ def random_score_moments(codebook: Codebook, class_distances: ClassDistances | C
     ``codebook``: as many codewords as there are classes. With codewords to spare the norm of the distances in use
     varies, and only the alignment has moments in closed form: see ``AssignmentProblem.random_alignment``.
 
-    Examples
-    --------
     >>> codebook = Codebook([[1, 1, 1], [1, 1, -1], [-1, -1, 1]])
     >>> moments = random_score_moments(codebook, [[0, 3, 1], [3, 0, 2], [1, 2, 0]])
     >>> round(moments.mean, 6), round(moments.standard_deviation, 6)

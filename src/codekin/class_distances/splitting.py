@@ -77,8 +77,6 @@ def halving_tree(order: IntArray) -> ClassTree:
 
     ``order`` of shape (n_classes,): the classes from left to right.
 
-    Examples
-    --------
     >>> halving_tree(np.array([2, 0, 1])).class_order()
     array([2, 0, 1])
     """

@@ -75,8 +75,6 @@ def name_vectors(names: Sequence[str], vectors: Mapping[str, ArrayLike] | str | 
     ``vectors`` is a mapping from words to vectors, or a file of :func:`read_word_vectors`. The names that have no
     vector, whose rows are NaN, are the second result.
 
-    Examples
-    --------
     >>> words = {"aquarium": [0, 2], "fish": [2, 0], "cat": [1, 3]}
     >>> rows, missing = name_vectors(["aquarium_fish", "Cat", "yeti"], words)
     >>> rows

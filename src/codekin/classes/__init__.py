@@ -20,8 +20,6 @@ def as_class_distances(value: ClassDistances | ClassTree | ArrayLike) -> ClassDi
 
     ``value``: a tree stands for its path lengths; a matrix is checked.
 
-    Examples
-    --------
     >>> as_class_distances([[0, 1], [1, 0]])
     <DenseDistances: 2 classes>
     """

@@ -25,8 +25,6 @@ class EmbeddingDistances(SummedDistances):
 
     ``squared``: take the squares of the distances.
 
-    Examples
-    --------
     >>> EmbeddingDistances([[0, 0], [3, 4]]).matrix()
     array([[0., 5.],
            [5., 0.]])

@@ -19,8 +19,6 @@ class PartialDistances:
     - ``known``: the distances between the known classes.
     - ``n_classes``: how many classes there are, known or not.
 
-    Examples
-    --------
     >>> from codekin.classes import DenseDistances
     >>> PartialDistances(DenseDistances([[0, 5], [5, 0]]), [0, 2], n_classes=3).matrix()
     array([[0., 5., 5.],

@@ -20,8 +20,6 @@ class ProductDistances(SummedDistances):
     ``factors`` of shape (n_classes, n_factors): the vectors ``f``; kept in float32 if they are, and in float64
     otherwise.
 
-    Examples
-    --------
     >>> ProductDistances([[1, 0], [1, 2], [0, -3]]).matrix()
     array([[ 0., -1.,  0.],
            [-1.,  0.,  6.],

@@ -24,8 +24,6 @@ class TreeDistances(SummedDistances):
 
         ``Q(M) = 2 <sum_u h_u M_u, sum_u M_u> - 2 sum_e w_e |S_e|^2``.
 
-    Examples
-    --------
     >>> distances = TreeDistances(ClassTree.from_nested([["a", "b"], ["c"]]))
     >>> distances.matrix()
     array([[0., 2., 4.],

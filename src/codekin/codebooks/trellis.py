@@ -111,8 +111,6 @@ class TrellisGraph:
     - ``n_paths``: the number of paths K, at least 2.
     - ``width``: the number of vertices b in a slice, from 2 to ``n_paths``.
 
-    Examples
-    --------
     >>> graph = TrellisGraph(n_paths=5, width=2)
     >>> graph.n_edges, graph.min_distance
     (10, 4)
@@ -228,8 +226,6 @@ class TrellisGraph:
 
         ``ranks`` of shape (n,): path numbers from 0 to ``n_paths - 1``.
 
-        Examples
-        --------
         >>> TrellisGraph(n_paths=5, width=2).unrank([0, 2])
         array([[ 0,  2,  6,  8],
                [ 0,  9, -1, -1]])

@@ -20,8 +20,6 @@ class EncodedLabels:
     - ``classes`` of shape (n_classes,): distinct labels in sorted order, each of them used.
     - ``class_index`` of shape (n_samples,): ``classes[class_index[i]]`` is the label of sample ``i``.
 
-    Examples
-    --------
     >>> labels = EncodedLabels(np.array(["cat", "dog"]), np.array([1, 0, 1]))
     >>> np.asarray(labels)
     array(['dog', 'cat', 'dog'], dtype='<U3')

@@ -32,8 +32,6 @@ def load_yeast() -> Dataset:
 
     Without a given split; ``X`` is float64.
 
-    Examples
-    --------
     >>> yeast = load_yeast()
     >>> np.bincount(yeast.y)
     array([463,   5,  35,  44,  51, 163, 244, 429,  20,  30])
@@ -58,8 +56,6 @@ def load_digits_dataset() -> Dataset:
 
     Without a given split; ``X`` is float64, from 0 to 16.
 
-    Examples
-    --------
     >>> load_digits_dataset()
     <Dataset digits: 10 classes, 1797 training samples>
     """
@@ -81,8 +77,6 @@ def load_icd10cm() -> Dataset:
 
     All three splits have ``texts`` and no ``X``; :func:`codekin.datasets.vectorized` makes features of them.
 
-    Examples
-    --------
     >>> icd = load_icd10cm()
     >>> icd
     <Dataset icd10cm: 374 classes, 14709 training samples, 1961 validation samples, 2941 test samples>

@@ -28,8 +28,6 @@ def export_dataset(dataset: Dataset, folder: str | Path) -> list[Path]:
     gets ``train.svm`` (or ``train.tsv``), ``validation.svm`` and ``test.svm`` as far as the data set has them, and
     ``taxonomy.txt`` if it has a class tree.
 
-    Examples
-    --------
     >>> import tempfile
     >>> from codekin.datasets import load_dataset
     >>> with tempfile.TemporaryDirectory() as folder:

@@ -21,8 +21,6 @@ def read_matrix(source: Source) -> tuple[FloatArray, tuple[str, ...] | None]:
     labels of the columns, after an entry that is empty or says anything, and every further row begins with its label.
     That is what pandas writes. Blank rows, and rows that begin with ``#``, are passed over.
 
-    Examples
-    --------
     >>> import io
     >>> read_matrix(io.BytesIO(b",cat,dog\ncat,0,1.5\ndog,1.5,0\n"))
     (array([[0. , 1.5],
@@ -38,8 +36,6 @@ def read_distances(source: Source) -> tuple[DenseDistances, tuple[str, ...]]:
     The file is one for :func:`read_matrix`. Where it has labels, those of rows and columns must be the same in the same
     order; where it has none, the classes are called 0, 1, ...
 
-    Examples
-    --------
     >>> import io
     >>> read_distances(io.BytesIO(b"0 2\n2 0\n"))[1]
     ('0', '1')

@@ -27,8 +27,6 @@ def make_blobs_with_tree(
     the standard deviation of a sample around its centre; a step in the tree has 1. Class numbers are shuffled, so that
     their order says nothing about the tree.
 
-    Examples
-    --------
     >>> make_blobs_with_tree(8, 100, rng=0)
     <Dataset blobs: 8 classes, 100 training samples, 100 test samples>
     """

@@ -25,8 +25,6 @@ class CodedWords:
 
     Sorted words share most; others come back as well.
 
-    Examples
-    --------
     >>> words = CodedWords(["cat", "cat purrs", "dog"])
     >>> words.arrays()["letters"].tobytes()
     b'cat purrsdog'

@@ -137,8 +137,6 @@ def get_loss(loss: LossLike) -> Loss:
 
     ``loss``: a name from ``LOSSES``, or a function of one array ``z = bit * margin``.
 
-    Examples
-    --------
     >>> get_loss("hinge")
     <Loss hinge: max(0, 1 - z)>
     >>> get_loss(lambda z: np.maximum(0, -z)).name

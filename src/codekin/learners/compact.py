@@ -44,8 +44,6 @@ class CompactLinearBits(LinearForm):
     - ``scales`` of shape (n_rows,): what the integers of each row are multiplied by; None for floats.
     - ``row_of_feature`` of shape (n_features,): which row each feature has; 0 for none.
 
-    Examples
-    --------
     >>> bits = CompactLinearBits.of(LinearBits([[1.0, -0.5], [0.0, 0.0], [0.1, 0.2]], bias=[0.0, 1.0]), "int8")
     >>> bits.weights
     array([[  0,   0],
@@ -221,8 +219,6 @@ def compacted(bits: LinearBits | SparseLinearBits, precision: Precision) -> Any:
 
     ``precision``: "float32" leaves them as they are.
 
-    Examples
-    --------
     >>> weights = np.zeros((1000, 8), dtype=np.float32)
     >>> weights[3] = 0.5
     >>> bits = LinearBits(weights, np.zeros(8))

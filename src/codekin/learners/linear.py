@@ -78,8 +78,6 @@ class LinearBits(LinearForm):
 
     ``weights`` of shape (n_features, n_bits): kept as float32.
 
-    Examples
-    --------
     >>> bits = LinearBits([[1.0, -1.0], [0.5, 2.0]], bias=[0.0, 1.0])
     >>> bits.margins([[2.0, 0.0], [0.0, 1.0]])
     array([[ 2. , -1. ],

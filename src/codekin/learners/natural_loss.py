@@ -34,8 +34,6 @@ def natural_loss(estimator: Any) -> str:
     decoded by the squared loss, AdaBoost by the exponential one. All other margins are taken for an SVM's: hinge. A
     pipeline is judged by its last step, a search or a bag by its estimator.
 
-    Examples
-    --------
     >>> from sklearn.calibration import CalibratedClassifierCV
     >>> from sklearn.svm import LinearSVC
     >>> natural_loss(LinearSVC()), natural_loss(CalibratedClassifierCV(LinearSVC()))

@@ -54,8 +54,6 @@ def write_page(page: Page, path: str | Path) -> Path:
 def page_html(page: Page) -> str:
     """The whole page as text, with its style, its script and its figures in it.
 
-    Examples
-    --------
     >>> page = Page("Yeast", "Where do proteins go?", [Section("Data", [Paragraph("From `yeast.data`.")])])
     >>> "<p>From <code>yeast.data</code>.</p>" in page_html(page)
     True

@@ -69,8 +69,6 @@ def assignment_views(
     ``class_distances`` is one of the forms of class distances, a class tree or a matrix; entries are negative where a
     measure such as learnability says so. There is one coding matrix per assignment.
 
-    Examples
-    --------
     >>> line = np.abs(np.subtract.outer([0, 2, 1, 3], [0, 2, 1, 3]))
     >>> codes = np.array([[1, 1], [1, -1], [-1, 1], [-1, -1]], dtype=np.int8)
     >>> assignment_views(line, {"given": codes}, "acbd").class_names

@@ -45,8 +45,6 @@ class Variation:
 def variation(name: str, values: ArrayLike) -> Variation:
     """The numbers of a violin.
 
-    Examples
-    --------
     >>> one = variation("dense", [80.0, 81.0, 81.0, 84.0])
     >>> one.worst, one.median, one.best
     (80.0, 81.0, 84.0)
@@ -85,8 +83,6 @@ class JointDensity:
 def joint_density(x: ArrayLike, y: ArrayLike) -> JointDensity:
     """The numbers of a picture of two quantities.
 
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> x = rng.normal(size=10_000)
     >>> found = joint_density(x, 2 * x + 1)

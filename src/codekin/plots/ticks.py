@@ -28,8 +28,6 @@ LONGEST_NAME = 20
 def shortened(name: object) -> str:
     """A name in at most ``LONGEST_NAME`` letters, on one line.
 
-    Examples
-    --------
     >>> shortened("Enteropathogenic Escherichia coli infection")
     'Enteropathogenic Es…'
     """
@@ -43,8 +41,6 @@ def fitting_step(n_labels: int, inches: float, *, em: float = LINE_HEIGHT) -> tu
     The row is so many inches long; a label takes ``em`` sizes of its letters. Returns every how many labels one is
     shown (1, 2, 5, 10, 20, 50 and so on), and the size of the letters in points.
 
-    Examples
-    --------
     >>> fitting_step(10, 3.0)
     (1, 9.0)
     >>> fitting_step(100, 3.0)

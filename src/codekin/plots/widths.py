@@ -59,8 +59,6 @@ class Runs:
 
         Accuracies are in percent.
 
-        Examples
-        --------
         >>> Runs.of(48, [75.0, 76.0, 77.0])
         Runs(n_bits=48, mean=76.0, two_deviations=2.0)
         """

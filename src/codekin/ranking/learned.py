@@ -37,8 +37,6 @@ def learned_vectors(
     code's best; -1 where there are fewer. For rows on disk it is a function that gives them for some rows in memory,
     so that they need not be held.
 
-    Examples
-    --------
     >>> X = np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 1.0]])
     >>> passes = learned_vectors(X, np.array([0, 1]), np.array([[1], [0]]), rng=0)
     >>> (next(passes).to_csr().toarray() @ X.T).argmax(axis=0)

@@ -62,8 +62,6 @@ def best_weight(losses: FloatArray, scores: FloatArray, is_true: NDArray[np.bool
     Arrays have the shape (n_samples, n_candidates); infinite losses stand for missing candidates. The second number is
     the share of all samples whose class comes first under this weight.
 
-    Examples
-    --------
     >>> losses = np.array([[1.0, 1.5], [2.0, 2.1]])
     >>> scores = np.array([[0.0, 1.0], [0.3, 0.1]])
     >>> weight, accuracy = best_weight(losses, scores, np.array([[False, True], [True, False]]))

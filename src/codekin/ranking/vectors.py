@@ -31,8 +31,6 @@ class ClassVectors:
     - ``scales`` of shape (n_classes,): the units.
     - ``n_features``: how many features a sample has.
 
-    Examples
-    --------
     >>> vectors = ClassVectors.of([[0.0, 2.0, -1.0], [0.5, 0.0, 0.0]])
     >>> vectors.to_csr().toarray().round(2)
     array([[ 0.  ,  2.  , -1.01],
@@ -169,8 +167,6 @@ def features_of_gaps(lengths: NDArray[Any], gaps: NDArray[np.uint16]) -> NDArray
 
     ``lengths`` of shape (n_classes,): how many gaps each class has.
 
-    Examples
-    --------
     >>> features_of_gaps(np.array([2, 1]), np.array([3, 4, 5]))
     array([3, 7, 5])
     """
@@ -187,8 +183,6 @@ def listed_by_feature(
     Returned are where the entries on each feature begin, the classes of the entries, in increasing order for each
     feature, and where the entries are in the class vectors.
 
-    Examples
-    --------
     >>> listed_by_feature(np.array([0, 2, 3]), np.array([0, 2, 0]), 3)
     (array([0, 2, 2, 3]), array([0, 1, 0], dtype=int32), array([0, 2, 1]))
     """
@@ -207,8 +201,6 @@ def centroid_vectors(
 
     ``n_classes``: by default, one more than the largest class index.
 
-    Examples
-    --------
     >>> centroid_vectors([[3.0, 4.0], [0.0, 2.0], [0.0, 5.0]], np.array([0, 1, 1])).to_csr().toarray().round(2)
     array([[0.6, 0.8],
            [0. , 1. ]], dtype=float32)

@@ -24,8 +24,6 @@ def paper_number(study: str, quantity: str, *, data: str = "", codebook: str = "
 
     None where the paper prints none.
 
-    Examples
-    --------
     >>> paper_number("exhaustive", "best", data="mnist", codebook="dense-8")
     88.5
     """

@@ -15,8 +15,6 @@ NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight",
 def enumerated(words: Sequence[str]) -> str:
     """Words as a sentence lists them.
 
-    Examples
-    --------
     >>> enumerated(["hinge", "exponential", "hamming"])
     'hinge, exponential and hamming'
     """
@@ -26,8 +24,6 @@ def enumerated(words: Sequence[str]) -> str:
 def number_word(number: int) -> str:
     """A number as a word, if it is small.
 
-    Examples
-    --------
     >>> number_word(10), number_word(100)
     ('ten', '100')
     """
@@ -39,8 +35,6 @@ def study_command(action: str, source: str, folder: Path, *, only: str | None = 
 
     ``action`` is a command of ``codekin study``, ``source`` what it calls the study.
 
-    Examples
-    --------
     >>> study_command("run", "bound", Path("out/studies/bound"), only="yeast")
     'codekin study run bound --output out/studies --only yeast'
     """

@@ -30,8 +30,6 @@ class Place:
     ``source`` is the file as the user named it, ``text`` what is in it; ``path`` holds the keys that lead to the value,
     and its places in lists.
 
-    Examples
-    --------
     >>> str(Place("small.toml").at("data", 1, "learner", "C"))
     'data[1].learner.C'
     """

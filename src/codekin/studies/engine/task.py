@@ -18,8 +18,6 @@ class Task:
     call it; it plays no part in what is computed. ``weight``: how long it takes, as far as is known before; for the
     time that is left.
 
-    Examples
-    --------
     >>> task = Task("train", {"dataset": "digits", "seed": 0})
     >>> task.key == Task("train", {"seed": 0, "dataset": "digits"}, label="digits").key
     True

@@ -16,8 +16,6 @@ def line_of(text: str, path: tuple[Key, ...]) -> int | None:
 
     Counted from 1; None where it cannot be told at a glance.
 
-    Examples
-    --------
     >>> line_of("seed = 0\n[[data]]\nname = 'a'\n[[data]]\nname = 'b'", ("data", 1, "name"))
     5
     """

@@ -126,8 +126,6 @@ def orders_of(data: Mapping[str, Any]) -> list[str]:
 
     Its ``tree`` is "given" or "learned"; its ``orders``, if there are some, are all wanted.
 
-    Examples
-    --------
     >>> orders_of({"tree": "learned"})
     ['random', 'learned', 'learned-searched', 'learnability']
     """

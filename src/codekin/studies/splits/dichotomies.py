@@ -69,8 +69,6 @@ def split_signs(splits: IntArray, n_classes: int) -> CodingMatrix:
 
     Returns shape (n_classes, n_splits).
 
-    Examples
-    --------
     >>> split_signs(np.array([1, 2, 3]), 3).tolist()
     [[1, -1, 1], [-1, 1, 1], [-1, -1, -1]]
     """

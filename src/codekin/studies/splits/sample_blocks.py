@@ -21,8 +21,6 @@ def rounded_margins(margins: ArrayLike, n_bits: int) -> FloatArray:
 
     ``n_bits`` says how many margins are added up, at most.
 
-    Examples
-    --------
     >>> rounded_margins([0.1, 30.0], n_bits=8)[1]
     np.float64(30.0)
     """

@@ -52,8 +52,6 @@ def fit_svms(
     of a sample costs. ``stages`` are widths of the rounding and numbers of steps; on MNIST four times as many steps end
     less than 0.01 % lower.
 
-    Examples
-    --------
     >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
     >>> fitted = fit_svms(X, np.array([[-1], [-1], [1], [1]]), C=10.0)
     >>> float(fitted.weights[0, 0].round(1)), float(fitted.bias[0].round(1))

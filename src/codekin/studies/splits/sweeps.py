@@ -20,8 +20,6 @@ ASSIGNMENTS_PER_BLOCK = 40_320
 def lexicographic_rank(codeword_of_class: ArrayLike) -> int:
     """The place of an assignment in the order of :func:`itertools.permutations`.
 
-    Examples
-    --------
     >>> lexicographic_rank([1, 2, 0])
     3
     """
@@ -100,8 +98,6 @@ def distinct_assignments(codebook: Codebook) -> tuple[IntArray, IntArray]:
     Returns ``ranks``, the first of each kind in lexicographic order, and ``kind_of_rank``: ``ranks[kind_of_rank[r]]``
     gives the same classifier as assignment ``r``.
 
-    Examples
-    --------
     >>> codebook = Codebook([[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]])  # Hadamard
     >>> ranks, kinds = distinct_assignments(codebook)
     >>> len(kinds), ranks
