@@ -104,9 +104,10 @@ def _draw_line(axes: Axes, line: FloatArray) -> None:
 
 def _number_classes(axes: Axes, X: FloatArray, y: IntArray) -> None:
     for k in range(int(y.max()) + 1):
-        middle = X[y == k].mean(axis=0)
+        across, up = X[y == k].mean(axis=0).tolist()
         axes.text(
-            *middle.tolist(),
+            across,
+            up,
             str(k + 1),
             ha="center",
             va="center",
