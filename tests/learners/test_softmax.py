@@ -123,9 +123,9 @@ def test_log_probabilities_sum_to_one_over_all_classes(n_classes, width, seed):
 def test_a_trellis_learns_the_same_as_its_codewords_one_by_one(samples, monkeypatch):
     codebook = CODEBOOKS["trellis"]
     by_paths = fitted(Softmax(n_epochs=2), samples, codebook)
-    codewords = softmax_state.Codewords(codebook.matrix.astype(np.float32))
-    monkeypatch.setattr(softmax_module, "class_paths", lambda _: codewords)
     monkeypatch.setattr(softmax_state, "BITS_PER_DAMPING", 1000)
+    codewords = softmax_state.dense_codewords(codebook.matrix.astype(np.float32))
+    monkeypatch.setattr(softmax_module, "class_paths", lambda _: codewords)
     by_codewords = fitted(Softmax(n_epochs=2), samples, codebook)
     np.testing.assert_allclose(by_paths.weights, by_codewords.weights, rtol=0.02, atol=2e-3)
 

@@ -87,13 +87,14 @@ def test_an_interrupted_training_goes_on_to_the_same_end(topics, tmp_path):
 @pytest.mark.parametrize("is_shuffled", [False, True])
 def test_a_pass_sees_every_sample_once(is_shuffled, topics):
     X, stored, y, _ = topics
-    samples = training_rows(Samples(stored, y), N_CLASSES, is_shuffled=is_shuffled, has_bias=True)
+    learner, code = AROW(shuffle=is_shuffled, fit_intercept=True), Code(CODEBOOK, ASSIGNMENT)
+    samples = training_rows(learner, Samples(stored, y), code)
     turns = list(samples.in_turns(lambda n, _: np.arange(n), 5))
     assert sum(some.n_rows for some, _ in turns) == len(y)
     classes = np.concatenate([some.class_of_sample[order] for some, order in turns])
     assert np.array_equal(np.sort(classes), y)
     assert np.array_equal(classes, y) != is_shuffled
-    whole = training_rows(Samples(X, y), N_CLASSES, has_bias=True)
+    whole = training_rows(learner, Samples(X, y), code)
     assert samples.mean_squared_norm == pytest.approx(whole.mean_squared_norm)
 
 

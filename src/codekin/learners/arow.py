@@ -22,7 +22,7 @@ from codekin.learners.checkpoints import Checkpoints
 from codekin.learners.compact import decompressed
 from codekin.learners.distribution import SharedPasses
 from codekin.learners.linear import CONSTANT_MARGIN, LinearBits, SparseLinearBits, Validation
-from codekin.learners.streamed_rows import StreamedRows, training_rows
+from codekin.learners.streamed_rows import training_rows
 from codekin.learners.training import Block, EpochReport, Passes, Watchers, check_common_settings, check_setting
 from codekin.learners.training_rows import TrainingRows, checksum, pass_order
 from codekin.samples import Samples
@@ -147,7 +147,7 @@ class AROW:
         -------
         LinearBits
         """
-        rows, coding_matrix = self._rows(samples, code), code.coding_matrix
+        rows, coding_matrix = training_rows(self, samples, code), code.coding_matrix
         signs = _constant_signs(coding_matrix[rows.present_classes])
         codewords = np.where(signs == 0, coding_matrix, 0).astype(np.int8) if signs.any() else coding_matrix
 
@@ -192,7 +192,7 @@ class AROW:
             Predictors that can be used, and learn on, at twice the memory of finished ones.
         """
         bits = decompressed(bits)
-        rows = self._rows(samples, code)
+        rows = training_rows(self, samples, code)
         n_features, n_bits = rows.n_features, code.n_bits
         self._column_blocks(n_features, n_bits, None, may_split=False)
         if isinstance(bits, LinearBits | SparseLinearBits):
@@ -222,15 +222,6 @@ class AROW:
 
     def _order(self, n_samples: int, seed: int) -> NDArray[np.int64]:
         return pass_order(n_samples, seed, oversample=self.oversample, is_shuffled=self.shuffle)
-
-    def _rows(self, samples: Samples, code: Code) -> TrainingRows | StreamedRows:
-        return training_rows(
-            samples,
-            code.n_classes,
-            class_weight=self.class_weight,
-            has_bias=self.fit_intercept,
-            is_shuffled=self.shuffle,
-        )
 
     def _column_blocks(
         self, n_features: int, n_bits: int, validation: Validation | None, *, n_parts: int = 1, may_split: bool = True

@@ -85,19 +85,7 @@ class AROWBits(LearningBits):
             n_steps = self.n_steps + start
 
             def learn(first: int, last: int, some: NDArray[np.int64] = some, n_steps: int = n_steps) -> None:
-                arow_pass(
-                    rows.indptr,
-                    rows.indices,
-                    rows.values,
-                    samples.class_of_sample,
-                    codewords,
-                    r_of_sample,
-                    some,
-                    n_steps,
-                    self.state,
-                    first,
-                    last,
-                )
+                arow_pass(*samples.arrays, codewords, r_of_sample, some, n_steps, self.state, first, last)
 
             run_blocks(learn, self.n_bits, block=n_lines * BITS_PER_CACHE_LINE, n_threads=n_threads)
             yield replace(self, n_steps=n_steps + len(some))

@@ -6,23 +6,16 @@ Features whose weights are all zero, because no sample had them or because they 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import sparse
 
-from codekin._system.threads import run_blocks
-from codekin.learners.linear import (
-    SAMPLES_PER_BLOCK,
-    Float32Array,
-    LinearBits,
-    LinearForm,
-    SparseLinearBits,
-    SparseRows,
-)
+from codekin.learners.linear import Float32Array, LinearBits, LinearForm, SparseLinearBits, SparseRows, product_by
 
 Precision = Literal["float32", "float16", "int8"]
 PRECISIONS: tuple[Precision, ...] = ("float32", "float16", "int8")
@@ -36,8 +29,27 @@ FEATURES_PER_BLOCK = 4096
 T = TypeVar("T")
 
 
+class CompactForm(LinearForm):
+    """Linear predictors whose weights only kernels can read."""
+
+    def _margins_by(self, kernel: Callable[..., None], X: Any, *weights: Any) -> Float32Array:
+        rows = SparseRows.of(X if sparse.issparse(X) else np.asarray(X, dtype=np.float32), self.n_features)
+        margins = product_by(kernel, rows, weights, self.n_bits, self.n_threads)
+        margins += self.bias
+        return margins
+
+    def _freeze(self, *names: str) -> None:
+        """Make these arrays read-only, so that the kernels are compiled for one kind."""
+        for name in names:
+            array = getattr(self, name)
+            if array is not None:
+                frozen = np.ascontiguousarray(array).view()
+                frozen.flags.writeable = False
+                object.__setattr__(self, name, frozen)
+
+
 @dataclass(frozen=True, eq=False)
-class CompactLinearBits(LinearForm):
+class CompactLinearBits(CompactForm):
     """Linear predictors with dense rows of narrow weights.
 
     - ``weights`` of shape (n_rows, n_bits): the rows that are not zero, after one that is.
@@ -60,9 +72,8 @@ class CompactLinearBits(LinearForm):
     n_threads: int | None = None
 
     def __post_init__(self) -> None:
-        """Freeze the arrays, so that the kernels are compiled for one kind."""
-        for name in ("weights", "scales", "row_of_feature"):
-            _freeze(self, name)
+        """Freeze the arrays."""
+        self._freeze("weights", "scales", "row_of_feature")
 
     @classmethod
     def of(cls, bits: LinearBits, precision: Precision) -> CompactLinearBits:
@@ -96,19 +107,9 @@ class CompactLinearBits(LinearForm):
         """One column per bit, positive where the predictor says +1."""
         from codekin.kernels.compact_product import sparse_times_bytes, sparse_times_halves
 
-        rows = _sparse_rows(X, self.n_features)
-        product = np.empty((rows.n_rows, self.n_bits), dtype=np.float32)
-
-        def fill(start: int, stop: int) -> None:
-            part = rows.indptr[start : stop + 1], rows.indices, rows.values, self.row_of_feature
-            if self.scales is not None:
-                sparse_times_bytes(*part, self.weights, self.scales, product[start:stop])
-            else:
-                sparse_times_halves(*part, self.weights.view(np.int16), product[start:stop])
-
-        run_blocks(fill, rows.n_rows, block=SAMPLES_PER_BLOCK, n_threads=self.n_threads)
-        product += self.bias
-        return product
+        if self.scales is not None:
+            return self._margins_by(sparse_times_bytes, X, self.row_of_feature, self.weights, self.scales)
+        return self._margins_by(sparse_times_halves, X, self.row_of_feature, self.weights.view(np.int16))
 
     def decompressed(self) -> LinearBits:
         """The same predictors with weights of single precision."""
@@ -119,7 +120,7 @@ class CompactLinearBits(LinearForm):
 
 
 @dataclass(frozen=True, eq=False)
-class CompactSparseLinearBits(LinearForm):
+class CompactSparseLinearBits(CompactForm):
     """Linear predictors most of whose weights are zero, two or three bytes for each of the others.
 
     - ``weights`` of shape (n_weights,): feature by feature, and bit by bit within a feature.
@@ -137,9 +138,8 @@ class CompactSparseLinearBits(LinearForm):
     n_threads: int | None = None
 
     def __post_init__(self) -> None:
-        """Freeze the arrays, so that the kernels are compiled for one kind."""
-        for name in ("weights", "gaps", "counts", "scales"):
-            _freeze(self, name)
+        """Freeze the arrays."""
+        self._freeze("weights", "gaps", "counts", "scales")
 
     @classmethod
     def of(cls, bits: SparseLinearBits, precision: Precision) -> CompactSparseLinearBits:
@@ -188,18 +188,9 @@ class CompactSparseLinearBits(LinearForm):
         """One column per bit, positive where the predictor says +1."""
         from codekin.kernels.compact_product import sparse_times_gapped
 
-        rows = _sparse_rows(X, self.n_features)
-        product = np.empty((rows.n_rows, self.n_bits), dtype=np.float32)
         places = self.weights.view(np.uint8 if self.scales is not None else np.uint16)
-        table = _table(self.precision)
-        model = self._indptr, self.gaps, places, table, self._scale_of_feature
-
-        def fill(start: int, stop: int) -> None:
-            sparse_times_gapped(rows.indptr[start : stop + 1], rows.indices, rows.values, *model, product[start:stop])
-
-        run_blocks(fill, rows.n_rows, block=SAMPLES_PER_BLOCK, n_threads=self.n_threads)
-        product += self.bias
-        return product
+        table, scales = _table(self.precision), self._scale_of_feature
+        return self._margins_by(sparse_times_gapped, X, self._indptr, self.gaps, places, table, scales)
 
     def decompressed(self) -> SparseLinearBits:
         """The same predictors with weights of single precision."""
@@ -264,15 +255,3 @@ def _table(precision: str) -> Float32Array:
     """The float of every weight, in the order of its bits as an unsigned integer."""
     every = np.arange(2 ** (8 * np.dtype(precision).itemsize), dtype=np.uint64)
     return every.astype(np.uint16 if precision == "float16" else np.uint8).view(precision).astype(np.float32)
-
-
-def _sparse_rows(X: ArrayLike, n_features: int) -> SparseRows:
-    return SparseRows.of(X if sparse.issparse(X) else np.asarray(X, dtype=np.float32), n_features)
-
-
-def _freeze(bits: Any, name: str) -> None:
-    array = getattr(bits, name)
-    if array is not None:
-        frozen = np.ascontiguousarray(array).view()
-        frozen.flags.writeable = False
-        object.__setattr__(bits, name, frozen)

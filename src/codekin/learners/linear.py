@@ -192,24 +192,15 @@ class SparseLinearBits(LinearForm):
     def margins(self, X: Any) -> Float32Array:
         """One column per bit, positive where the predictor says +1."""
         if sparse.issparse(X):
-            margins = self._product(SparseRows.of(X, self.n_features))
+            from codekin.kernels.sparse_product import sparse_times_sparse
+
+            rows, weights = SparseRows.of(X, self.n_features), self._weight_rows
+            model = weights.indptr, weights.indices, weights.values
+            margins = product_by(sparse_times_sparse, rows, model, self.n_bits, self.n_threads)
         else:
             margins = np.asarray(_checked_dense(X, self.n_features) @ self.weights)
         margins += self.bias
         return margins
-
-    def _product(self, rows: SparseRows) -> Float32Array:
-        from codekin.kernels.sparse_product import sparse_times_sparse
-
-        weights = self._weight_rows
-        product = np.empty((rows.n_rows, self.n_bits), dtype=np.float32)
-
-        def fill(start: int, stop: int) -> None:
-            part = rows.indptr[start : stop + 1], rows.indices, rows.values
-            sparse_times_sparse(*part, weights.indptr, weights.indices, weights.values, product[start:stop])
-
-        run_blocks(fill, rows.n_rows, block=SAMPLES_PER_BLOCK, n_threads=self.n_threads)
-        return product
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,11 +239,17 @@ def product_with_dense(rows: SparseRows, weights: Float32Array, which: int, n_th
         return np.asarray(X @ weights[:, which])
     from codekin.kernels.sparse_product import sparse_times_dense
 
+    return product_by(sparse_times_dense, rows, (weights, which), n_bits, n_threads)
+
+
+def product_by(
+    kernel: Callable[..., None], rows: SparseRows, weights: tuple[Any, ...], n_bits: int, n_threads: int | None
+) -> Float32Array:
+    """What a kernel fills the product of sparse rows and weights with, some rows at a time."""
     product = np.empty((rows.n_rows, n_bits), dtype=np.float32)
 
     def fill(start: int, stop: int) -> None:
-        part = rows.indptr[start : stop + 1], rows.indices, rows.values
-        sparse_times_dense(*part, weights, which, product[start:stop])
+        kernel(rows.indptr[start : stop + 1], rows.indices, rows.values, *weights, product[start:stop])
 
     run_blocks(fill, rows.n_rows, block=SAMPLES_PER_BLOCK, n_threads=n_threads)
     return product

@@ -134,7 +134,7 @@ class Softmax:
         -------
         LinearBits
         """
-        rows, paths, n_bits = self._rows(samples, code), class_paths(code), code.n_bits
+        rows, paths, n_bits = training_rows(self, samples, code), class_paths(code), code.n_bits
         self._check_memory(rows.n_features, n_bits, has_validation=validation is not None)
 
         def learning(
@@ -152,7 +152,7 @@ class Softmax:
             self.patience,
             validation,
             Watchers(on_epoch, checkpoints),
-            {**self._settings, "codewords_checksum": checksum(*paths.arrays)},
+            {**self._settings, "codewords_checksum": checksum(paths.codewords[0])},
         )
         return passes.fit([(0, n_bits)])
 
@@ -175,7 +175,7 @@ class Softmax:
             Predictors that can be used, and learn on, at twice the memory of finished ones.
         """
         bits = decompressed(bits)
-        rows, paths = self._rows(samples, code), class_paths(code)
+        rows, paths = training_rows(self, samples, code), class_paths(code)
         self._check_memory(rows.n_features, code.n_bits)
         begun = bits.copy() if isinstance(bits, SoftmaxBits) else self._begun(rows, paths, code.n_bits)
         if bits is not None and (
@@ -211,15 +211,6 @@ class Softmax:
 
     def _order(self, n_samples: int, seed: int) -> NDArray[np.int64]:
         return pass_order(n_samples, seed, is_shuffled=self.shuffle)
-
-    def _rows(self, samples: Samples, code: Code) -> TrainingRows | StreamedRows:
-        return training_rows(
-            samples,
-            code.n_classes,
-            class_weight=self.class_weight,
-            has_bias=self.fit_intercept,
-            is_shuffled=self.shuffle,
-        )
 
     def _check_memory(self, n_features: int, n_bits: int, *, has_validation: bool = False) -> None:
         """Raise before anything is allocated that would not fit: the bits learn together or not at all."""

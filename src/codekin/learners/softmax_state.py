@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from codekin.coding import Code, IntArray
+from codekin.coding import Code
 from codekin.learners.learning import LearningBits
 from codekin.learners.linear import Float32Array
 from codekin.learners.training_rows import TrainingRows
@@ -24,158 +24,58 @@ BITS_PER_DAMPING = 12
 """The bits of a dense codeword that one unit of damping is for: their steps add up in the score of a class."""
 
 
-class ClassPaths(Protocol):
-    """The codewords of all classes, in the form in which a kernel goes through them."""
+@dataclass(frozen=True, eq=False)
+class ClassPaths:
+    """The codewords of all classes, in the form in which a kernel goes through them.
 
-    @property
-    def work(self) -> int:
-        """How many operations a sum over all classes takes."""
+    - ``kernel``: its name in :mod:`codekin.kernels.softmax`.
+    - ``codewords``: the tables that say what each class has; the first one tells them from others.
+    - ``graph``, ``limits``: what the kernel is given before and after the step, if anything.
+    - ``work``: how many operations a sum over all classes takes.
+    - ``damping``: by how much more than a path's the first curvatures must be.
+    """
 
-    @property
-    def damping(self) -> float:
-        """By how much more than a path's the first curvatures must be."""
-
-    @property
-    def arrays(self) -> tuple[NDArray[Any], ...]:
-        """What tells it from others."""
+    kernel: str
+    codewords: tuple[NDArray[Any], ...]
+    graph: tuple[Any, ...] = ()
+    limits: tuple[float, ...] = ()
+    work: int = 0
+    damping: float = 1.0
 
     def learn(self, samples: TrainingRows, order: NDArray[np.int64], step: float, state: Float32Array) -> None:
         """Make one step for each sample of the order; the state is changed in place."""
+        from codekin.kernels import softmax
+
+        weights = samples.weight_of_sample
+        learn = getattr(softmax, self.kernel)
+        learn(*samples.arrays, *self.codewords, weights, order, *self.graph, step, *self.limits, state)
 
 
 def class_paths(code: Code) -> ClassPaths:
     """The paths of a trellis if all of them are classes, the bits if each class has its own, else the codewords."""
-    trellis = code.codebook.trellis
+    trellis, matrix = code.codebook.trellis, code.coding_matrix
     if trellis is not None and code.is_full:
         edges = trellis.unrank(code.assignment.codeword_of_class).astype(np.int32)
-        return Paths(trellis.width, np.array(trellis.digits, dtype=np.int64), edges)
-    matrix = code.coding_matrix
+        digits = np.array(trellis.digits, dtype=np.int64)
+        limit = min(MAX_MARGIN, MAX_EXPONENT / (len(digits) + 1))
+        return ClassPaths("trellis_softmax_pass", (edges,), (trellis.width, digits), (limit,))
     if _has_a_bit_for_each_class(matrix):
-        return SingleBits(matrix.argmax(axis=1))
-    return Codewords(matrix.astype(np.float32))
+        return ClassPaths("flat_softmax_pass", (matrix.argmax(axis=1),), work=2 * len(matrix))
+    return dense_codewords(matrix.astype(np.float32))
+
+
+def dense_codewords(matrix: Float32Array) -> ClassPaths:
+    """The rows of any coding matrix, laid out both ways: for the scores of the classes, and for the means of bits."""
+    damping = max(1.0, np.count_nonzero(matrix) / len(matrix) / BITS_PER_DAMPING)
+    tables = matrix, np.ascontiguousarray(matrix.T)
+    return ClassPaths("dense_softmax_pass", tables, work=2 * matrix.size, damping=damping)
 
 
 def _has_a_bit_for_each_class(matrix: NDArray[np.int8]) -> bool:
-    """Whether these are the codewords of one-vs-rest, in any order."""
+    """Whether these are the codewords of one-vs-rest, in any order: multinomial logistic regression."""
     is_on = matrix > 0
     is_square = matrix.shape[0] == matrix.shape[1]
     return bool(is_square and matrix.all() and (is_on.sum(axis=0) == 1).all() and (is_on.sum(axis=1) == 1).all())
-
-
-@dataclass(frozen=True, eq=False)
-class Paths:
-    """The paths of a trellis, all of which are classes."""
-
-    width: int
-    digits: IntArray
-    edges_of_class: NDArray[np.int32]
-
-    @property
-    def work(self) -> int:
-        return 0
-
-    @property
-    def damping(self) -> float:
-        return 1.0
-
-    @property
-    def arrays(self) -> tuple[NDArray[Any], ...]:
-        return (self.edges_of_class,)
-
-    def learn(self, samples: TrainingRows, order: NDArray[np.int64], step: float, state: Float32Array) -> None:
-        from codekin.kernels.softmax import trellis_softmax_pass
-
-        rows, n_edges_at_most = samples.rows, len(self.digits) + 1
-        trellis_softmax_pass(
-            rows.indptr,
-            rows.indices,
-            rows.values,
-            samples.class_of_sample,
-            self.edges_of_class,
-            samples.weight_of_sample,
-            order,
-            self.width,
-            self.digits,
-            step,
-            min(MAX_MARGIN, MAX_EXPONENT / n_edges_at_most),
-            state,
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class SingleBits:
-    """A bit of its own for each class: multinomial logistic regression."""
-
-    bit_of_class: IntArray
-
-    @property
-    def work(self) -> int:
-        return 2 * len(self.bit_of_class)
-
-    @property
-    def damping(self) -> float:
-        return 1.0
-
-    @property
-    def arrays(self) -> tuple[NDArray[Any], ...]:
-        return (self.bit_of_class,)
-
-    def learn(self, samples: TrainingRows, order: NDArray[np.int64], step: float, state: Float32Array) -> None:
-        from codekin.kernels.softmax import flat_softmax_pass
-
-        rows = samples.rows
-        flat_softmax_pass(
-            rows.indptr,
-            rows.indices,
-            rows.values,
-            samples.class_of_sample,
-            self.bit_of_class,
-            samples.weight_of_sample,
-            order,
-            step,
-            state,
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class Codewords:
-    """The rows of any coding matrix."""
-
-    matrix: Float32Array
-    transposed: Float32Array = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Lay the matrix out both ways: one for the scores of the classes, one for the means of the bits."""
-        object.__setattr__(self, "transposed", np.ascontiguousarray(self.matrix.T))
-
-    @property
-    def work(self) -> int:
-        return 2 * self.matrix.size
-
-    @property
-    def damping(self) -> float:
-        return max(1.0, np.count_nonzero(self.matrix) / len(self.matrix) / BITS_PER_DAMPING)
-
-    @property
-    def arrays(self) -> tuple[NDArray[Any], ...]:
-        return (self.matrix,)
-
-    def learn(self, samples: TrainingRows, order: NDArray[np.int64], step: float, state: Float32Array) -> None:
-        from codekin.kernels.softmax import dense_softmax_pass
-
-        rows = samples.rows
-        dense_softmax_pass(
-            rows.indptr,
-            rows.indices,
-            rows.values,
-            samples.class_of_sample,
-            self.matrix,
-            self.transposed,
-            samples.weight_of_sample,
-            order,
-            step,
-            state,
-        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from codekin._system.magnitudes import check_single_precision
 from codekin._system.stored_rows import StoredRows
-from codekin.coding import FloatArray, IntArray
+from codekin.coding import Code, FloatArray, IntArray
 from codekin.learners.training_rows import Order, TrainingRows, checked_labels, checksum
 from codekin.samples import Samples
 
@@ -76,23 +76,16 @@ class StreamedRows:
             yield samples, order(samples.n_rows, int(rng.integers(2**63)))
 
 
-def training_rows(
-    samples: Samples, n_classes: int, *, class_weight: Any = None, has_bias: bool = False, is_shuffled: bool = True
-) -> TrainingRows | StreamedRows:
-    """Checked samples, left on disk if that is where they are.
+def training_rows(learner: Any, samples: Samples, code: Code) -> TrainingRows | StreamedRows:
+    """Checked samples, those of class -1 left out, with a feature that is 1 if the learner has a bias.
 
-    - ``samples``: those of class -1 are left out.
-    - ``class_weight`` of shape (n_classes,): multiplies the weights of a class's samples.
-    - ``has_bias``: whether each sample gets a further feature that is 1.
-    - ``is_shuffled``: whether samples on disk come in an order that changes with every pass.
+    They are left on disk if that is where they are, and come from there in the order of every pass.
     """
     if (samples.class_index < 0).any():
         samples = samples.at(np.flatnonzero(samples.class_index >= 0))
-    X, class_index = samples.X, samples.class_index
+    X, given = samples.X, (samples.class_index, code.n_classes, samples.weights, learner.class_weight)
     if isinstance(X, StoredRows):
-        classes, weights = checked_labels(X.shape[0], class_index, n_classes, samples.weights, class_weight)
-        return StreamedRows(X, classes, weights, n_classes, has_bias, is_shuffled)
+        classes, weights = checked_labels(X.shape[0], *given)
+        return StreamedRows(X, classes, weights, code.n_classes, learner.fit_intercept, learner.shuffle)
     check_single_precision(X, is_to_learn_from=True)
-    return TrainingRows.of(
-        X, class_index, n_classes, sample_weight=samples.weights, class_weight=class_weight, has_bias=has_bias
-    )
+    return TrainingRows.of(X, *given, has_bias=learner.fit_intercept)

@@ -34,9 +34,9 @@ class TrainingRows:
         X: Any,
         class_index: IntArray,
         n_classes: int,
-        *,
         sample_weight: FloatArray | None = None,
         class_weight: Any = None,
+        *,
         has_bias: bool = False,
     ) -> TrainingRows:
         """Check and compress the samples, and multiply their weights by those of their classes."""
@@ -50,10 +50,14 @@ class TrainingRows:
         return self.rows.n_rows
 
     @property
+    def arrays(self) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[np.float32], NDArray[np.int64]]:
+        """The compressed rows and the class of each, as the kernels take them."""
+        return self.rows.indptr, self.rows.indices, self.rows.values, self.class_of_sample
+
+    @property
     def checksum(self) -> str:
         """A few letters that change when anything in the samples does."""
-        rows = self.rows
-        return checksum(rows.indptr, rows.indices, rows.values, self.class_of_sample, self.weight_of_sample)
+        return checksum(*self.arrays, self.weight_of_sample)
 
     def in_turns(self, order: Order, seed: int) -> Iterator[tuple[TrainingRows, NDArray[np.int64]]]:
         """The samples of one pass and their order: all at once."""
