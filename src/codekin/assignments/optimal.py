@@ -73,16 +73,14 @@ class _SearchTree:
             if len(of_a) > len(automorphisms):
                 a, b, automorphisms, self._is_exchanged = b, a, of_a, True
         n = problem.n
-        self._a, self._b, self._automorphisms = a, b, automorphisms
-        self._rising_a = np.argsort(a, axis=1, kind="stable")
-        self._falling_b = np.argsort(-b, axis=1, kind="stable")
+        rising_a, falling_b = np.argsort(a, axis=1, kind="stable"), np.argsort(-b, axis=1, kind="stable")
+        self._given = a, b, problem.n_active, rising_a, falling_b, automorphisms
         self._value_of_row = np.full(n, -1, dtype=np.int64)
         self._row_at, self._n_children, self._next_child = np.zeros((3, n + 1), dtype=np.int64)
         self._child_at = np.zeros((n + 1, n), dtype=np.int64)
         self._bound_at = np.zeros((n + 1, n))
-        self._fixed_cost = np.zeros(n + 1)
-        self._valid_at = np.zeros((n + 1, len(automorphisms)), dtype=np.int64)
-        self._n_valid = np.zeros(n + 1, dtype=np.int64)
+        fixed_cost, n_valid = np.zeros(n + 1), np.zeros(n + 1, dtype=np.int64)
+        self._rest_of_stack = fixed_cost, np.zeros((n + 1, len(automorphisms)), dtype=np.int64), n_valid
         self._depth = np.array([-1], dtype=np.int64)
         self._incumbent = (np.argsort(start.order) if self._is_exchanged else start.order).astype(np.int64)
         self._objective = np.array([start.objective])
@@ -120,29 +118,11 @@ class _SearchTree:
         """Go on for so many nodes."""
         from codekin.kernels.qap_branch_and_bound import explore
 
-        done = explore(
-            self._a,
-            self._b,
-            self.problem.n_active,
-            self._rising_a,
-            self._falling_b,
-            self._automorphisms,
-            self._value_of_row,
-            self._row_at,
-            self._child_at,
-            self._bound_at,
-            self._n_children,
-            self._next_child,
-            self._fixed_cost,
-            self._valid_at,
-            self._n_valid,
-            self._depth,
-            self._incumbent,
-            self._objective,
-            # A little less than the step, so that bounds may be rounded.
-            self.problem.step * (1 - 1e-6),
-            n_nodes,
-        )
+        children = self._child_at, self._bound_at, self._n_children, self._next_child
+        stack = self._value_of_row, self._row_at, *children, *self._rest_of_stack, self._depth
+        # A little less than the step, so that bounds may be rounded.
+        step = self.problem.step * (1 - 1e-6)
+        done = explore(*self._given, *stack, self._incumbent, self._objective, step, n_nodes)
         self.n_nodes += int(done)
         return int(done)
 

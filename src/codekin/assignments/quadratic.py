@@ -167,6 +167,11 @@ class SwapState:
         fill_deltas(self.a, self.b, self.products, self.problem.n_active, self.deltas)
         self.objective = self.problem.objective(self.order)
 
+    @property
+    def arrays(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, int, IntArray]:
+        """What the kernels that swap are given first."""
+        return self.a, self.b, self.products, self.deltas, self.problem.n_active, self.order
+
 
 def _is_integer(matrix: FloatArray) -> bool:
     return np.array_equal(matrix, np.rint(matrix))

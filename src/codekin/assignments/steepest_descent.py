@@ -38,17 +38,7 @@ def descend_from(problem: QuadraticProblem, order: IntArray, deadline: float) ->
     n_at_once = max(16, 50_000_000 // problem.n**2)
     deltas = np.empty(n_at_once)
     while True:
-        n_moves = descend(
-            state.a,
-            state.b,
-            state.products,
-            state.deltas,
-            problem.n_active,
-            state.order,
-            problem.tolerance,
-            n_at_once,
-            deltas,
-        )
+        n_moves = descend(*state.arrays, problem.tolerance, n_at_once, deltas)
         objectives.extend(objectives[-1] + np.cumsum(deltas[:n_moves]))
         if n_moves < n_at_once or perf_counter() >= deadline:
             break

@@ -69,23 +69,10 @@ def tabu_from(
     while n_moves is None or done < n_moves:
         chunk = n_at_once if n_moves is None else min(n_at_once, n_moves - done)
         before = clock[1]
+        bans = banned_until, move_banned_until
+        limits = chunk, float(_TENURE * n), _PATIENCE * n * n
         state.objective = tabu_moves(
-            state.a,
-            state.b,
-            state.products,
-            state.deltas,
-            problem.n_active,
-            state.order,
-            banned_until,
-            move_banned_until,
-            state.objective,
-            best_order,
-            problem.tolerance,
-            clock,
-            chunk,
-            float(_TENURE * n),
-            _PATIENCE * n * n,
-            random_state,
+            *state.arrays, *bans, state.objective, best_order, problem.tolerance, clock, *limits, random_state
         )
         done += chunk
         if clock[1] < before:

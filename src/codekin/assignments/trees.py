@@ -31,31 +31,12 @@ def anneal_tree(arrays: TreeProblem, run: SwapRun, deadline: float, *, n_proposa
     for start in range(0, arrays.n_classes, _BLOCK_CLASSES):
         block = slice(start, start + _BLOCK_CLASSES)
         depth_sums += arrays.depth[block] @ arrays.vectors[run.codeword_of_rank[block]]
-    class_of_codeword = run.class_of_codeword()
+    tree = arrays.parent, arrays.length, arrays.node_of_class, arrays.depth, arrays.linear, arrays.spread
+    changing = node_sums, depth_sums, run.codeword_of_rank, run.class_of_codeword()
 
     def propose(temperature: float, factor: float, n_proposals: int, sampled: FloatArray) -> float:
-        return float(
-            anneal_tree_swaps(
-                arrays.vectors,
-                arrays.weight,
-                arrays.parent,
-                arrays.length,
-                arrays.node_of_class,
-                arrays.depth,
-                arrays.linear,
-                arrays.spread,
-                node_sums,
-                depth_sums,
-                run.codeword_of_rank,
-                class_of_codeword,
-                run.sign,
-                temperature,
-                factor,
-                n_proposals,
-                sampled,
-                run.state,
-            )
-        )
+        cooling = temperature, factor, n_proposals, sampled, run.state
+        return float(anneal_tree_swaps(arrays.vectors, arrays.weight, *tree, *changing, run.sign, *cooling))
 
     run.anneal(propose, n_proposals=n_proposals, deadline=deadline)
 
@@ -71,20 +52,8 @@ def deal(arrays: TreeProblem, run: SwapRun, _deadline: float, *, n_sweeps: int =
     check_at_least_1(n_sweeps=n_sweeps)
     from codekin.kernels.tree_swaps import partition_top_down
 
-    first_child, child_first, child_node = _parts(arrays)
-    n_considered = partition_top_down(
-        arrays.vectors,
-        arrays.length,
-        arrays.first_class,
-        arrays.last_class,
-        first_child,
-        child_first,
-        child_node,
-        run.codeword_of_rank,
-        run.sign,
-        n_sweeps,
-        run.state,
-    )
+    tree = arrays.length, arrays.first_class, arrays.last_class, *_parts(arrays)
+    n_considered = partition_top_down(arrays.vectors, *tree, run.codeword_of_rank, run.sign, n_sweeps, run.state)
     dealt = np.empty(arrays.n_classes, dtype=np.intp)
     dealt[arrays.class_order] = run.codeword_of_rank
     run.note(int(n_considered), run.problem.alignment(Assignment(dealt)))

@@ -113,31 +113,12 @@ def _proposals_of_codewords(arrays: VectorProblem, run: SwapRun) -> Propose:
     bit_sums = np.ascontiguousarray(used.T @ arrays.points)
     totals = used.sum(axis=0, dtype=np.float64)
     offset_totals = arrays.offset @ used
-    class_of_codeword = run.class_of_codeword()
+    classes = arrays.points, arrays.offset, arrays.linear, arrays.spread, arrays.scale
+    changing = bit_sums, totals, offset_totals, run.codeword_of_rank, run.class_of_codeword()
 
     def propose(temperature: float, factor: float, n_proposals: int, sampled: FloatArray) -> float:
-        return float(
-            anneal_vector_swaps(
-                arrays.vectors,
-                arrays.weight,
-                arrays.points,
-                arrays.offset,
-                arrays.linear,
-                arrays.spread,
-                arrays.scale,
-                bit_sums,
-                totals,
-                offset_totals,
-                run.codeword_of_rank,
-                class_of_codeword,
-                run.sign,
-                temperature,
-                factor,
-                n_proposals,
-                sampled,
-                run.state,
-            )
-        )
+        cooling = temperature, factor, n_proposals, sampled, run.state
+        return float(anneal_vector_swaps(arrays.vectors, arrays.weight, *classes, *changing, run.sign, *cooling))
 
     return propose
 
@@ -150,7 +131,8 @@ def _proposals_of_paths(arrays: VectorProblem, run: SwapRun, edges: IntArray) ->
     # The offsets' part of the alignment, -<T, S>, is that of each class on its path: all codewords are in use.
     height = -(arrays.vectors @ arrays.vectors.sum(axis=0, dtype=np.float64))
     products = points @ edge_sums.T
-    class_of_path = run.class_of_codeword()
+    given = edges, points, squares, arrays.offset, height, arrays.scale
+    changing = edge_sums, products, run.codeword_of_rank, run.class_of_codeword()
     most_swaps = max(len(points) // _CLASSES_PER_SWAP, 1)
     swaps_left = most_swaps
 
@@ -161,25 +143,8 @@ def _proposals_of_paths(arrays: VectorProblem, run: SwapRun, edges: IntArray) ->
             if swaps_left <= 0:
                 np.matmul(points, edge_sums.T, out=products)
                 swaps_left = most_swaps
-            gained, n_proposed, n_swaps = anneal_path_swaps(
-                edges,
-                points,
-                squares,
-                arrays.offset,
-                height,
-                arrays.scale,
-                edge_sums,
-                products,
-                run.codeword_of_rank,
-                class_of_path,
-                run.sign,
-                temperature,
-                factor,
-                n_left,
-                swaps_left,
-                sampled,
-                run.state,
-            )
+            cooling = temperature, factor, n_left, swaps_left, sampled, run.state
+            gained, n_proposed, n_swaps = anneal_path_swaps(*given, *changing, run.sign, *cooling)
             change += gained
             n_left -= n_proposed
             swaps_left -= n_swaps

@@ -61,14 +61,8 @@ def splitting_distances(
     norms = np.sqrt(np.asarray(means.multiply(means).sum(axis=1)).ravel())
     means = sparse.csr_array(sparse.diags_array(1 / np.where(norms > 0, norms, 1)) @ means)
     order = np.random.default_rng(rng).permutation(samples.n_classes).astype(np.int64)
-    balanced_split_order(
-        means.indptr.astype(np.int64),
-        means.indices.astype(np.int64),
-        means.data.astype(np.float64),
-        means.shape[1],
-        N_ITERATIONS,
-        order,
-    )
+    rows = means.indptr.astype(np.int64), means.indices.astype(np.int64), means.data.astype(np.float64)
+    balanced_split_order(*rows, means.shape[1], N_ITERATIONS, order)
     return TreeDistances(halving_tree(order))
 
 

@@ -98,25 +98,15 @@ def _parsed(block: LineBlock, labels: LabelColumn, features: FeatureNumbers, *, 
     from codekin.kernels import parse  # Numba is imported only when it is needed
 
     n_lines, n_pairs = block.n_lines, block.text.count(b":")
-    smallest, largest = features.allowed_range()
+    options = features.options
     indices, values = np.empty(n_pairs, np.int32), np.empty(n_pairs, np.float32)
     row_end, integers = np.empty(n_lines, np.int64), np.empty(n_lines, np.int64)
     spans, doubtful = np.empty((n_lines, 2), np.int64), np.empty((n_pairs, 2), np.int64)
-    n_rows, n_values, n_doubtful, n_odd_labels, error, position = parse.parse_svmlight(
-        np.frombuffer(block.text, np.uint8),
-        smallest,
-        largest,
-        features.options.unknown_features == "drop",
-        features.options.feature_order == "increasing",
-        is_xmc or labels.kind == "none",
-        is_xmc,
-        indices,
-        values,
-        row_end,
-        spans,
-        integers,
-        doubtful,
-    )
+    drops_unknown, must_increase = options.unknown_features == "drop", options.feature_order == "increasing"
+    rules = *features.allowed_range(), drops_unknown, must_increase, is_xmc or labels.kind == "none", is_xmc
+    filled = indices, values, row_end, spans, integers, doubtful
+    text = np.frombuffer(block.text, np.uint8)
+    n_rows, n_values, n_doubtful, n_odd_labels, error, position = parse.parse_svmlight(text, *rules, *filled)
     if error:
         raise block.error(position, _reason(error, block, position, features))
     for number, start in doubtful[:n_doubtful].tolist():
@@ -125,7 +115,7 @@ def _parsed(block: LineBlock, labels: LabelColumn, features: FeatureNumbers, *, 
         values[number] = float(field[0])
     n_in_row = np.diff(row_end[:n_rows], prepend=0)
     parsed = _Parsed(indices[:n_values], values[:n_values], n_in_row, spans[:n_rows], integers[:n_rows], n_odd_labels)
-    if features.options.feature_order == "any":
+    if options.feature_order == "any":
         parsed = _sorted(parsed, block)
     features.note(parsed.indices, parsed.n_in_row, block, parsed.spans[:, 0])
     return parsed

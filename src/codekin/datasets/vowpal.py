@@ -73,19 +73,11 @@ def _parsed(block: LineBlock, labels: LabelColumn, features: FeatureNumbers, nam
     indices, values = np.empty(n_fields, np.int32), np.empty(n_fields, np.float32)
     row_end, integers = np.empty(n_lines, np.int64), np.empty(n_lines, np.int64)
     spans, weights = np.empty((n_lines, 2), np.int64), np.empty(n_lines, np.float32)
+    drops_unknown, largest = features.options.unknown_features == "drop", features.allowed_range()[1]
+    rules = 2**features.hash_bits - 1, largest, drops_unknown, labels.kind == "none", namespace
+    filled = indices, values, row_end, spans, integers, weights
     n_rows, n_values, n_odd_labels, namespace, error, position = parse_vowpal.parse_vowpal(
-        np.frombuffer(text, np.uint8),
-        2**features.hash_bits - 1,
-        features.allowed_range()[1],
-        features.options.unknown_features == "drop",
-        labels.kind == "none",
-        namespace,
-        indices,
-        values,
-        row_end,
-        spans,
-        integers,
-        weights,
+        np.frombuffer(text, np.uint8), *rules, *filled
     )
     if error == parse.NAME_NOT_AN_INDEX:
         raise _NamesAreNoIndicesError(block, position)
