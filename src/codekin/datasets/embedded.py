@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib import resources
 from importlib.resources.abc import Traversable
+from typing import Any
 
 import numpy as np
 
@@ -87,17 +88,15 @@ def load_icd10cm() -> Dataset:
     classes = read["train"].classes
     assert classes is not None
     class_names = tuple(classes.tolist())
-    splits = {name: Split(data.index_among(classes), texts=data.texts) for name, data in read.items()}
+    splits: Any = {name: Split(data.index_among(classes), texts=data.texts) for name, data in read.items()}
     titles = _texts("icd10cm_titles.tsv.gz")
     title_of = dict(zip(titles.labels.tolist(), titles.texts, strict=True))
     with (_data() / "icd10cm_taxonomy.tsv.gz").open("rb") as stream:
         class_tree = read_taxonomy(stream, classes=class_names)
     return Dataset(
         "icd10cm",
-        splits["train"],
-        class_names,
-        validation=splits["validation"],
-        test=splits["test"],
+        class_names=class_names,
+        **splits,
         class_tree=class_tree,
         class_titles=tuple(title_of[name] for name in class_names),
         description="Diagnoses and their categories in ICD-10-CM (April 2026; US NCHS and CMS).",

@@ -6,7 +6,7 @@ import hashlib
 import http.client
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -42,65 +42,44 @@ class RemoteSource:
     licence: str
 
 
-_MNIST = "https://storage.googleapis.com/cvdf-datasets/mnist"
-_CIFAR = "https://www.cs.toronto.edu/~kriz"
-_CLINC = "https://raw.githubusercontent.com/clinc/oos-eval/828f8093932c8fe6ca7936c3d2e52903b1c523de/data"
+def _source(licence: str, address: str, files: Mapping[str, str]) -> RemoteSource:
+    """The files at one address, by name, with the SHA-256 that each must have."""
+    return RemoteSource(tuple(RemoteFile(f"{address}/{name}", sha) for name, sha in files.items()), licence)
+
 
 SOURCES: dict[str, RemoteSource] = {
-    "yeast": RemoteSource(
-        (
-            RemoteFile(
-                "https://archive.ics.uci.edu/ml/machine-learning-databases/yeast/yeast.data",
-                "7cf61776fc04f527f93bf57a327b863893a1225d82df02d457e8950173218258",
-            ),
-        ),
+    "yeast": _source(
         "CC BY 4.0",
+        "https://archive.ics.uci.edu/ml/machine-learning-databases/yeast",
+        {"yeast.data": "7cf61776fc04f527f93bf57a327b863893a1225d82df02d457e8950173218258"},
     ),
-    "mnist": RemoteSource(
-        (
-            RemoteFile(
-                f"{_MNIST}/train-images-idx3-ubyte.gz",
-                "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
-            ),
-            RemoteFile(
-                f"{_MNIST}/train-labels-idx1-ubyte.gz",
-                "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
-            ),
-            RemoteFile(
-                f"{_MNIST}/t10k-images-idx3-ubyte.gz",
-                "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
-            ),
-            RemoteFile(
-                f"{_MNIST}/t10k-labels-idx1-ubyte.gz",
-                "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
-            ),
-        ),
+    "mnist": _source(
         "CC BY-SA 3.0",
+        "https://storage.googleapis.com/cvdf-datasets/mnist",
+        {
+            "train-images-idx3-ubyte.gz": "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
+            "train-labels-idx1-ubyte.gz": "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
+            "t10k-images-idx3-ubyte.gz": "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
+            "t10k-labels-idx1-ubyte.gz": "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
+        },
     ),
-    "cifar10": RemoteSource(
-        (
-            RemoteFile(
-                f"{_CIFAR}/cifar-10-binary.tar.gz",
-                "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd",
-            ),
-        ),
+    "cifar10": _source(
         "not stated; for research",
+        "https://www.cs.toronto.edu/~kriz",
+        {"cifar-10-binary.tar.gz": "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd"},
     ),
-    "cifar100_images": RemoteSource(
-        (
-            RemoteFile(
-                f"{_CIFAR}/cifar-100-binary.tar.gz",
-                "58a81ae192c23a4be8b1804d68e518ed807d710a4eb253b1f2a199162a40d8ec",
-            ),
-        ),
+    "cifar100_images": _source(
         "not stated; for research",
+        "https://www.cs.toronto.edu/~kriz",
+        {"cifar-100-binary.tar.gz": "58a81ae192c23a4be8b1804d68e518ed807d710a4eb253b1f2a199162a40d8ec"},
     ),
-    "clinc150_texts": RemoteSource(
-        (
-            RemoteFile(f"{_CLINC}/data_full.json", "36923c3705a59e08fe9c3883d8bc2dd966ef93e22cb78ac41171782a698d56e0"),
-            RemoteFile(f"{_CLINC}/domains.json", "b947b579d3b8e74b06f93b01083d8efaff2888b43a3e362533bd88a6e1211b3a"),
-        ),
+    "clinc150_texts": _source(
         "CC BY 3.0",
+        "https://raw.githubusercontent.com/clinc/oos-eval/828f8093932c8fe6ca7936c3d2e52903b1c523de/data",
+        {
+            "data_full.json": "36923c3705a59e08fe9c3883d8bc2dd966ef93e22cb78ac41171782a698d56e0",
+            "domains.json": "b947b579d3b8e74b06f93b01083d8efaff2888b43a3e362533bd88a6e1211b3a",
+        },
     ),
 }
 """The data sets that can be downloaded."""

@@ -41,7 +41,7 @@ def load_sparse_folder(name: str, data_home: str | Path | None = None) -> Datase
     label_rows = _label_rows(required_file(folder, "labels.tsv.gz", "labels.tsv"))
     class_names = tuple(row[1] for row in label_rows)
     texts = _texts(folder)
-    splits = {}
+    splits: dict[str, Any] = {}
     for split, stem in _SPLIT_NAMES.items():
         path = first_existing(folder, f"{stem}.svm.gz", f"{stem}.svm")
         if path is not None:
@@ -50,10 +50,8 @@ def load_sparse_folder(name: str, data_home: str | Path | None = None) -> Datase
         required_file(folder, "train.svm.gz", "train.svm")
     return Dataset(
         name,
-        splits["train"],
-        class_names,
-        validation=splits.get("validation"),
-        test=splits.get("test"),
+        class_names=class_names,
+        **splits,
         class_tree=_named_tree(folder, class_names),
         class_titles=tuple(row[-1] for row in label_rows),
         description=str(meta.get("note", "")),
@@ -136,7 +134,7 @@ def load_clinc150_texts(data_home: str | Path | None = None) -> Dataset:
     domains = _json(required_file(folder, "domains.json"))
     names = sorted(intent for intents in domains.values() for intent in intents)
     position = {name: k for k, name in enumerate(names)}
-    splits = {}
+    splits: dict[str, Any] = {}
     for split, stem in _SPLIT_NAMES.items():
         try:
             rows = [(str(text), position[intent]) for text, intent in samples[stem]]
@@ -148,10 +146,8 @@ def load_clinc150_texts(data_home: str | Path | None = None) -> Dataset:
     tree = _two_level_tree(np.array([superclass_of[name] for name in names], dtype=np.intp), names, superclasses)
     return Dataset(
         "clinc150_texts",
-        splits["train"],
-        tuple(names),
-        validation=splits["validation"],
-        test=splits["test"],
+        class_names=tuple(names),
+        **splits,
         class_tree=tree,
         description="CLINC150 intents (Larson et al., 2019), without the requests out of scope.",
         licence="CC BY 3.0",
@@ -170,16 +166,10 @@ def load_mnist(data_home: str | Path | None = None) -> Dataset:
     folder = existing_folder("mnist", data_home)
     if (folder / "mnist.npz").is_file():
         arrays = _npz(folder / "mnist.npz", ("X_train", "y_train", "X_test", "y_test"))
-        train = _images(arrays["X_train"], arrays["y_train"])
-        test = _images(arrays["X_test"], arrays["y_test"])
+        train, test = (_images(arrays[f"X_{part}"], arrays[f"y_{part}"]) for part in ("train", "test"))
     else:
-        train, test = (
-            _images(
-                _idx(required_file(folder, f"{stem}-images-idx3-ubyte.gz")),
-                _idx(required_file(folder, f"{stem}-labels-idx1-ubyte.gz")),
-            )
-            for stem in ("train", "t10k")
-        )
+        names = [(f"{stem}-images-idx3-ubyte.gz", f"{stem}-labels-idx1-ubyte.gz") for stem in ("train", "t10k")]
+        train, test = (_images(*(_idx(required_file(folder, name)) for name in pair)) for pair in names)
     return Dataset(
         "mnist",
         train,
@@ -199,8 +189,7 @@ def load_cifar10(data_home: str | Path | None = None) -> Dataset:
     folder = existing_folder("cifar10", data_home)
     if (folder / "cifar10.npz").is_file():
         arrays = _npz(folder / "cifar10.npz", ("X_train", "y_train", "X_test", "y_test", "class_names"))
-        train = _images(arrays["X_train"], arrays["y_train"])
-        test = _images(arrays["X_test"], arrays["y_test"])
+        train, test = (_images(arrays[f"X_{part}"], arrays[f"y_{part}"]) for part in ("train", "test"))
         names = arrays["class_names"].tolist()
     else:
         path = required_file(folder, "cifar-10-binary.tar.gz")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -52,11 +53,7 @@ class DataError(ValueError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Exceptions come back from worker processes whole."""
-        return _restored_error, (self.source, self.reason, self.line, self.column)
-
-
-def _restored_error(source: str, reason: str, line: int | None, column: int | None) -> DataError:
-    return DataError(source, reason, line=line, column=column)
+        return partial(DataError, self.source, self.reason, line=self.line, column=self.column), ()
 
 
 class _Labelled:
@@ -64,6 +61,10 @@ class _Labelled:
 
     class_index: IntArray | None
     classes: LabelArray | None
+
+    def __len__(self) -> int:
+        """How many samples there are."""
+        return int(self.n_samples)  # type: ignore[attr-defined]
 
     @property
     def has_labels(self) -> bool:
@@ -145,10 +146,6 @@ class SparseData(_Labelled):
         """How many features there are."""
         return int(self.X.shape[1])
 
-    def __len__(self) -> int:
-        """How many samples there are."""
-        return self.n_samples
-
     def __repr__(self) -> str:
         """One line: the shape, how full it is, and the number of classes."""
         density = self.X.nnz / max(self.n_samples, 1)
@@ -184,10 +181,6 @@ class TextData(_Labelled):
     def n_samples(self) -> int:
         """How many samples there are."""
         return len(self.texts)
-
-    def __len__(self) -> int:
-        """How many samples there are."""
-        return self.n_samples
 
     def __repr__(self) -> str:
         """One line: how many texts and classes."""

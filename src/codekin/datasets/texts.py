@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
-from codekin.datasets.samples import Dataset, Split
+from codekin.datasets.samples import Dataset
 from codekin.datasets.vectorizers import FittedVectorizer, TextVectorizer
 
 
@@ -32,17 +33,7 @@ def vectorized(dataset: Dataset, vectorizer: TextVectorizer | None = None) -> tu
     if any(split.texts is None for split in dataset.splits.values()):
         raise ValueError(f"The data set {dataset.name!r} has splits without texts, so no features can be made of them.")
     fitted = (vectorizer or TextVectorizer()).fit(dataset.train.texts or ())
-    splits: dict[str, Split] = {
+    splits: Any = {
         name: replace(split, X=fitted.transform(split.texts or ())) for name, split in dataset.splits.items()
     }
-    feature_names = fitted.vocabulary or None
-    return (
-        replace(
-            dataset,
-            train=splits["train"],
-            validation=splits.get("validation"),
-            test=splits.get("test"),
-            feature_names=feature_names,
-        ),
-        fitted,
-    )
+    return replace(dataset, **made, feature_names=fitted.vocabulary or None), fitted

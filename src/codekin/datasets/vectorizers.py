@@ -228,25 +228,15 @@ def _is_integer(value: Any) -> bool:
 def _tfidf(choices: TextVectorizer, vocabulary: Mapping[str, int] | None = None) -> Any:
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    return TfidfVectorizer(
-        analyzer=choices.analyzer,
-        ngram_range=choices.ngram_range,
-        min_df=choices.min_df,
-        max_features=choices.max_features,
-        vocabulary=vocabulary,
-        sublinear_tf=True,
-        dtype=np.float64,
-    )
+    kept = {"min_df": choices.min_df, "max_features": choices.max_features, "vocabulary": vocabulary}
+    return TfidfVectorizer(**_counting(choices), **kept, sublinear_tf=True)
 
 
 def _hashing(choices: TextVectorizer) -> Any:
     from sklearn.feature_extraction.text import HashingVectorizer
 
-    return HashingVectorizer(
-        analyzer=choices.analyzer,
-        ngram_range=choices.ngram_range,
-        n_features=choices.n_features,
-        alternate_sign=False,
-        norm=None,
-        dtype=np.float64,
-    )
+    return HashingVectorizer(**_counting(choices), n_features=choices.n_features, alternate_sign=False, norm=None)
+
+
+def _counting(choices: TextVectorizer) -> dict[str, Any]:
+    return {"analyzer": choices.analyzer, "ngram_range": choices.ngram_range, "dtype": np.float64}
