@@ -163,17 +163,9 @@ def learnability_distances(
 
 
 def learnability_matrix(distances: ClassDistances) -> FloatArray:
-    r"""The matrix :math:`R`, with the diagonal that makes its rows add up to zero.
+    r"""The matrix :math:`R` of learnability distances, with the diagonal that makes its rows add up to zero.
 
-    Parameters
-    ----------
-    distances : ClassDistances
-        What :func:`learnability_distances` returned.
-
-    Returns
-    -------
-    ndarray of shape (n_classes, n_classes)
-        ``y @ R @ y`` is the mean squared error of bit ``y``.
+    ``y @ R @ y`` is the mean squared error of bit ``y``.
     """
     return distances.matrix() - np.diag(distances.row_sums())
 

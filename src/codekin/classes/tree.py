@@ -254,17 +254,7 @@ class ClassTree:
         return self._walk.children[start:stop]
 
     def class_order(self, rng: np.random.Generator | None = None) -> IntArray:
-        """The classes in depth-first order, with the children of every node in their order.
-
-        Parameters
-        ----------
-        rng : numpy.random.Generator, optional
-            Shuffles the children of every node.
-
-        Returns
-        -------
-        ndarray of shape (n_classes,)
-        """
+        """The classes in depth-first order, with the children of every node in their order or as ``rng`` shuffles them."""
         if rng is None:
             return self._class_order
         number = rng.permutation(self.n_nodes)
@@ -336,14 +326,7 @@ class ClassTree:
     def restricted_to(self, classes: ArrayLike) -> ClassTree:
         """The tree of some of the classes, with the same paths between them; branches without any of them are cut.
 
-        Parameters
-        ----------
-        classes : array-like of int
-            ``classes[k]`` becomes class ``k``.
-
-        Returns
-        -------
-        ClassTree
+        ``classes[k]`` becomes class ``k``.
         """
         kept_classes = np.asarray(classes, dtype=np.intp)
         if kept_classes.size and (kept_classes.min() < 0 or kept_classes.max() >= self.n_classes):
@@ -365,13 +348,9 @@ class ClassTree:
     def splits(self) -> Iterator[tuple[IntArray, IntArray]]:
         """The ``n_classes - 1`` two-way splits of the tree made binary, each before those within its two sides.
 
-        A node with more than two children is cut where the two sides' numbers of classes are most nearly equal,
-        between neighbours; a node with one child is passed over.
-
-        Returns
-        -------
-        iterator of two ndarrays
-            The classes on the left and on the right, in depth-first order.
+        A split is the classes on the left and those on the right, in depth-first order. A node with more than two
+        children is cut where the two sides' numbers of classes are most nearly equal, between neighbours; a node with
+        one child is passed over.
         """
         return splits(self)
 

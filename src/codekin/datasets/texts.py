@@ -33,7 +33,5 @@ def vectorized(dataset: Dataset, vectorizer: TextVectorizer | None = None) -> tu
     if any(split.texts is None for split in dataset.splits.values()):
         raise ValueError(f"The data set {dataset.name!r} has splits without texts, so no features can be made of them.")
     fitted = (vectorizer or TextVectorizer()).fit(dataset.train.texts or ())
-    splits: Any = {
-        name: replace(split, X=fitted.transform(split.texts or ())) for name, split in dataset.splits.items()
-    }
+    made: Any = {name: replace(each, X=fitted.transform(each.texts or ())) for name, each in dataset.splits.items()}
     return replace(dataset, **made, feature_names=fitted.vocabulary or None), fitted

@@ -141,16 +141,7 @@ class MinimumLossDecoder:
         return np.asarray(constant / self.coding_matrix.shape[1] if self.is_weighted else constant, dtype=np.float64)
 
     def decode(self, margins: Margins) -> IntArray:
-        """The class with the smallest loss for each sample; the lowest class among equals.
-
-        Parameters
-        ----------
-        margins : array of shape (n_samples, n_bits)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
+        """The class with the smallest loss for each sample, (n_samples,); the lowest class among equals."""
         margins = as_margins(margins, self.coding_matrix.shape[1])
         if margins.size * self.n_classes < COMPILE_FROM:
             return self._decode_plainly(margins)
@@ -263,14 +254,6 @@ class MinimumLossDecoder:
         """The loss of every class for each sample, (n_samples, n_classes): made only because somebody asks for it.
 
         The first of the smallest losses is that of the class which :meth:`decode` names.
-
-        Parameters
-        ----------
-        margins : array of shape (n_samples, n_bits)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
         """
         margins = as_margins(margins, self.coding_matrix.shape[1])
         losses = np.empty((len(margins), self.n_classes))

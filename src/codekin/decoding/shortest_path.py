@@ -111,16 +111,7 @@ class ShortestPathDecoder:
         return np.ascontiguousarray(-2 * self._loss.agreement(f), dtype=f.dtype)
 
     def decode(self, margins: Margins) -> IntArray:
-        """The class with the smallest loss for each sample; the lowest path among equals.
-
-        Parameters
-        ----------
-        margins : array of shape (n_samples, n_bits)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
+        """The class with the smallest loss for each sample, (n_samples,); the lowest path among equals."""
         margins = as_margins(margins, self.trellis.n_edges)
         classes = self._classes_of_shortest_paths(margins)
         if len(self._free_paths):

@@ -90,17 +90,7 @@ class Checkpoints:
             yield
 
     def part(self, name: str) -> Checkpoints:
-        """The checkpoints of one of several trainings that belong together, in a folder of this one.
-
-        Parameters
-        ----------
-        name : str
-            The name of the part.
-
-        Returns
-        -------
-        Checkpoints
-        """
+        """The checkpoints of one of several trainings that belong together, in a folder of this one."""
         return Checkpoints(self.folder / name, self.resume)
 
     def save(
@@ -151,14 +141,7 @@ class Checkpoints:
     def found(self, training: Mapping[str, Any]) -> Checkpoint | None:
         """The checkpoint to go on from; None if there is none or none is wanted.
 
-        Parameters
-        ----------
-        training : mapping
-            What tells this training from others: the checkpoint must be of the same.
-
-        Returns
-        -------
-        Checkpoint or None
+        ``training`` is what tells this training from others: the checkpoint must be of the same.
         """
         if not (self.resume and (self.folder / DESCRIPTION).is_file()):
             return None

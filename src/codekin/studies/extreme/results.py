@@ -116,17 +116,6 @@ def search_gains(found: Found) -> list[SearchGain]:
 def answer(gains: Sequence[SearchGain]) -> str:
     """Whether a better score than depth-first's gave better accuracy, in a sentence or two.
 
-    Parameters
-    ----------
-    gains : sequence of SearchGain
-        What searches from a depth-first order gained.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
     >>> answer([SearchGain("a", 5.0, 0.8, 0.1), SearchGain("b", 4.0, -0.1, 0.1)])
     "A better score than depth-first's: lowered by 4 to 5 %, it made 1 of 2 codes more accurate by more than two \
 standard errors and 0 less accurate; the mean change is +0.35 points."
