@@ -254,7 +254,7 @@ class ClassTree:
         return self._walk.children[start:stop]
 
     def class_order(self, rng: np.random.Generator | None = None) -> IntArray:
-        """The classes in depth-first order, with the children of every node in their order or as ``rng`` shuffles them."""
+        """The classes in depth-first order, the children of every node in their order, or shuffled by ``rng``."""
         if rng is None:
             return self._class_order
         number = rng.permutation(self.n_nodes)
