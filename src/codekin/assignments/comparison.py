@@ -15,6 +15,9 @@ from codekin.assignments.result import AssignmentResult, Sense
 from codekin.classes import ClassDistances, ClassTree, as_class_distances
 from codekin.coding import Codebook
 
+COLUMNS = ("method", "sense", "score", "z", "bound", "is_optimal", "n_evaluations", "seconds")
+"""What a table of results shows of each."""
+
 
 @dataclass(frozen=True, eq=False)
 class AssignmentComparison:
@@ -35,19 +38,7 @@ class AssignmentComparison:
 
     def rows(self) -> list[dict[str, Any]]:
         """The table as a list of dictionaries, ready for a data frame."""
-        return [
-            {
-                "method": result.method,
-                "sense": result.sense,
-                "score": result.score,
-                "z": result.z,
-                "bound": result.bound,
-                "is_optimal": result.is_optimal,
-                "n_evaluations": result.n_evaluations,
-                "seconds": result.seconds,
-            }
-            for result in self.results
-        ]
+        return [{name: getattr(result, name) for name in COLUMNS} for result in self.results]
 
     def __str__(self) -> str:
         """The table as text."""

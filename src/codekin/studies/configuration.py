@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
@@ -57,6 +57,11 @@ class Study:
         if name not in self.options:
             raise ValueError(f"The study {self.name!r} must say {name!r}. It has {', '.join(self.options)}.")
         return self.options[name]
+
+
+def data_among(study: Study, names: Collection[str]) -> list[Mapping[str, Any]]:
+    """The entries of those data sets of a study that have one of these names."""
+    return [data for data in study.option("data") if data["name"] in names]
 
 
 def paper_studies() -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from codekin.coding import FloatArray
-from codekin.pages import Beside, Block, Cell, Column, Command, Page, Paragraph, Picture, Section, Table
+from codekin.pages import Beside, Cell, Column, Command, Page, Paragraph, Picture, Section, Table
 from codekin.plots.bounds import draw_bounds, draw_named_points
 from codekin.plots.style import save_figure
 from codekin.studies.bound.tasks import measure_task
@@ -85,26 +85,21 @@ def _data_section(study: Study, name: str, codes: Results, losses: list[str], wo
         x_label="spread of the distances between codewords",
         y_label="spread of test accuracy, points",
     )
-    blocks: list[Block] = [
-        Beside(
-            [
-                Picture(
-                    bounds[1],
-                    f"Bounds against training errors on {name}, by loss.",
-                    "A dot is a random assignment of one of the codebooks. Above the line the bound holds; above the "
-                    "dotted one it says nothing.",
-                ),
-                Picture(
-                    save_figure(spread, figures / f"{name}-equidistance")[1],
-                    f"Standard deviation of test accuracy on {name} against the spread of codeword distances.",
-                    "Standard deviations over random assignments. Equidistant codebooks stand at the left edge.",
-                ),
-            ]
+    pictures = [
+        Picture(
+            bounds[1],
+            f"Bounds against training errors on {name}, by loss.",
+            "A dot is a random assignment of one of the codebooks. Above the line the bound holds; above the dotted "
+            "one it says nothing.",
         ),
-        _table(codes, losses),
-        Command(study_command("run", study.source, workspace.folder, only=name)),
+        Picture(
+            save_figure(spread, figures / f"{name}-equidistance")[1],
+            f"Standard deviation of test accuracy on {name} against the spread of codeword distances.",
+            "Standard deviations over random assignments. Equidistant codebooks stand at the left edge.",
+        ),
     ]
-    return Section(name, blocks)
+    again = study_command("run", study.source, workspace.folder, only=name)
+    return Section(name, [Beside(pictures), _table(codes, losses), Command(again)])
 
 
 def _test_accuracies(found: Mapping[str, Any], loss: str) -> FloatArray:
@@ -112,33 +107,21 @@ def _test_accuracies(found: Mapping[str, Any], loss: str) -> FloatArray:
 
 
 def _table(codes: Results, losses: list[str]) -> Table:
-    columns = [Column("codebook"), Column("loss"), Column("ℓ"), Column("ρ", "g")]
-    columns += [
-        Column("ε", ".3f"),
-        Column("error, %", ".2f"),
-        Column("bound, %", ".0f"),
-        Column("bound / error", ".1f"),
-    ]
+    columns = [Column("codebook"), Column("loss"), Column("ℓ"), Column("ρ", "g"), Column("ε", ".3f")]
+    columns += [Column("error, %", ".2f"), Column("bound, %", ".0f"), Column("bound / error", ".1f")]
     columns += [Column("test accuracy, %"), Column("sd of scores", ".4f")]
     rows: list[list[Cell | str | float | None]] = []
     for code, found in codes.items():
         for loss in losses:
             error, bound = error_and_bound(found, loss).mean(axis=0)
             accuracies = _test_accuracies(found, loss)
-            rows.append(
-                [
-                    f"{code} (equidistant)" if found["is_equidistant"] else code,
-                    loss,
-                    found["n_bits"],
-                    found["min_distance"],
-                    float(np.mean([draw["losses"][loss]["epsilon"] for draw in found["draws"]])),
-                    float(error),
-                    float(bound),
-                    float(bound / error) if error > 0 else None,
-                    Cell(f"{accuracies.mean():.1f} ± {accuracies.std():.1f}", float(accuracies.mean())),
-                    found["spread_of_scores"],
-                ]
-            )
+            name = f"{code} (equidistant)" if found["is_equidistant"] else code
+            epsilon = float(np.mean([draw["losses"][loss]["epsilon"] for draw in found["draws"]]))
+            ratio = float(bound / error) if error > 0 else None
+            measured = epsilon, float(error), float(bound), ratio
+            shown = Cell(f"{accuracies.mean():.1f} ± {accuracies.std():.1f}", float(accuracies.mean()))
+            spread = found["spread_of_scores"]
+            rows.append([name, loss, found["n_bits"], found["min_distance"], *measured, shown, spread])
     return Table(
         columns,
         rows,

@@ -14,7 +14,7 @@ from codekin.class_distances import mean_distances
 from codekin.decoding import LOSSES, MinimumLossDecoder
 from codekin.decoding.losses import get_loss
 from codekin.measures import average_binary_loss, multiclass_error_bound
-from codekin.studies.configuration import Study
+from codekin.studies.configuration import Study, data_among
 from codekin.studies.engine.runner import Outcome
 from codekin.studies.engine.schema import Entries, ListOf, OneOf, Table
 from codekin.studies.engine.task import Stage, Task
@@ -45,17 +45,8 @@ def check(study: Study, data_names: list[str], data_home: Path | None) -> None:
 
 def stages(study: Study, data_names: list[str]) -> list[Stage]:
     """One task per data set and codebook."""
-    return [
-        Stage(
-            "bounds and errors",
-            [
-                measure_task(study, data, code)
-                for data in study.option("data")
-                if data["name"] in data_names
-                for code in study.option("codebooks")
-            ],
-        )
-    ]
+    chosen, codebooks = data_among(study, data_names), study.option("codebooks")
+    return [Stage("bounds and errors", [measure_task(study, data, code) for data in chosen for code in codebooks])]
 
 
 def measure_task(study: Study, data: Mapping[str, Any], code: Mapping[str, Any]) -> Task:

@@ -21,13 +21,7 @@ from codekin.studies.configuration import Study
 from codekin.studies.engine.workspace import Workspace
 from codekin.studies.exhaustive.draws import draws_blocks
 from codekin.studies.exhaustive.results import PREDICTORS, Sweep
-from codekin.studies.exhaustive.tasks import (
-    choose_task,
-    draw_tasks,
-    finished_sweeps,
-    load_sweep,
-    sweep_task,
-)
+from codekin.studies.exhaustive.tasks import choose_task, draw_tasks, finished_sweeps, load_sweep, sweep_task
 from codekin.studies.fields import BY_VALIDATION
 from codekin.studies.paper_numbers import paper_number
 from codekin.studies.prose import learner_names, number_word, study_command
@@ -181,17 +175,11 @@ def _variation_table(data: str, results: Mapping[str, Mapping[str, Any]]) -> Tab
     columns += [Column(title, ".2f") for title in ("worst", "mean", "best")]
     rows: list[list[Cell | str | float | None]] = []
     for code, found in results.items():
-        paper = {which: paper_number("exhaustive", which, data=data, codebook=code) for which in ("worst", "best")}
-        rows.append(
-            [
-                code,
-                found["min_distance"],
-                found["n_distinct"],
-                _beside_paper(found["worst"], paper["worst"]),
-                _beside_paper(found["mean"], paper_number("exhaustive", "mean", data=data, codebook=code)),
-                _beside_paper(found["best"], paper["best"]),
-            ]
-        )
+        beside = [
+            _beside_paper(found[which], paper_number("exhaustive", which, data=data, codebook=code))
+            for which in ("worst", "mean", "best")
+        ]
+        rows.append([code, found["min_distance"], found["n_distinct"], *beside])
     return Table(
         columns,
         rows,

@@ -23,7 +23,7 @@ from codekin.class_distances.confusion import Counted
 from codekin.coding import Codebook, FloatArray
 from codekin.datasets import DATASETS
 from codekin.decoding.losses import get_loss
-from codekin.studies.configuration import Study
+from codekin.studies.configuration import Study, data_among
 from codekin.studies.engine.runner import Outcome
 from codekin.studies.engine.schema import NAME, POSITIVE, TEXT, Entries, ListOf, OneOf, Place, Table
 from codekin.studies.engine.task import Stage, Task
@@ -113,7 +113,7 @@ def check(study: Study, data_names: list[str], data_home: Path | None) -> None:
 
 def stages(study: Study, data_names: list[str]) -> list[Stage]:
     """The tasks of the study on some of its data sets."""
-    chosen = [data for data in study.option("data") if data["name"] in data_names]
+    chosen = data_among(study, data_names)
     codebooks = study.option("codebooks")
     to_choose = [data for data in chosen if data["learner"].get("C") == BY_VALIDATION]
     return [

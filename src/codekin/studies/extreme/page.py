@@ -94,19 +94,9 @@ def _question_section(found: Sequence[Found], workspace: Workspace) -> Section:
                 if gain is None:
                     continue
                 start, end = (one.assignments[width, order]["scores"][tree] for order in (tree, f"{tree}-searched"))
-                rows.append(
-                    [
-                        one.name,
-                        width,
-                        TREE_NAMES[tree],
-                        start["score"],
-                        end["score"],
-                        start["z"],
-                        end["z"],
-                        _signed_mean(gain),
-                        _signed_mean(one.gain(width, "learnability", tree)),
-                    ]
-                )
+                scores = start["score"], end["score"], start["z"], end["z"]
+                gains_here = _signed_mean(gain), _signed_mean(one.gain(width, "learnability", tree))
+                rows.append([one.name, width, TREE_NAMES[tree], *scores, *gains_here])
     question = (
         "The paper finds that depth-first orders have far lower scores than random ones, and leaves open whether still "
         "lower scores would give still better accuracy with very many classes. " + answer(gains)
@@ -201,9 +191,8 @@ def _paper_section(study: Study, found: Sequence[Found]) -> Section | None:
     """The paper's gains beside ours on the data most like it."""
     ours = {one.name: one for one in found}
     columns = [Column("the paper's data"), Column("width"), Column("bits"), Column("random", ".2f")]
-    columns += [Column("preserving", ".2f")]
-    columns += [Column("gain", "+.2f"), Column("ours"), Column("bits"), Column("random"), Column("depth-first")]
-    columns += [Column("gain", "+.2f")]
+    columns += [Column("preserving", ".2f"), Column("gain", "+.2f"), Column("ours"), Column("bits")]
+    columns += [Column("random"), Column("depth-first"), Column("gain", "+.2f")]
     rows: list[list[Cell | str | float | None]] = []
     for data in study.option("data"):
         like = ours.get(LIKE.get(data["name"], ""))

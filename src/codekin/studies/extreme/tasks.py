@@ -22,7 +22,7 @@ from codekin.datasets import DATASETS, load_dataset
 from codekin.estimators import TrellisClassifier
 from codekin.learners import AROW, Validation
 from codekin.samples import Samples
-from codekin.studies.configuration import Study
+from codekin.studies.configuration import Study, data_among
 from codekin.studies.engine.runner import Outcome
 from codekin.studies.engine.schema import POSITIVE, Entries, ListOf, OneOf, Place, Table, whole
 from codekin.studies.engine.task import Stage, Task
@@ -92,7 +92,7 @@ def check(study: Study, data_names: list[str], data_home: Path | None) -> None:
 
 def stages(study: Study, data_names: list[str]) -> list[Stage]:
     """Trees, assignments and fits of some of the data sets, and one-vs-rest where the study asks for it."""
-    chosen = [data for data in study.option("data") if data["name"] in data_names]
+    chosen = data_among(study, data_names)
     fits = [task for data in chosen for width in data["widths"] for task in fit_tasks(study, data, width)]
     assignments = {task.key: task for task in (_assign_task(fit.parameters) for fit in fits)}
     with_rest = [data for data in chosen if data.get("oversample")]
@@ -255,10 +255,4 @@ def _one_vs_rest(given: Mapping[str, Any], workspace: Workspace, oversample: flo
     return 100 * accuracy(bits.margins(wanted.X), wanted.y)
 
 
-FUNCTIONS = {
-    TREE: run_tree,
-    ASSIGN: run_assign,
-    FIT: run_fit,
-    OVERSAMPLE: run_oversample,
-    ONE_VS_REST: run_one_vs_rest,
-}
+FUNCTIONS = {TREE: run_tree, ASSIGN: run_assign, FIT: run_fit, OVERSAMPLE: run_oversample, ONE_VS_REST: run_one_vs_rest}

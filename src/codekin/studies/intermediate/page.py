@@ -118,16 +118,9 @@ def _table(found: Mapping[str, Mapping[str, Any]]) -> Table:
         for policy in POLICIES:
             accuracy = _accuracy(result, policy)
             gain = accuracy.value - by_chance
-            rows.append(
-                [
-                    METRIC_NAMES[metric],
-                    policy,
-                    float(np.mean([one["score"] for one in result["policies"][policy]])),
-                    float(np.mean([one["z"] for one in result["policies"][policy]])),
-                    Cell(str(accuracy), accuracy.value),
-                    None if policy == "random" else Cell(f"{gain:+.1f}".replace("-", "−"), gain, is_strong=gain > 0),
-                ]
-            )
+            score, z = (float(np.mean([one[what] for one in result["policies"][policy]])) for what in ("score", "z"))
+            more = None if policy == "random" else Cell(f"{gain:+.1f}".replace("-", "−"), gain, is_strong=gain > 0)
+            rows.append([METRIC_NAMES[metric], policy, score, z, Cell(str(accuracy), accuracy.value), more])
     return Table(
         columns,
         rows,

@@ -20,7 +20,7 @@ from codekin.classes import ClassDistances
 from codekin.coding import Codebook, CodingMatrix, FloatArray
 from codekin.datasets import Dataset, load_dataset
 from codekin.decoding import MinimumLossDecoder
-from codekin.studies.configuration import Study
+from codekin.studies.configuration import Study, data_among
 from codekin.studies.engine.runner import Outcome
 from codekin.studies.engine.schema import Entries, ListOf, OneOf, Table
 from codekin.studies.engine.task import Stage, Task
@@ -82,16 +82,9 @@ def check(study: Study, data_names: list[str], data_home: Path | None) -> None:
 
 def stages(study: Study, data_names: list[str]) -> list[Stage]:
     """One task per data set, learner and class distance."""
+    chosen, metrics = data_among(study, data_names), study.option("metrics")
     return [
-        Stage(
-            "searching and learning",
-            [
-                compare_task(study, data, metric)
-                for data in study.option("data")
-                if data["name"] in data_names
-                for metric in study.option("metrics")
-            ],
-        )
+        Stage("searching and learning", [compare_task(study, data, metric) for data in chosen for metric in metrics])
     ]
 
 

@@ -40,6 +40,30 @@ def synthetic_page(study: Study, workspace: Workspace) -> Page:
         rows,
         caption="The paper's samples are not published; these are of our own making, with the same property.",
     )
+    intro = (
+        f"{found['n_samples']} samples in six classes, cut out of a disc by three lines. A bit is learned by a linear "
+        "SVM; predictions are those of the smallest hinge loss."
+    )
+    histogram = Picture(
+        pictures["histogram"],
+        "Histogram of the training accuracy of all 720 assignments.",
+        "Training accuracy of all assignments of the same codebook.",
+    )
+    samples = Picture(pictures["samples"], "The six classes in the plane.", "The samples.")
+    why = (
+        "Each bit asks a line to keep some classes apart from the others. Under the best assignment neighbouring "
+        "classes have similar codewords, and every question can be answered; under the worst, the classes on one side "
+        "of a bit are scattered, and no line helps."
+    )
+    bits = [
+        Picture(
+            pictures[which],
+            f"The bits of the {which} assignment, with the lines that were learned.",
+            f"The {which} assignment: {found[which]:.1f} % of the samples are fitted.",
+        )
+        for which in ("best", "worst")
+    ]
+    again = Command(study_command("run", study.source, workspace.folder))
     return Page(
         study.title,
         f"A codebook of three bits can be given to six classes in 720 ways. Only {found['n_perfect']} of them, which "
@@ -47,47 +71,8 @@ def synthetic_page(study: Study, workspace: Workspace) -> Page:
         f"reaches {found['second_best']:.0f} %, the worst {found['worst']:.0f} %, one-vs-rest "
         f"{found['one_vs_rest']:.0f} %.",
         [
-            Section(
-                "The samples and the 720 assignments",
-                [
-                    Paragraph(
-                        f"{found['n_samples']} samples in six classes, cut out of a disc by three lines. A bit is "
-                        "learned by a linear SVM; predictions are those of the smallest hinge loss."
-                    ),
-                    Beside(
-                        [
-                            Picture(pictures["samples"], "The six classes in the plane.", "The samples."),
-                            Picture(
-                                pictures["histogram"],
-                                "Histogram of the training accuracy of all 720 assignments.",
-                                "Training accuracy of all assignments of the same codebook.",
-                            ),
-                        ]
-                    ),
-                    table,
-                ],
-            ),
-            Section(
-                "Why",
-                [
-                    Paragraph(
-                        "Each bit asks a line to keep some classes apart from the others. Under the best assignment "
-                        "neighbouring classes have similar codewords, and every question can be answered; under the "
-                        "worst, the classes on one side of a bit are scattered, and no line helps."
-                    ),
-                    Beside(
-                        [
-                            Picture(
-                                pictures[which],
-                                f"The bits of the {which} assignment, with the lines that were learned.",
-                                f"The {which} assignment: {found[which]:.1f} % of the samples are fitted.",
-                            )
-                            for which in ("best", "worst")
-                        ]
-                    ),
-                    Command(study_command("run", study.source, workspace.folder)),
-                ],
-            ),
+            Section("The samples and the 720 assignments", [Paragraph(intro), Beside([samples, histogram]), table]),
+            Section("Why", [Paragraph(why), Beside(bits), again]),
         ],
     )
 
