@@ -96,7 +96,12 @@ class AssignmentProblem:
 
     @cached_property
     def random_alignment(self) -> ScoreMoments:
-        """Mean and standard deviation of the alignment over all assignments, in closed form."""
+        """Mean and standard deviation of the alignment over all assignments, in closed form.
+
+        With ``A1`` and ``A2`` the sums of the squares and of the squared row sums of the class distances, ``B1`` and
+        ``B2`` those of the codeword distances, both matrices centred first (no variance changes), the variance is
+        ``2 A1 B1 / (n (n-1)) + 4 (A2 - A1) (B2 - B1) / (n (n-1) (n-2)) + (2 A1 - 4 A2) (2 B1 - 4 B2) / (n ... (n-3))``.
+        """
         a, b = self._centred_moments()
         n = self.n_codewords
         variance = 0.0
@@ -253,39 +258,6 @@ def class_codeword_z(
     -0.707
     """
     return AssignmentProblem.of(codebook, class_distances).z(assignment)
-
-
-def random_score_moments(codebook: Codebook, class_distances: ClassDistances | ClassTree | ArrayLike) -> ScoreMoments:
-    r"""Mean and standard deviation of the squared score over all assignments, exactly and without sampling.
-
-    For :math:`n` classes, with :math:`a_0, A_1, A_2` the sum of the class distances, of their squares and of their
-    squared row sums, :math:`b_0, B_1, B_2` those of the codeword distances, and both matrices centred first
-    (:math:`a_0 = b_0 = 0`, which changes no variance),
-
-    .. math:: \operatorname{Var} F = \frac{2 A_1 B_1}{n(n-1)} + \frac{4 (A_2 - A_1)(B_2 - B_1)}{n(n-1)(n-2)}
-              + \frac{(2 A_1 - 4 A_2)(2 B_1 - 4 B_2)}{n(n-1)(n-2)(n-3)}
-
-    and :math:`s^2 = 2 - 2F / (\lVert A \rVert \lVert D \rVert)`. The score itself, a square root, has no such formula.
-
-    ``codebook``: as many codewords as there are classes. With codewords to spare the norm of the distances in use
-    varies, and only the alignment has moments in closed form: see ``AssignmentProblem.random_alignment``.
-
-    >>> codebook = Codebook([[1, 1, 1], [1, 1, -1], [-1, -1, 1]])
-    >>> moments = random_score_moments(codebook, [[0, 3, 1], [3, 0, 2], [1, 2, 0]])
-    >>> round(moments.mean, 6), round(moments.standard_deviation, 6)
-    (0.285714, 0.202031)
-    """
-    problem = AssignmentProblem.of(codebook, class_distances)
-    if problem.n_codewords != problem.n_classes:
-        raise ValueError(
-            "The moments of the squared score are known where every codeword is in use. Got "
-            f"{problem.n_codewords} codewords for {problem.n_classes} classes."
-        )
-    norm = sqrt(problem.class_moments.sum_of_squares * problem.codeword_moments.sum_of_squares)
-    if norm == 0.0:
-        return ScoreMoments(problem.squared_score(Assignment.identity(problem.n_classes)), 0.0)
-    mean = problem.mean_class_distance * problem.codeword_moments.total
-    return ScoreMoments(2 - 2 * mean / norm, 2 * problem.random_alignment.standard_deviation / norm)
 
 
 def binary_loss_bound(codebook: Codebook, assignment: Assignment, learnability: ClassDistances | ArrayLike) -> float:

@@ -200,25 +200,6 @@ class TrellisGraph:
         ]
         return _frozen(np.concatenate(offsets).astype(np.intp))
 
-    @cached_property
-    def edge_path_counts(self) -> IntArray:
-        """How many of the paths use each edge, (n_edges,): the number of classes on the positive side of each bit."""
-        b, m, top = self.width, self.n_slices, int(self.digits[-1])
-        onward = [self._paths_left(i + 1) + (np.arange(b) < self.digits[i]) for i in range(m)]
-        counts = [
-            onward[0],
-            *(np.tile(onward[i] * b ** (i - 1), b) for i in range(1, m)),
-            np.full(b * top, b ** (m - 1)),
-            np.full(top, b**m),
-            *(np.full(int(self.digits[i]), b**i) for i in range(m)),
-        ]
-        return _frozen(np.concatenate(counts).astype(np.intp))
-
-    @property
-    def constant_edges(self) -> IntArray:
-        """The edges that every path uses: t_0 -> T when K is a power of the width. Such a bit needs no learner."""
-        return np.flatnonzero(self.edge_path_counts == self.n_paths)
-
     def unrank(self, ranks: ArrayLike) -> IntArray:
         """The edges of the paths with these ranks, in their order along the path.
 
