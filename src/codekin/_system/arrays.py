@@ -37,20 +37,8 @@ NOT_AN_ARRAY = (
 archives, for which it takes whatever begins with PK."""
 
 # In the order in which the safetensors package writes them: every array begins at a multiple of its items' size.
-_DTYPES: dict[str, np.dtype[Any]] = {
-    "U64": np.dtype("<u8"),
-    "I64": np.dtype("<i8"),
-    "F64": np.dtype("<f8"),
-    "F32": np.dtype("<f4"),
-    "U32": np.dtype("<u4"),
-    "I32": np.dtype("<i4"),
-    "F16": np.dtype("<f2"),
-    "U16": np.dtype("<u2"),
-    "I16": np.dtype("<i2"),
-    "I8": np.dtype("i1"),
-    "U8": np.dtype("u1"),
-    "BOOL": np.dtype("?"),
-}
+_KINDS = "U64 <u8, I64 <i8, F64 <f8, F32 <f4, U32 <u4, I32 <i4, F16 <f2, U16 <u2, I16 <i2, I8 i1, U8 u1, BOOL ?"
+_DTYPES: dict[str, np.dtype[Any]] = {name: np.dtype(kind) for name, kind in map(str.split, _KINDS.split(", "))}
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 
 

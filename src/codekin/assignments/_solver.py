@@ -48,18 +48,8 @@ class SearchTask:
         """What the task has come to; ``history`` makes the history from the score of the assignment."""
         score, z = self.problem.score_and_z(assignment)
         passed = np.array(history(score), dtype=np.float64)
-        return AssignmentResult(
-            assignment,
-            score,
-            z,
-            assignment.method,
-            self.sense,
-            self.seed,
-            n_evaluations,
-            self.budget.seconds,
-            history=passed,
-            **facts,
-        )
+        search = assignment.method, self.sense, self.seed, n_evaluations, self.budget.seconds
+        return AssignmentResult(assignment, score, z, *search, history=passed, **facts)
 
 
 @dataclass(frozen=True)

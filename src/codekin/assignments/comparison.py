@@ -95,19 +95,11 @@ def compare_assignments(
     distances = as_class_distances(class_distances)
     names = [*POLICIES, *ASSIGNMENTS]
     seeds = dict(zip(names, derived_seeds(seed_of(rng), len(names)), strict=True))
+    given: dict[str, Any]
     results = []
     for method in methods:
         if method not in names:
             raise ValueError(f"A method to compare must be one of {', '.join(names)}. Got {method!r}.")
-        results.append(
-            assign(
-                codebook,
-                distances,
-                method,
-                sense=None if method in POLICIES else sense,
-                rng=seeds[method],
-                time_limit=time_limit,
-                **(options or {}).get(method, {}),
-            )
-        )
+        given = {"sense": None if method in POLICIES else sense, "rng": seeds[method], "time_limit": time_limit}
+        results.append(assign(codebook, distances, method, **given, **(options or {}).get(method, {})))
     return AssignmentComparison(tuple(results))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from codekin.coding import FloatArray
-from codekin.plots.style import POLICY_COLOURS, POLICY_MARKERS, figure_style, new_panel
+from codekin.plots.style import POLICY_COLOURS, POLICY_MARKERS, figure_style, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,8 +69,10 @@ class PolicyComparison:
 @figure_style()
 def draw_policy_comparison(comparisons: Sequence[PolicyComparison], *, title: str) -> Figure:
     """Mean accuracy of every codebook under every policy, with standard errors and the single draws."""
-    figure, axes = new_panel(1.2 + 0.5 * len(comparisons), title=title, grid="x")
+    figure = new_figure(1.2 + 0.5 * len(comparisons))
+    axes = figure.subplots()
     draw_policies(axes, comparisons)
+    axes.set_title(title)
     figure.legend(loc="outside lower center", ncols=len(comparisons[0].accuracies))
     return figure
 

@@ -104,17 +104,9 @@ def joint_density(x: ArrayLike, y: ArrayLike) -> JointDensity:
     ]
     n_points = max(1, len(a) // 1000)
     rare = np.argpartition(density[cells[0], cells[1]], n_points - 1)[:n_points]
-    slope, intercept, r_squared = regression(a, b)
-    return JointDensity(
-        (x_edges[1:] + x_edges[:-1]) / 2,
-        (y_edges[1:] + y_edges[:-1]) / 2,
-        density.T,
-        levels,
-        np.column_stack([a[rare], b[rare]]),
-        slope,
-        intercept,
-        r_squared,
-    )
+    x_centres, y_centres = ((edges[1:] + edges[:-1]) / 2 for edges in (x_edges, y_edges))
+    points = np.column_stack([a[rare], b[rare]])
+    return JointDensity(x_centres, y_centres, density.T, levels, points, *regression(a, b))
 
 
 def regression(x: ArrayLike, y: ArrayLike) -> tuple[float, float, float]:

@@ -28,17 +28,9 @@ def draw_scores(points: Mapping[str, FloatArray], random_scores: FloatArray, *, 
     top.tick_params(labelbottom=False)
     top.set_title(title)
     for policy, values in points.items():
-        axes.scatter(
-            values[:, 0],
-            values[:, 1],
-            s=34,
-            alpha=0.85,
-            linewidths=0.5,
-            edgecolors="white",
-            color=POLICY_COLOURS.get(policy, PALETTE["green"]),
-            marker=POLICY_MARKERS.get(policy, "^"),
-            label=policy,
-        )
+        colour, marker = POLICY_COLOURS.get(policy, PALETTE["green"]), POLICY_MARKERS.get(policy, "^")
+        outlined = {"s": 34, "alpha": 0.85, "linewidths": 0.5, "edgecolors": "white"}
+        axes.scatter(values[:, 0], values[:, 1], color=colour, marker=marker, label=policy, **outlined)
     everything = np.concatenate(list(points.values()))
     if np.ptp(everything[:, 0]) > 0:
         slope, intercept = np.polyfit(everything[:, 0], everything[:, 1], 1)

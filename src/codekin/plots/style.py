@@ -109,7 +109,7 @@ def new_panel(
     figure = new_figure(height)
     axes = figure.subplots()
     axes.set(title=title, xlabel=x_label, ylabel=y_label)
-    axes.grid(axis=grid)
+    axes.grid(visible=True, axis=grid)
     return figure, axes
 
 

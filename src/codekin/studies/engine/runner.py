@@ -126,18 +126,9 @@ def _perform(
     with limited_threads(n_threads), with_workers(n_threads), listening(_ignore):
         outcome = function(task, workspace)
     workspace.save(task, outcome.arrays)
-    record = Record(
-        task.key,
-        task.kind,
-        dict(task.parameters),
-        dict(outcome.result),
-        tuple(outcome.arrays),
-        round(time.perf_counter() - started, 3),
-        round(time.process_time() - cpu_started, 3),
-        software_versions(),
-        workspace.checksums(task, outcome.arrays),
-    )
-    return task, record
+    what = task.key, task.kind, dict(task.parameters), dict(outcome.result), tuple(outcome.arrays)
+    seconds = round(time.perf_counter() - started, 3), round(time.process_time() - cpu_started, 3)
+    return task, Record(*what, *seconds, software_versions(), workspace.checksums(task, outcome.arrays))
 
 
 def _ignore(_: Progress) -> None:

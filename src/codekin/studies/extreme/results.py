@@ -80,15 +80,9 @@ def collect(study: Study, workspace: Workspace) -> list[Found]:
         rest = _finished(one_vs_rest_tasks(study, data), journal) if data.get("oversample") else []
         n_classes = DATASETS[data["name"]].n_classes
         if accuracies:
-            everything.append(
-                Found(
-                    data,
-                    accuracies,
-                    assignments,
-                    Runs.of(n_classes, [one["accuracy"] for one in rest]) if rest else None,
-                    rest[0]["oversample"] if rest else None,
-                )
-            )
+            one_vs_rest = Runs.of(n_classes, [one["accuracy"] for one in rest]) if rest else None
+            oversample = rest[0]["oversample"] if rest else None
+            everything.append(Found(data, accuracies, assignments, one_vs_rest, oversample))
     return everything
 
 
