@@ -46,7 +46,7 @@ def compare(X, y, learner, n_bits, seeds):
         X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, random_state=seed, stratify=y)
         # int(n_classes * code_size) bits, whatever the rounding of the quotient
         theirs = OutputCodeClassifier(clone(learner), code_size=(n_bits + 0.5) / n_classes, random_state=seed)
-        ours = ECOCClassifier(clone(learner), n_bits=n_bits, random_state=seed)
+        ours = ECOCClassifier(clone(learner), n_bits=n_bits, decoding="loss", random_state=seed)
         models = (theirs, ours, clone(learner))
         row = []
         for model in models:

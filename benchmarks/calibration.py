@@ -36,7 +36,7 @@ def measure(X, y, learner, n_bits, calibrate, seeds):
     rows = []
     for seed in seeds:
         X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, random_state=seed, stratify=y)
-        model = ECOCClassifier(clone(learner), n_bits=n_bits, calibrate=calibrate, random_state=seed)
+        model = ECOCClassifier(clone(learner), n_bits=n_bits, calibrate=calibrate, decoding="loss", random_state=seed)
         probabilities = model.fit(X_train, y_train).predict_proba(X_test)
         loss = log_loss(y_test, probabilities, labels=np.unique(y))
         rows.append((expected_calibration_error(probabilities, y_test), loss, model.score(X_test, y_test)))

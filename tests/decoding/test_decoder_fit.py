@@ -140,8 +140,13 @@ def test_the_likeliest_strength_is_taken_among_those_that_are_about_as_accurate_
 
 
 def test_no_strength_is_taken_that_is_less_accurate_than_loss_based_decoding():
-    tried = [trial(1.0, 90), trial(0.5, 89, shift=3), trial(0.7, 90)]
+    tried = [trial(1.0, 80), trial(0.5, 79, shift=3), trial(0.7, 95)]
     assert module._choice(tried, np.ones(100)) == 2
+
+
+def test_loss_based_decoding_stays_unless_learning_gains_more_than_chance_does():
+    assert module._choice([trial(1.0, 90), trial(0.5, 90)], np.ones(100)) == 0
+    assert module._choice([trial(1.0, 90), trial(0.5, 99)], np.ones(100)) == 1
 
 
 def test_samples_without_weight_change_nothing():

@@ -100,7 +100,7 @@ def test_what_does_not_go_together_is_named(digits):
     X, y = digits
     with pytest.raises(ValueError, match="calibrate='cv' is for bits that are learned one by one"):
         ECOCClassifier("softmax", calibrate="cv").fit(X, y)
-    with pytest.raises(ValueError, match="weighted_decoding=True is for bits that are learned one by one"):
+    with pytest.raises(ValueError, match="weighted_decoding=True needs bits that are learned one by one"):
         ECOCClassifier("softmax", weighted_decoding=True).fit(X, y)
     with pytest.raises(TypeError, match="take sample weights only. Got \\['clf__x'\\]"):
         ECOCClassifier("softmax").fit(X, y, clf__x=1)

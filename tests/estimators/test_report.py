@@ -13,6 +13,7 @@ from codekin.codebooks import one_vs_rest
 from codekin.coding import Assignment
 from codekin.estimators import ECOCClassifier, FitReport, TrellisClassifier
 from codekin.fitting import report as module
+from codekin.storage.migrations import migrated
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +38,7 @@ class CountingClassifier(ClassifierMixin, BaseEstimator):
 
 def test_report_speaks_the_papers_language(digits):
     X, y = digits
-    classifier = ECOCClassifier(LinearSVC(), n_bits=12, random_state=0).fit(X, y)
+    classifier = ECOCClassifier(LinearSVC(), n_bits=12, decoding="loss", random_state=0).fit(X, y)
     report = classifier.report(X, y)
     margins = classifier.bit_margins(X)
     epsilon = np.maximum(0, 1 - classifier.coding_matrix_[y] * margins).mean()
@@ -84,8 +85,10 @@ def test_what_was_measured_is_saved_with_the_model(digits, tmp_path):
 def test_reports_of_earlier_folders_are_read(digits):
     stored = ECOCClassifier(GaussianNB(), n_bits=12, random_state=0).fit(*digits).report(*digits).as_dict()
     del stored["n_measured"]
-    stored["training_error"] = stored.pop("error")
-    assert f"error                          {stored['training_error']:.4f}" in str(FitReport.from_dict(stored))
+    stored["training_error"] = error = stored.pop("error")
+    description = {"format_version": 1, "classifier": {"kind": "ECOCClassifier", "report": stored}}
+    report = FitReport.from_dict(migrated(description)["classifier"]["report"])
+    assert f"error                          {error:.4f}" in str(report)
 
 
 def test_samples_come_with_their_labels(digits):

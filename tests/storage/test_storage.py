@@ -297,9 +297,8 @@ def test_types_from_elsewhere_are_refused_until_trusted(saved):
 
 def test_a_loss_given_as_a_function_cannot_be_saved(digits, tmp_path):
     X, y = digits
-    classifier = ECOCClassifier(RidgeClassifier(), n_bits=5, loss=lambda z: np.maximum(0, 1 - z), random_state=0).fit(
-        X, y
-    )
+    classifier = ECOCClassifier(RidgeClassifier(), n_bits=5, decoding="loss", loss=lambda z: np.maximum(0, 1 - z))
+    classifier.fit(X, y)
     with pytest.raises(ValueError, match="loss given as a function cannot be saved"):
         save_model(classifier, tmp_path / "model")
     assert not (tmp_path / "model").exists()

@@ -60,6 +60,10 @@ ENOUGH_HELD_OUT = 2_000
 PATIENCE = 2
 """So many strengths in a row that make the classes less likely end the comparison."""
 
+LEAST_GAIN = 1.0
+"""Standard errors of its gain in held-out accuracy that learning must bring; otherwise the coding matrix stays, with
+calibrated probabilities."""
+
 ROUNDING = 1e-12
 """Of accuracies that are equal but for the order of a sum."""
 
@@ -309,6 +313,8 @@ def _choice(tried: list[_Trial], weights: FloatArray) -> int:
     accuracies = is_right @ share
     best = int(accuracies.argmax())
     errors = np.sqrt((is_right[best] - is_right) ** 2 @ share**2)
+    if accuracies[best] - accuracies[0] <= LEAST_GAIN * errors[0]:
+        return 0
     is_candidate = accuracies >= np.maximum(accuracies[0], accuracies[best] - errors) - ROUNDING
     log_losses = np.array([trial.log_losses @ share for trial in tried])
     return int(np.where(is_candidate, log_losses, np.inf).argmin())

@@ -19,7 +19,7 @@ from codekin.classes import ClassDistances
 from codekin.classes.tree_distances import TreeDistances
 from codekin.coding import Assignment, Code, Codebook, FloatArray, IntArray, Margins
 from codekin.coding.labels import EncodedLabels
-from codekin.decoding import Loss
+from codekin.decoding import LOSSES, Loss
 from codekin.decoding.losses import get_loss
 from codekin.estimators.growth import best_free_codewords
 from codekin.estimators.inputs import label_array
@@ -230,7 +230,8 @@ class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
         classifier.codebook_, classifier.assignment_ = model.codebook, model.assignment
         classifier.assignment_result_ = None
         classifier.class_distances_ = None if parts.class_tree is None else TreeDistances(parts.class_tree)
-        classifier.loss_ = get_loss(model.decoder.loss)
+        # A learned decoder weights the margins as they are, whatever the loss was.
+        classifier.loss_ = get_loss(report.loss if report.loss in LOSSES else model.decoder.loss)
         seed = classifier.random_state
         classifier._rng = np.random.default_rng(seed if isinstance(seed, int) else None)
         classifier._set_model(model)

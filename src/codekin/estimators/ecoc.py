@@ -31,6 +31,7 @@ from codekin.fitting.checked_choices import (
     check_assignment_choice,
     check_distances_choice,
 )
+from codekin.fitting.code_defaults import default_code
 from codekin.fitting.fit import begin_fit, choose_parts, fit_model, learn_batch
 from codekin.fitting.fit_facts import Fit
 from codekin.fitting.plan import Plan
@@ -69,9 +70,10 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
         stands for ``LogisticRegression(max_iter=1000)``. "softmax" stands for ``codekin.learners.Softmax()``, which
         learns all bits together: the classes compete, and the probabilities are those of a multinomial logistic
         regression whose scores are the products of codewords and margins.
-    codebook : str, Codebook, array or callable, default="dense_random"
+    codebook : str, Codebook, array or callable, default="auto"
         Which codewords exist: a name from ``codekin.codebooks.CODEBOOKS``, a codebook, a matrix with entries -1, 0 and
-        +1, or a function of the number of classes.
+        +1, or a function of the number of classes. "auto" is "one_vs_rest" for linear estimators and up to 200 classes,
+        and "dense_random" for all others and where ``n_bits`` is given. :meth:`report` says why.
     n_bits : int, default=None
         How many bits the codewords have, for codebooks that leave the choice; None for the codebook's own default
         (``ceil(10 log2 K)`` for "dense_random", but never more columns than there are different ones).
@@ -174,7 +176,7 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
         self,
         estimator: Any = None,
         *,
-        codebook: Any = "dense_random",
+        codebook: Any = "auto",
         n_bits: int | None = None,
         class_distances: Any = "learnability",
         assignment: Any = "preserving",
@@ -319,10 +321,14 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
         check_weights_of_learner(self._bit_classifier())
         learner = self._bit_learner(params)
         check_rules(CODE_RULES, {**self.get_params(deep=False), "learner": learner})
+        n_classes, codebook, reason = self._check_n_classes(), self.codebook, ""
+        if isinstance(codebook, str) and codebook == "auto":
+            codebook, reason = default_code(learner, n_classes, self.n_bits)
         return Plan(
-            n_classes=self._check_n_classes(),
-            codebook=self.codebook,
+            n_classes=n_classes,
+            codebook=codebook,
             n_bits=self.n_bits,
+            reason=reason,
             class_distances=self.class_distances,
             assignment=self.assignment,
             learners=(learner,),
@@ -335,7 +341,7 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
 
     def _take(self, fit: Fit) -> None:
         self._take_parts(fit)
-        self._report_facts: dict[str, Any] = {"decoding": self.decoding_}
+        self._report_facts: dict[str, Any] = {"decoding": self.decoding_, "codebook_reason": fit.plan.reason}
         if fit.decoder_fit is not None:
             found = fit.decoder_fit
             self._report_facts |= {"learned_accuracy": found.accuracy, "loss_accuracy": found.loss_based_accuracy}

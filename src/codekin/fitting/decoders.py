@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from codekin.coding import FloatArray, IntArray, Margins
 from codekin.decoding import fit_decoder
 from codekin.decoding.decoder_fit import MAX_MARGINS, DecoderFit
 from codekin.fitting.plan import Plan
@@ -14,11 +13,12 @@ from codekin.learners import Learner
 from codekin.learners.unseen import are_linear, has_honest_margins, unseen_margins
 from codekin.model import Member
 from codekin.progress import tell
-from codekin.samples import Samples
+from codekin.samples import Samples, rows_at
 
-ENOUGH_MARGINS = 2_000
-MARGINS_PER_CLASS = 50
-"""Unseen margins cost further fits of the bits, so that no more are asked for than tell the classes apart."""
+LEAST_SAMPLES, LEAST_PER_CLASS = 100, 10
+"""From fewer samples, or fewer for each class, "auto" learns no decoder: which strength is best would be chance."""
+ENOUGH_MARGINS, MARGINS_PER_CLASS = 500, 20
+"""Where "auto" has to learn the bits again for a decoder, it stops once so many margins are known."""
 
 
 def learned_decoder(
@@ -27,43 +27,39 @@ def learned_decoder(
     """A decoder for bits that were learned from samples; None where there is nothing to learn it from, or no need to.
 
     "auto" learns one for linear bits, whose losses throw much away. Trees say most of what they know in the signs of
-    their margins, and learning from these would take several further fits of every tree.
+    their margins, and learning from these would take several further fits of every tree. Where linear
+    bits have to be learned again, without a fifth of the samples at a time, that is done once for many samples and up
+    to five times for few.
     """
     if plan.decoding == "loss":
         return None
-    if plan.decoding == "auto" and (learner.learns_probabilities or not are_linear(member.bits)):
+    is_auto, code = plan.decoding == "auto", member.code
+    if is_auto and (learner.learns_probabilities or not are_linear(member.bits)):
         return None
-    margins, class_index, weights = _honest_margins(member, learner, samples, rng)
-    if plan.decoding == "auto" and np.count_nonzero(weights > 0) <= member.code.n_classes:
+    weights = np.ones(len(samples)) if samples.weights is None else np.asarray(samples.weights, dtype=np.float64)
+    # Those without weight have no class either, so that nothing depends on them.
+    class_index = np.where(weights > 0, samples.class_index, -1)
+    samples, counted = replace(samples, class_index=class_index), np.flatnonzero(class_index >= 0)
+    if is_auto and len(counted) < max(LEAST_SAMPLES, LEAST_PER_CLASS * code.n_classes):
         return None
+    n_wanted = max(ENOUGH_MARGINS, MARGINS_PER_CLASS * code.n_classes) if is_auto else MAX_MARGINS
+    if has_honest_margins(member.bits, Samples(None, class_index[counted]), code):
+        margins, rows = member.bits.margins(rows_at(samples.X, counted)), counted
+    else:
+        tell("learning the bits again without some samples, for the decoder")
+        margins, rows = unseen_margins(learner, samples, code, n_margins=n_wanted, rng=rng)
+        margins, rows = margins[class_index[rows] >= 0], rows[class_index[rows] >= 0]
     tell("learning the decoder")
     return fit_decoder(
         margins,
-        class_index,
-        member.code,
+        class_index[rows],
+        code,
         loss=member.decoder.loss,
         is_weighted=plan.weighted_decoding,
-        sample_weight=weights,
+        with_products=are_linear(member.bits),
+        sample_weight=weights[rows],
         rng=rng,
     )
-
-
-def _honest_margins(
-    member: Member, learner: Learner, samples: Samples, rng: np.random.Generator
-) -> tuple[Margins, IntArray, FloatArray]:
-    """Margins such as new samples would have, and the classes and weights of their samples."""
-    counts = samples.class_index >= 0
-    if samples.weights is not None:
-        counts &= np.asarray(samples.weights) > 0
-    samples = samples if counts.all() else samples.at(np.flatnonzero(counts))
-    if has_honest_margins(member.bits, samples, member.code):
-        margins, rows = member.bits.margins(samples.X), np.arange(len(samples))
-    else:
-        tell("learning the bits again without some samples, for the decoder")
-        wanted = min(MAX_MARGINS, max(ENOUGH_MARGINS, MARGINS_PER_CLASS * member.code.n_classes))
-        margins, rows = unseen_margins(learner, samples, member.code, n_margins=wanted, rng=rng)
-    weights = np.ones(len(samples)) if samples.weights is None else np.asarray(samples.weights, dtype=np.float64)
-    return margins, samples.class_index[rows], weights[rows]
 
 
 def with_decoder(plan: Plan, member: Member, fit: DecoderFit | None) -> Member:

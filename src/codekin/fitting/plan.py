@@ -36,6 +36,7 @@ class Plan:
     - ``learners``: who learns the bits; of several the validation samples choose one.
     - ``seed``: where all random choices come from.
     - ``n_bits``: how many bits codewords have, for codebooks that leave the choice.
+    - ``reason``: why the codebook is what it is, where nobody asked for it.
     - ``policy``: what the user called the assignment, where it has another name here.
     - ``loss``: the decoding loss; "auto" is the learner's own.
     - ``weighted_decoding``: divide the loss of a class by the number of its non-zero bits.
@@ -55,6 +56,7 @@ class Plan:
     seed: Seed
     n_bits: int | None = None
     policy: str = ""
+    reason: str = ""
     loss: Any = "auto"
     weighted_decoding: bool = False
     decoding: Literal["loss", "learned", "auto"] = "loss"
@@ -97,7 +99,7 @@ def _plain(value: Any) -> Any:
         return ", ".join(str(_plain(item)) for item in value)
     if isinstance(value, Codebook):
         return value.name if value.trellis is None else f"{value.name} of width {value.trellis.width}"
-    return repr(value) if isinstance(value, Learner) else shown(value)
+    return repr(value) if hasattr(value, "decoding_loss") else shown(value)
 
 
 @dataclass(frozen=True, eq=False)

@@ -63,6 +63,8 @@ class FitReport:
         The error itself: the share of these samples whose predicted class is wrong.
     learner : str, default=""
         Who learned the bits, where there was a choice.
+    codebook_reason : str, default=""
+        Why it is this codebook, where it was left open.
     decoding : {"loss", "learned"}
         Whether classes are told by the sum of the losses of the bits, or by learned weights.
     decoder_strength : float
@@ -99,6 +101,7 @@ class FitReport:
     error_bound: float = nan
     error: float = nan
     learner: str = ""
+    codebook_reason: str = ""
     decoding: str = "loss"
     decoder_strength: float = nan
     learned_accuracy: float = nan
@@ -136,6 +139,7 @@ class FitReport:
             [
                 f"{counted(self.n_classes, 'class')}, {counted(self.n_bits, 'bit')}{of_codes}: "
                 f"{self.codebook} codebook, {self.assignment} assignment{learner}",
+                *([f"  codebook chosen since          {self.codebook_reason}"] if self.codebook_reason else []),
                 f"  minimum distance rho           {self.min_distance:g}",
                 *self._measures(),
                 *self._score(),

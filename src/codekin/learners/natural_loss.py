@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from sklearn.linear_model._base import LinearClassifierMixin
+
 LOSS_OF_LEARNER = {
     "LogisticRegression": "logistic",
     "LogisticRegressionCV": "logistic",
@@ -52,3 +54,17 @@ def natural_loss(estimator: Any) -> str:
         return natural_loss(estimator.estimator)
     by_parameter = LOSS_OF_PARAMETER.get(str(getattr(estimator, "loss", None)), "hinge")
     return LOSS_OF_LEARNER.get(type(estimator).__name__, by_parameter)
+
+
+def learns_linearly(estimator: Any) -> bool:
+    """Whether a learner's margins will be linear in the features that its last step sees.
+
+    >>> from sklearn.svm import SVC, LinearSVC
+    >>> learns_linearly(LinearSVC()), learns_linearly(SVC())
+    (True, False)
+    """
+    if hasattr(estimator, "steps"):
+        return learns_linearly(estimator.steps[-1][1])
+    if hasattr(estimator, "estimator") and hasattr(estimator, "cv"):
+        return learns_linearly(estimator.estimator)
+    return isinstance(estimator, LinearClassifierMixin) or hasattr(estimator, "decoding_loss")
