@@ -48,7 +48,8 @@ def test_by_default_linear_bits_learn_their_decoder_and_the_report_says_so(digit
 def test_by_default_trees_and_learners_of_probabilities_are_decoded_by_the_loss(digits):
     for learner in (DecisionTreeClassifier(), "softmax"):
         assert fitted(digits, learner, n_bits=6).decoding_ == "loss"
-    assert fitted(digits, calibrate="holdout", n_bits=6).decoding_ == "loss"
+    for settled in ({"calibrate": "holdout"}, {"loss": "hinge"}):
+        assert fitted(digits, n_bits=6, **settled).decoding_ == "loss"
 
 
 def test_margins_of_trees_are_taken_from_trees_that_have_not_seen_the_samples(digits):

@@ -49,7 +49,7 @@ def presets():
     return [
         ECOCClassifier(random_state=0),
         *(
-            ECOCClassifier(learner, codebook=name, random_state=0)
+            ECOCClassifier(learner, codebook=name, decoding="loss", random_state=0)
             for name in CODEBOOKS
             if name not in ("dense_random", "given")
         ),
@@ -77,7 +77,9 @@ def test_every_codebook_learns_digits(codebook, few_digits):
     X, y = few_digits
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # equidistant codebooks say so
-        classifier = ECOCClassifier(RidgeClassifier(), codebook=codebook, random_state=0).fit(X[:200], y[:200])
+        classifier = ECOCClassifier(RidgeClassifier(), codebook=codebook, decoding="loss", random_state=0).fit(
+            X[:200], y[:200]
+        )
     floor = 0.3 if codebook in ("unary", "hexj") else 0.6  # digits have no order that unary codes could follow
     assert classifier.score(X[200:], y[200:]) > floor
     assert classifier.coding_matrix_.shape == (10, classifier.codebook_.n_bits)
@@ -95,7 +97,9 @@ def test_an_informed_assignment_beats_random_ones_on_digits(digits):
     scores = {}
     for assignment in ("random", "preserving", "breaking"):
         models = [
-            ECOCClassifier(RidgeClassifier(), n_bits=8, assignment=assignment, random_state=seed).fit(X[::2], y[::2])
+            ECOCClassifier(RidgeClassifier(), n_bits=8, assignment=assignment, decoding="loss", random_state=seed).fit(
+                X[::2], y[::2]
+            )
             for seed in range(8)
         ]
         scores[assignment] = np.mean([model.score(X[1::2], y[1::2]) for model in models])

@@ -48,6 +48,8 @@ class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
     feature_names_in_: NDArray[Any]
     _rng: np.random.Generator
     _report: FitReport | None
+    _report_facts: dict[str, Any]
+    """What the report is to say besides what the code does."""
 
     @property
     def n_classes_(self) -> int:
@@ -193,7 +195,7 @@ class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
         if (X is None) != (y is None):
             raise ValueError(f"report needs samples and their labels, or neither. Got no {'X' if X is None else 'y'}.")
         if self._report is None:
-            self._report = code_report(self.model_, self.loss_, self.class_distances_, **self._report_fields())
+            self._report = code_report(self.model_, self.loss_, self.class_distances_, **self._report_facts)
         if X is not None and y is not None:
             X, class_index = self._measured_samples(X), self._known_class_index(y)
             check_consistent_length(X, class_index)
@@ -278,10 +280,6 @@ class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
         self.assignment_result_, self.class_distances_ = fit.assignment_result, fit.class_distances
         self.loss_, self.plan_, self._rng = fit.loss, fit.plan.as_dict(), fit.rng
         self._set_model(fit.model)
-
-    def _report_fields(self) -> dict[str, Any]:
-        """What the report is to say besides what the code does."""
-        return {}
 
     def _seed(self) -> Seed:
         """Where all random choices come from."""

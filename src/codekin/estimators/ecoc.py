@@ -94,7 +94,7 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
         each class by a multinomial logistic regression on honest margins, shrunk towards the coding matrix as far as
         held-out samples say: with linear bits it gets back what the sum of losses throws away, and its probabilities
         are calibrated. "auto" learns where the bits are linear and it pays on held-out samples, and goes by the loss
-        otherwise; :meth:`report` says which, and why.
+        otherwise, also where a ``loss`` or ``calibrate`` is given; :meth:`report` says which, and why.
     weighted_decoding : bool, default=False
         For codes with zeros: divide the loss of a class by the number of bits that do not ignore it.
     calibrate : {"cv", "holdout"}, default=None
@@ -335,21 +335,23 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
             seed=self._seed(),
             loss=self.loss,
             weighted_decoding=self.weighted_decoding,
-            decoding="loss" if self.calibrate is not None else self.decoding,
+            decoding=self._decoding(),
             calibrate=self.calibrate,  # type: ignore[arg-type]
         )
 
+    def _decoding(self) -> Literal["auto", "loss", "learned"]:
+        """Who gives a loss, or has margins calibrated, wants them to decode."""
+        is_settled = self.calibrate is not None or not (isinstance(self.loss, str) and self.loss == "auto")
+        return "loss" if self.decoding == "auto" and is_settled else self.decoding
+
     def _take(self, fit: Fit) -> None:
         self._take_parts(fit)
-        self._report_facts: dict[str, Any] = {"decoding": self.decoding_, "codebook_reason": fit.plan.reason}
+        self._report_facts = {"decoding": self.decoding_, "codebook_reason": fit.plan.reason}
         if fit.decoder_fit is not None:
             found = fit.decoder_fit
             self._report_facts |= {"learned_accuracy": found.accuracy, "loss_accuracy": found.loss_based_accuracy}
             if self.decoding_ == "learned":
                 self._report_facts["decoder_strength"] = found.strength
-
-    def _report_fields(self) -> dict[str, Any]:
-        return self._report_facts
 
     def _bit_learner(self, params: Mapping[str, Any]) -> Learner:
         learner = learner_of(self.estimator)

@@ -160,7 +160,6 @@ class TrellisClassifier(PathProbabilities):
     recipe_: Recipe
     trials_: tuple[Trial, ...]
     temperature_: float
-    _report_facts: dict[str, Any]
 
     _parameter_constraints: dict[str, Any] = {  # noqa: RUF012  (scikit-learn's convention)
         "width": [Interval(Integral, 2, None, closed="left"), StrOptions({"auto"})],
@@ -389,7 +388,6 @@ class TrellisClassifier(PathProbabilities):
 
     @classmethod
     def _from_stored(cls, model: Model, parts: ClassifierParts) -> Self:
-        """The classifier around a model from storage, ready to predict."""
         classifier = super()._from_stored(model, parts)
         if parts.learner is not None:
             classifier.learner_ = parts.learner
@@ -397,9 +395,6 @@ class TrellisClassifier(PathProbabilities):
             raise KeyError("temperature")
         classifier.temperature_ = parts.temperature
         return classifier
-
-    def _report_fields(self) -> dict[str, Any]:
-        return self._report_facts
 
     def _measured_samples(self, X: Any) -> Any:
         return X if isinstance(X, StoredRows) else self._validated_samples(X)

@@ -15,6 +15,10 @@ from codekin.model import Member
 from codekin.progress import tell
 from codekin.samples import Samples, rows_at
 
+MAX_BITS_IN_PRODUCTS = 32
+"""Products of more bits take longer than they are worth: more bits say what products of few would."""
+MAX_BITS_PER_CLASS = 8
+"""Of more bits "auto" learns no decoder: it would take long, and their losses lose little."""
 LEAST_SAMPLES, LEAST_PER_CLASS = 100, 10
 """From fewer samples, or fewer for each class, "auto" learns no decoder: which strength is best would be chance."""
 ENOUGH_MARGINS, MARGINS_PER_CLASS = 500, 20
@@ -34,7 +38,8 @@ def learned_decoder(
     if plan.decoding == "loss":
         return None
     is_auto, code = plan.decoding == "auto", member.code
-    if is_auto and (learner.learns_probabilities or not are_linear(member.bits)):
+    is_worthwhile = not learner.learns_probabilities and code.n_bits <= MAX_BITS_PER_CLASS * code.n_classes
+    if is_auto and not (is_worthwhile and are_linear(member.bits)):
         return None
     weights = np.ones(len(samples)) if samples.weights is None else np.asarray(samples.weights, dtype=np.float64)
     # Those without weight have no class either, so that nothing depends on them.
@@ -56,7 +61,7 @@ def learned_decoder(
         code,
         loss=member.decoder.loss,
         is_weighted=plan.weighted_decoding,
-        with_products=are_linear(member.bits),
+        with_products=are_linear(member.bits) and code.n_bits <= MAX_BITS_IN_PRODUCTS,
         sample_weight=weights[rows],
         rng=rng,
     )
