@@ -20,11 +20,12 @@ import numpy as np
 from codekin import TrellisClassifier
 from codekin._system.threads import limited_threads
 from codekin.codebooks import dense_random
-from codekin.coding import Assignment
+from codekin.coding import Assignment, Code
 from codekin.datasets import load_dataset
 from codekin.learners import AROW, Softmax, Validation
 from codekin.measures import confidence_error
-from codekin.model import learn_bits, make_decoder
+from codekin.model import make_decoder
+from codekin.samples import Samples
 
 SETS = ("clinc150", "icd10cm_category", "wordnet_hypernym")
 LEARNERS = {"AROW": AROW(), "softmax": Softmax()}
@@ -59,12 +60,12 @@ def of_trellis(data, width, learner, seed):
 def of_dense_code(data, n_bits, learner, seed):
     """Test accuracy in percent with a random dense code."""
     classes, y = np.unique(data.y, return_inverse=True)
-    codebook, assignment = dense_random(len(classes), n_bits=n_bits, rng=seed), Assignment.identity(len(classes))
-    decoder = make_decoder(codebook, assignment, "linear" if isinstance(learner, Softmax) else "exponential")
+    code = Code(dense_random(len(classes), n_bits=n_bits, rng=seed), Assignment.identity(len(classes)))
+    decoder = make_decoder(code, "linear" if isinstance(learner, Softmax) else "exponential")
     held_out, test = (np.searchsorted(classes, part.y) for part in (data.validation, data.test))
     validation = Validation(data.validation.X, lambda margins: (decoder.decode(margins) == held_out).mean())
     rng = np.random.default_rng(seed)
-    bits = learn_bits(learner, data.X, y, codebook, assignment, rng=rng, validation=validation)
+    bits = learner.fit(Samples(data.X, y), code, rng=rng, validation=validation)
     return 100 * (decoder.decode(bits.margins(data.test.X)) == test).mean()
 
 
