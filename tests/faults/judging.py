@@ -78,6 +78,8 @@ def saved_models(home: Path) -> dict[str, Path]:
         "ternary": ecoc(SVC(), codebook="one_vs_one").fit(dense, Y),
         "neighbours": ecoc(KNeighborsClassifier(algorithm="brute")).fit(dense, Y),
         "softmax": ecoc("softmax").fit(X, Y),
+        "learned decoder": ecoc(LogisticRegression(), decoding="learned").fit(dense, Y),
+        "products of margins": ecoc(LogisticRegression(), n_bits=4, decoding="learned").fit(dense, Y),
         "trellis": trellis().fit(X, Y),
         "tree of classes": trellis(taxonomy=tree).fit(X, Y),
         "spare codewords": trellis(n_spare=3).fit(X, Y),
