@@ -16,10 +16,10 @@ from sklearn.multiclass import OutputCodeClassifier
 from sklearn.naive_bayes import GaussianNB
 
 from codekin import ECOCClassifier
-from codekin.estimators import ecoc
+from codekin.fitting import fit, order_choice
 
 N_FEATURES = 50
-STAGES = {"codebook": "choose_codebook", "assignment": "choose_assignment"}
+STAGES = {"codebook": (fit, "choose_codebook"), "assignment": (order_choice, "choose_assignment")}
 
 
 def made_classes(n_classes, n_samples, rng):
@@ -46,8 +46,8 @@ class Clock:
 
     def __init__(self):
         self.seconds = dict.fromkeys(STAGES, 0.0)
-        for stage, name in STAGES.items():
-            setattr(ecoc, name, self._watched(stage, getattr(ecoc, name)))
+        for stage, (home, name) in STAGES.items():
+            setattr(home, name, self._watched(stage, getattr(home, name)))
 
     def _watched(self, stage, function):
         def run(*arguments, **options):

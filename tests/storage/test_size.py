@@ -18,6 +18,14 @@ TREE = [("top", "left"), ("top", "right"), *(("left" if k < 5 else "right", k) f
 WORDS = ["grün", "日本", "a\nb", "\ud800", 'qu"ote', "d", "e", "f", "g", "h"]
 CLASSIFIERS = {
     "ecoc": ECOCClassifier(RidgeClassifier(), n_bits=6, random_state=0),
+    "ecoc, decoded by its loss": ECOCClassifier(RidgeClassifier(), n_bits=6, decoding="loss", random_state=0),
+    "ecoc, learned decoder": ECOCClassifier(LinearSVC(), codebook="one_vs_rest", decoding="learned", random_state=0),
+    "ecoc, learned decoder with products": ECOCClassifier(
+        RidgeClassifier(), n_bits=4, decoding="learned", random_state=0
+    ),
+    "ecoc, learned decoder of trees": ECOCClassifier(
+        DecisionTreeClassifier(max_depth=3), n_bits=6, decoding="learned", random_state=0
+    ),
     "ecoc, trees": ECOCClassifier(DecisionTreeClassifier(max_depth=3), n_bits=6, random_state=0),
     "ecoc, pipeline": ECOCClassifier(make_pipeline(StandardScaler(), LinearSVC()), n_bits=6, random_state=0),
     "ecoc, calibrated": ECOCClassifier(RidgeClassifier(), n_bits=6, calibrate="holdout", random_state=0),
@@ -37,15 +45,18 @@ CLASSIFIERS = {
 @pytest.fixture(scope="module")
 def digits():
     X, y = load_digits(return_X_y=True)
-    return X[:250] / 16, y[:250]
+    return X[:500] / 16, y[:500]
 
 
 @pytest.mark.parametrize("kind", CLASSIFIERS)
 def test_the_size_is_that_of_the_folder_to_the_byte(kind, digits, tmp_path):
     X, y = digits
     classifier = CLASSIFIERS[kind]
-    given = {"validation": (X[150:], y[150:])} if isinstance(classifier, TrellisClassifier) else {}
-    classifier.fit(X[:150], y[:150], **given)
+    given = {"validation": (X[150:250], y[150:250])} if isinstance(classifier, TrellisClassifier) else {}
+    n_samples = 500 if "products" in kind else 150
+    decoder = classifier.fit(X[:n_samples], y[:n_samples], **given).model_.first.decoder
+    assert decoder.is_learned or "learned decoder" not in kind
+    assert "products" not in kind or decoder.products is not None
     assert stored_bytes(classifier) == model_bytes(save_model(classifier, tmp_path / "whole"))
     assert stored_bytes(classifier.model_) == model_bytes(save_model(classifier.model_, tmp_path / "model"))
 

@@ -17,7 +17,7 @@ from codekin.studies.engine.toml_lines import line_of
 from codekin.studies.engine.workspace import Workspace
 from codekin.studies.fields import LEARNER_OPTIONS, CodebookTable
 from codekin.studies.kinds import STUDY_KINDS
-from codekin.studies.splits.dichotomies import LEARNER_NAMES, LEARNERS
+from codekin.studies.splits.dichotomies import LEARNER_NAMES, SPLIT_LEARNERS
 
 BOUND = """kind = "bound"
 title = "Bounds"
@@ -362,7 +362,7 @@ def test_the_guide_names_every_key(kind):
 
 
 def test_every_learner_has_options_and_a_name_for_pages():
-    assert set(LEARNERS) == set(LEARNER_OPTIONS) == set(LEARNER_NAMES)
+    assert set(SPLIT_LEARNERS) == set(LEARNER_OPTIONS) == set(LEARNER_NAMES)
 
 
 @pytest.mark.parametrize(

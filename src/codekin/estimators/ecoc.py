@@ -36,7 +36,7 @@ from codekin.fitting.fit import begin_fit, choose_parts, fit_model, learn_batch
 from codekin.fitting.fit_facts import Fit
 from codekin.fitting.plan import Plan
 from codekin.fitting.rules import CODE_RULES, check_rules
-from codekin.learners import LEARNERS, IndependentBits, Learner, learner_of
+from codekin.learners import LEARNERS, IndependentBits, Learner, is_named, learner_of
 from codekin.learners.calibration import N_FOLDS
 from codekin.model import Model
 from codekin.samples import Samples
@@ -363,12 +363,9 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
     def _with_learner(self, parts: ClassifierParts) -> ClassifierParts:
         if isinstance(self.estimator, str | None):
             return parts
-        own = type(self.estimator) in LEARNERS.values()
-        return (
-            replace(parts, learner=self.estimator, is_learner_given=True)
-            if own
-            else replace(parts, estimator=self.estimator)
-        )
+        if is_named(self.estimator):
+            return replace(parts, learner=self.estimator, is_learner_given=True)
+        return replace(parts, estimator=self.estimator)
 
     @classmethod
     def _stored_params(cls, model: Model, parts: ClassifierParts) -> dict[str, Any]:

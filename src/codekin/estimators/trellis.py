@@ -32,7 +32,7 @@ from codekin.fitting.plan import Watch
 from codekin.fitting.recipe import Recipe, Trial
 from codekin.fitting.rules import RERANK
 from codekin.fitting.trellis_settings import TrellisSettings
-from codekin.learners import LEARNERS, Checkpoints, EpochReport, Learner, learner_name
+from codekin.learners import Checkpoints, EpochReport, Learner, is_named, learner_name
 from codekin.learners.compact import PRECISIONS, Precision
 from codekin.model import Model
 from codekin.progress import Progress, listening
@@ -378,7 +378,7 @@ class TrellisClassifier(PathProbabilities):
         return X, class_index
 
     def _with_learner(self, parts: ClassifierParts) -> ClassifierParts:
-        is_given = type(self.estimator) in LEARNERS.values()
+        is_given = is_named(self.estimator)
         return replace(parts, learner=self.learner_, is_learner_given=is_given, temperature=self.temperature_)
 
     @classmethod

@@ -76,6 +76,11 @@ def learner_of(choice: Any) -> Learner | None:
     return choice if isinstance(choice, Learner) and not isinstance(choice, type) else None
 
 
+def is_named(learner: Any) -> bool:
+    """Whether this is one of the learners that have a name, which a model folder can describe."""
+    return type(learner) in LEARNERS.values()
+
+
 def learner_name(learner: Learner) -> str:
     """The name of a learner for people: that of the table, or of its type."""
     names = [name for name, kind in LEARNERS.items() if type(learner) is kind]

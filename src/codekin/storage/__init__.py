@@ -25,7 +25,7 @@ from codekin.storage.consistency import check_classifier, check_input, check_mem
 from codekin.storage.files import (
     ARRAYS,
     DESCRIPTION,
-    LEARNERS,
+    LEARNER_FILE,
     Json,
     ModelFolderError,
     folder_bytes,
@@ -255,7 +255,9 @@ def _loaded(source: Path, trusted: Sequence[str]) -> SavedModel:
     description = read_description(source)
     arrays = read_arrays(source / ARRAYS)
     checksums = {name: facts["sha256"] for name, facts in description["files"].items()}
-    learners = read_learners(source / LEARNERS, checksums[LEARNERS], trusted) if LEARNERS in checksums else []
+    learners = []
+    if LEARNER_FILE in checksums:
+        learners = read_learners(source / LEARNER_FILE, checksums[LEARNER_FILE], trusted)
     with _explained(source):
         description = migrated(description)
         model = restore_model(description, arrays, learners)

@@ -20,7 +20,7 @@ FORMAT = "codekin-model"
 FORMAT_VERSION = 4
 """Since version 2 weights may take one or two bytes; since version 3 vocabularies share the beginnings of their words;
 since version 4 parameters of both classifiers have the same names. Folders of earlier versions are read."""
-DESCRIPTION, ARRAYS, LEARNERS = "model.json", "arrays.safetensors", "learners.skops"
+DESCRIPTION, ARRAYS, LEARNER_FILE = "model.json", "arrays.safetensors", "learners.skops"
 
 Json = dict[str, Any]
 
@@ -38,8 +38,8 @@ def write_folder(target: Path, description: Json, arrays: Arrays, learners: list
         if learners:
             from skops.io import dump
 
-            dump(learners, folder / LEARNERS)
-        files = [path for path in (folder / ARRAYS, folder / LEARNERS) if path.exists()]
+            dump(learners, folder / LEARNER_FILE)
+        files = [path for path in (folder / ARRAYS, folder / LEARNER_FILE) if path.exists()]
         description["files"] = {path.name: {"bytes": path.stat().st_size, "sha256": sha256(path)} for path in files}
         description["sha256"] = json_checksum(description)
         with whole_file(folder / DESCRIPTION) as stream:
@@ -52,7 +52,7 @@ def folder_bytes(description: Json, arrays: Arrays, learners: list[Any]) -> int:
     if learners:
         from skops.io import dumps
 
-        sizes[LEARNERS] = len(dumps(learners))
+        sizes[LEARNER_FILE] = len(dumps(learners))
     checksum = "0" * 64
     files = {name: {"bytes": n_bytes, "sha256": checksum} for name, n_bytes in sizes.items()}
     return sum(sizes.values()) + len(_as_json({**_headed(description), "files": files, "sha256": checksum}))
@@ -90,8 +90,8 @@ def read_description(folder: Path) -> Json:
     if description.get("sha256") != checksum:
         raise ModelFolderError(f"{path} was changed after it was written: its checksum does not match.")
     files = description.get("files")
-    if not isinstance(files, dict) or ARRAYS not in files or not set(files) <= {ARRAYS, LEARNERS}:
-        raise ModelFolderError(f"{path}: 'files' must tell of {ARRAYS}, and of nothing but that and {LEARNERS}.")
+    if not isinstance(files, dict) or ARRAYS not in files or not set(files) <= {ARRAYS, LEARNER_FILE}:
+        raise ModelFolderError(f"{path}: 'files' must tell of {ARRAYS}, and of nothing but that and {LEARNER_FILE}.")
     for name, facts in files.items():
         file = folder / name
         if not file.is_file():

@@ -17,7 +17,7 @@ from typing import Any
 from zipfile import ZipFile
 
 from codekin._system.arrays import npy_shape
-from codekin.storage.files import LEARNERS, Json, ModelFolderError
+from codekin.storage.files import LEARNER_FILE, Json, ModelFolderError
 from codekin.storage.learner_checks import check_learners
 from codekin.storage.trusted_types import is_listed
 
@@ -51,7 +51,7 @@ def warn_of_refusal(learners: list[Any]) -> None:
     from skops.io import dumps
 
     try:
-        _checked_names(Path(LEARNERS), dumps(learners), ())
+        _checked_names(Path(LEARNER_FILE), dumps(learners), ())
         check_learners(learners)
     except ValueError as error:
         reason = str(error).partition(". ")[0].rstrip(".")

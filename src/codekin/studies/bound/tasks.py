@@ -21,7 +21,7 @@ from codekin.studies.engine.task import Stage, Task
 from codekin.studies.engine.workspace import Workspace
 from codekin.studies.entries import check_entries, make_codebook
 from codekin.studies.fields import CODEBOOK_NAME, COUNT, HEAD, NUMBERED, SEED, CodebookTable, DataName, learner_table
-from codekin.studies.splits.dichotomies import LEARNERS, load_problem
+from codekin.studies.splits.dichotomies import SPLIT_LEARNERS, load_problem
 
 MEASURE = "bound.measure"
 SCHEMA = Table(
@@ -68,7 +68,7 @@ def run_measure(task: Task, workspace: Workspace) -> Outcome:
     distances = mean_distances(problem.X_train, problem.y_train)
     codebook = make_codebook(given["codebook"], problem.n_classes, {"means": distances.matrix()})
     options = dict(given["learner"])
-    learn = LEARNERS[options.pop("name")]
+    learn = SPLIT_LEARNERS[options.pop("name")]
     draws = []
     for draw in range(given["n_assignments"]):
         rng = np.random.default_rng([given["seed"], draw])

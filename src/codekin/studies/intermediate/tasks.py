@@ -27,7 +27,7 @@ from codekin.studies.engine.task import Stage, Task
 from codekin.studies.engine.workspace import Workspace
 from codekin.studies.entries import check_codebook, check_samples, make_codebook
 from codekin.studies.fields import COUNT, HEAD, NUMBERED, SEED, CodebookTable, DataName, learner_table
-from codekin.studies.splits.dichotomies import LEARNERS, Problem, load_problem
+from codekin.studies.splits.dichotomies import SPLIT_LEARNERS, Problem, load_problem
 
 COMPARE = "intermediate.compare"
 CODES_AT_ONCE = 10
@@ -130,10 +130,10 @@ def accuracies_of(
 ) -> list[float]:
     """The test accuracies of codes in percent, decoded by the hinge loss.
 
-    ``learner`` holds a ``name`` from ``LEARNERS``, and its options.
+    ``learner`` holds a ``name`` from ``SPLIT_LEARNERS``, and its options.
     """
     options = dict(learner)
-    learn = LEARNERS[options.pop("name")]
+    learn = SPLIT_LEARNERS[options.pop("name")]
     accuracies = []
     for start in range(0, len(coding_matrices), CODES_AT_ONCE):
         some = coding_matrices[start : start + CODES_AT_ONCE]

@@ -120,7 +120,7 @@ def least_squares(problem: Problem, signs: CodingMatrix, seed: int, *, ridge: fl
     return tuple((X - mean) @ weights + mean_target for X in (problem.X_train, problem.X_test))
 
 
-LEARNERS: dict[str, SplitLearner] = {
+SPLIT_LEARNERS: dict[str, SplitLearner] = {
     "linear_svm": linear_svm,
     "decision_tree": decision_tree,
     "least_squares": least_squares,
@@ -136,14 +136,14 @@ def train_splits(
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Learn some splits.
 
-    ``learner`` holds a ``name`` from ``LEARNERS``, and its options. The seed is the same for all splits: a split's
-    margins do not depend on its company. Returns shape (n_samples, n_splits) each.
+    ``learner`` holds a ``name`` from ``SPLIT_LEARNERS``, and its options. The seed is the same for all splits, so that
+    a split's margins do not depend on the others. Returns shape (n_samples, n_splits) each.
     """
     options = dict(learner)
     name = options.pop("name")
-    if name not in LEARNERS:
-        raise ValueError(f"The learner of splits must be one of {', '.join(LEARNERS)}. Got {name!r} instead.")
-    return LEARNERS[name](problem, split_signs(splits, problem.n_classes), seed, **options)
+    if name not in SPLIT_LEARNERS:
+        raise ValueError(f"The learner of splits must be one of {', '.join(SPLIT_LEARNERS)}. Got {name!r} instead.")
+    return SPLIT_LEARNERS[name](problem, split_signs(splits, problem.n_classes), seed, **options)
 
 
 def one_vs_rest_confusion(problem: Problem, learner: Mapping[str, Any], seed: int) -> FloatArray:
