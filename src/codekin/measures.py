@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codekin.classes import ClassTree
-from codekin.coding import Codebook, CodingMatrix, FloatArray, IntArray, Margins
+from codekin.coding import Code, Codebook, CodingMatrix, FloatArray, IntArray, Margins
 
 __all__ = ["PredictionMeasures", "prediction_measures"]
 
@@ -26,6 +26,13 @@ def binary_losses(
     ``loss``: a function of ``z = bit * margin``.
     """
     return np.asarray(loss(coding_matrix[class_index] * np.asarray(margins, dtype=np.float64)).mean(axis=0))
+
+
+def symbol_losses(margins: Margins, class_index: IntArray, code: Code) -> FloatArray:
+    """The mean of minus the log-probability of the true symbol of each column; that of chance where it is ignored."""
+    own = (code.indicators[class_index] * np.asarray(margins, dtype=np.float64)).mean(axis=0)
+    n_used = code.indicators.any(axis=0).reshape(code.n_bits, -1).sum(axis=1)
+    return np.asarray(np.log(n_used) - own.reshape(code.n_bits, -1).sum(axis=1))
 
 
 def average_binary_loss(
@@ -46,11 +53,16 @@ def multiclass_error_bound(average_loss: float, codebook: Codebook, loss: Callab
 
     Infinite for a loss with ``L(0) = 0``.
 
+    For more than two symbols ``L(0)`` is ``log 2``: in a column in which two codewords differ the probabilities of
+    their symbols add up to 1 at most, so that one of them has a loss of at least ``log 2``.
+
     - ``average_loss``: the average binary loss on the training samples.
     - ``codebook``: the codebook; only the codewords that classes use matter.
     """
-    at_zero = float(loss(np.zeros(1))[0])
     rho = codebook.min_distance
+    if codebook.n_symbols > 2:
+        return float(codebook.n_bits * average_loss / (rho * np.log(2)))
+    at_zero = float(loss(np.zeros(1))[0])
     if codebook.is_ternary:
         distances = codebook.row_distances(zero_pair=0.5)
         rho = float(distances[~np.eye(len(distances), dtype=bool)].min())

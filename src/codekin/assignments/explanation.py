@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from codekin.classes import ClassDistances, ClassTree, as_class_distances
 from codekin.classes.partial import total_codeword_distance
 from codekin.classes.tree_distances import TreeDistances
-from codekin.coding import Assignment, Codebook, FloatArray, IntArray
+from codekin.coding import Assignment, Code, Codebook, FloatArray, IntArray
 from codekin.coding.codebook import MAX_DENSE_CODEWORDS
 
 _NEIGHBOURS = 8
@@ -82,7 +82,7 @@ def torn_pairs(
     near = distances.between(pairs[:, 0], pairs[:, 1])
     n_ordered = distances.n_classes * (distances.n_classes - 1)
     mean_near = distances.moments().total / n_ordered or 1.0
-    mean_apart = total_codeword_distance(codebook.coding_matrix(assignment)) / n_ordered or 1.0
+    mean_apart = total_codeword_distance(Code(codebook, assignment).indicators) / n_ordered or 1.0
     worst = np.lexsort([near, near / mean_near - apart / mean_apart])[:n_pairs]
     return [ClassPair(int(pairs[i, 0]), int(pairs[i, 1]), float(near[i]), float(apart[i])) for i in worst]
 
@@ -104,8 +104,9 @@ def _similar_pairs(distances: ClassDistances) -> IntArray:
 
 def _codeword_distances(codebook: Codebook, assignment: Assignment, pairs: IntArray) -> FloatArray:
     apart = np.empty(len(pairs))
-    n_rows = max(_PAIRS_AT_ONCE // codebook.n_bits, 1)
+    n_rows = max(_PAIRS_AT_ONCE // codebook.n_margins, 1)
     for start in range(0, len(pairs), n_rows):
         first, second = assignment.codeword_of_class[pairs[start : start + n_rows]].T
-        apart[start : start + n_rows] = np.abs(codebook.codewords(first) - codebook.codewords(second)).sum(axis=1) / 2
+        differences = codebook.indicators_at(first) - codebook.indicators_at(second)
+        apart[start : start + n_rows] = np.abs(differences).sum(axis=1) / 2
     return apart

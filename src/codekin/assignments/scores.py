@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike
 from codekin.assignments.codeword_moments import codeword_moments
 from codekin.classes import ClassDistances, ClassTree, DenseDistances, as_class_distances
 from codekin.classes.interface import DistanceMoments
-from codekin.coding import Assignment, Codebook, CodingMatrix
+from codekin.coding import Assignment, Code, Codebook, CodingMatrix
 from codekin.coding.codebook import MAX_DENSE_CODEWORDS, codeword_distances
 
 
@@ -83,7 +83,7 @@ class AssignmentProblem:
     @cached_property
     def codeword_moments(self) -> DistanceMoments:
         """Sums over the distances between all codewords."""
-        return codeword_moments(self.codebook.matrix)
+        return codeword_moments(self.codebook.indicators)
 
     @property
     def mean_class_distance(self) -> float:
@@ -151,9 +151,9 @@ class AssignmentProblem:
             raise ValueError(
                 f"The assignment is for {assignment.n_classes} classes, the class distances are for {self.n_classes}."
             )
-        coding_matrix = self.codebook.coding_matrix(assignment)
-        moments = self.codeword_moments if self.n_codewords == self.n_classes else codeword_moments(coding_matrix)
-        return _InUse(coding_matrix, moments, self.class_distances.inner_product(coding_matrix))
+        used = Code(self.codebook, assignment).indicators
+        moments = self.codeword_moments if self.n_codewords == self.n_classes else codeword_moments(used)
+        return _InUse(used, moments, self.class_distances.inner_product(used))
 
     def _alignment(self, in_use: _InUse) -> float:
         return in_use.inner_product - self.mean_class_distance * in_use.moments.total
@@ -165,7 +165,7 @@ class AssignmentProblem:
         squared = 2 - 2 * in_use.inner_product / sqrt(squares[0] * squares[1])
         if squared < 1e-6 and self.n_classes <= MAX_DENSE_CODEWORDS:
             # Two matrices that almost agree: 2 - 2 F / (|A| |D|) has lost its digits.
-            a, d = self.class_distances.matrix(), codeword_distances(in_use.coding_matrix, in_use.coding_matrix)
+            a, d = self.class_distances.matrix(), codeword_distances(in_use.indicators, in_use.indicators)
             return float(np.sum((a / np.linalg.norm(a) - d / np.linalg.norm(d)) ** 2))
         return max(squared, 0.0)
 
@@ -181,7 +181,7 @@ class AssignmentProblem:
 class _InUse(NamedTuple):
     """The codewords that an assignment uses, the sums over their distances, and the sum with class distances."""
 
-    coding_matrix: CodingMatrix
+    indicators: CodingMatrix
     moments: DistanceMoments
     inner_product: float
 
@@ -275,6 +275,10 @@ def binary_loss_bound(codebook: Codebook, assignment: Assignment, learnability: 
     maximising the alignment with :math:`R` in the place of the class distances. Times
     ``n_bits / min_distance`` of the codebook it bounds the multiclass training error (Allwein et al., 2000).
 
+    A column of more than two symbols is learned by the least squares predictors of their indicators. The sum of their
+    errors is the sum of :math:`R_{kk'}` over the pairs of classes that share a symbol, and its mean over the columns is
+    :math:`-\frac{1}{\ell} \langle R, P D P^\top \rangle`: the same objective.
+
     Parameters
     ----------
     codebook : Codebook
@@ -287,7 +291,8 @@ def binary_loss_bound(codebook: Codebook, assignment: Assignment, learnability: 
     Returns
     -------
     float
-        The mean over bits of the penalised squared error, between 0 and 1.
+        The mean over bits of the penalised squared error, between 0 and 1; of more than two symbols, of the sum over
+        their indicators.
 
     Examples
     --------
@@ -310,7 +315,9 @@ def binary_loss_bound(codebook: Codebook, assignment: Assignment, learnability: 
         if given.ndim == 2:
             np.fill_diagonal(given, 0.0)
         learnability = DenseDistances(given, signed=True)
-    return -2 * AssignmentProblem.of(codebook, learnability)._in_use(assignment).inner_product / codebook.n_bits
+    # The errors of the indicators 0 and 1 of both sides are a quarter of those of -1 and +1.
+    scale = -2 if codebook.n_symbols == 2 else -1
+    return scale * AssignmentProblem.of(codebook, learnability)._in_use(assignment).inner_product / codebook.n_bits
 
 
 def _centred(moments: DistanceMoments, n: int) -> DistanceMoments:

@@ -54,7 +54,7 @@ class TreeProblem:
         order = tree.class_order()
         depth = tree.depth[tree.node_of_class][order]
         parent, length, first_class, last_class, node_of_class = _shared_nodes(tree)
-        vectors, weight = codeword_vectors(problem.codebook.matrix)
+        vectors, weight = codeword_vectors(problem.codebook.indicators)
         linear = np.zeros(len(order))
         if weight.any():
             # The edge above a single class: |vector|^2 is twice the number of its non-zero bits.

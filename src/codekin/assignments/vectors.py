@@ -51,7 +51,7 @@ class VectorProblem:
             points = distances.factors
             offset, scale = np.zeros(len(points)), 0.5
         row_sums, mean = problem.class_distances.row_sums(), problem.mean_class_distance
-        vectors, weight = codeword_vectors(problem.codebook.matrix)
+        vectors, weight = codeword_vectors(problem.codebook.indicators)
         # Each class has a product with itself, which its distance to itself does not: |vector|^2 is twice its weight.
         own = 2 * offset - 2 * scale * np.einsum("ij,ij->i", points, points)
         order = principal_order(points) if class_order is None else _checked_order(class_order, len(points))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from codekin.codebooks.cosets import balanced_symbols
 from codekin.codebooks.drawing import DENSE, SPARSE, Draws, codebook_sampler
 from codekin.codebooks.sizes import (
     DENSE_BITS_PER_DOUBLING,
@@ -41,6 +42,7 @@ def dense_random(
     n_codewords: int,
     n_bits: int | None = None,
     *,
+    n_symbols: int = 2,
     n_draws: int | None = None,
     min_distance: int | None = None,
     rng: np.random.Generator | int | None = None,
@@ -51,18 +53,25 @@ def dense_random(
     kept and, among those, the one whose columns are least correlated (mean absolute correlation). Codewords are
     distinct; no column is constant, equal to another one or its complement.
 
+    Columns of more than two symbols are balanced: every symbol is there equally often, up to one. Of 50 draws, each of
+    which avoids codewords close to earlier ones, the one with the largest minimum distance is kept, and among those the
+    one that has it least often. As many symbols as codewords make a single column.
+
     Parameters
     ----------
     n_codewords : int
         The number of codewords ``K``, at least 2.
     n_bits : int, optional
         The number of bits; by default ``10 log2 K``, rounded up, but not more than the ``2**(K - 1) - 1`` different
-        columns that there are, with which the code is the exhaustive one.
+        columns that there are, with which the code is the exhaustive one. Of more symbols four times as many as it
+        takes to tell the codewords apart.
+    n_symbols : int, default=2
+        How many symbols each column has, at most 127.
     n_draws : int, optional
         How many codebooks are drawn; by default 10,000, and fewer beyond about 600 codewords, whose pairs take
-        longer and longer to compare.
+        longer and longer to compare; 50 of more than two symbols.
     min_distance : int, optional
-        Keep a codebook with exactly this minimum distance instead of the largest.
+        Keep a codebook with exactly this minimum distance instead of the largest; of two symbols only.
     rng : numpy.random.Generator, int or None, default=None
         The source of randomness, or a seed for one.
 
@@ -77,6 +86,8 @@ def dense_random(
 
     Examples
     --------
+    >>> dense_random(100, 4, n_symbols=10, rng=0)
+    <Codebook dense_random: 100 codewords x 4 columns of 10 symbols, minimum distance 2>
     >>> dense_random(10, 15, rng=0)
     <Codebook dense_random: 10 codewords x 15 bits, minimum distance 6>
     >>> dense_random(10, 15, min_distance=5, rng=0)
@@ -87,6 +98,12 @@ def dense_random(
     ValueError: 4 bits cannot tell 20 codewords apart; at least 5 are needed.
     """
     n_codewords = checked_n_codewords(n_codewords, codebook="dense_random")
+    if n_symbols > 2:
+        if min_distance is not None:
+            raise ValueError(f"min_distance={min_distance} needs two symbols. Got n_symbols={n_symbols}.")
+        return balanced_symbols(
+            n_codewords, n_bits, n_symbols=n_symbols, n_draws=n_draws, rng=np.random.default_rng(rng)
+        )
     n_columns = n_binary_columns(n_codewords)
     if n_bits is None:
         n_bits = default_n_bits(n_codewords, DENSE_BITS_PER_DOUBLING, n_columns=n_columns)

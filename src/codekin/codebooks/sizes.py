@@ -22,7 +22,7 @@ def checked_n_codewords(n_codewords: int, *, codebook: str, at_most: int | None 
     return checked
 
 
-def checked_n_bits(n_bits: int, n_codewords: int, *, n_columns: int, n_symbols: int = 2) -> int:
+def checked_n_bits(n_bits: int, n_codewords: int, *, n_columns: int | None, n_symbols: int = 2) -> int:
     """The number of bits as an int; an error where it is too small, or larger than the number of useful columns."""
     checked = index(n_bits)
     needed = fewest_bits(n_codewords, n_symbols)
@@ -31,7 +31,7 @@ def checked_n_bits(n_bits: int, n_codewords: int, *, n_columns: int, n_symbols: 
             f"{checked} bit{'s' * (checked != 1)} cannot tell {n_codewords} codewords apart; "
             f"at least {needed} {'is' if needed == 1 else 'are'} needed."
         )
-    if checked > n_columns:
+    if n_columns is not None and checked > n_columns:
         raise ValueError(
             f"{n_codewords} codewords have only {n_columns} different columns, not counting complements; "
             f"n_bits must not be greater. Got {checked}."

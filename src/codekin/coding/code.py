@@ -8,7 +8,7 @@ from functools import cached_property
 from numpy.typing import ArrayLike
 
 from codekin.coding.assignment import Assignment
-from codekin.coding.codebook import Codebook
+from codekin.coding.codebook import Codebook, one_hot
 from codekin.coding.types import CodingMatrix
 
 
@@ -60,6 +60,16 @@ class Code:
         return self.codebook.n_bits
 
     @property
+    def n_symbols(self) -> int:
+        """How many symbols a column may have; two of a binary code."""
+        return self.codebook.n_symbols
+
+    @property
+    def n_margins(self) -> int:
+        """How many margins a sample has."""
+        return self.codebook.n_margins
+
+    @property
     def is_full(self) -> bool:
         """Whether every codeword belongs to a class."""
         return self.n_classes == self.codebook.n_codewords
@@ -68,3 +78,8 @@ class Code:
     def coding_matrix(self) -> CodingMatrix:
         """Row ``k`` is the codeword of class ``k``."""
         return self.codebook.coding_matrix(self.assignment)
+
+    @cached_property
+    def indicators(self) -> CodingMatrix:
+        """Row ``k`` is what margins are multiplied by for class ``k``: the coding matrix itself for two symbols."""
+        return self.coding_matrix if self.n_symbols == 2 else one_hot(self.coding_matrix, self.n_symbols)

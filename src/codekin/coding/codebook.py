@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from codekin._system.wording import plural
 from codekin.coding.assignment import Assignment
@@ -14,6 +14,8 @@ from codekin.coding.types import CodingMatrix, FloatArray, IntArray
 
 MAX_DENSE_CODEWORDS = 5_000
 """Nothing of size codewords x codewords is made for more codewords than this."""
+MAX_SYMBOLS = 127
+"""How many symbols a column may have: as many as there are numbers from 0 in a byte with a sign."""
 
 
 class Trellis(Protocol):
@@ -36,13 +38,14 @@ class Trellis(Protocol):
 
 
 class Codebook:
-    """A set of distinct codewords, the rows of a matrix with entries -1, 0 and +1.
+    """A set of distinct codewords, the rows of a matrix with entries -1, 0 and +1, or of more symbols.
 
     Parameters
     ----------
     matrix : array-like of shape (n_codewords, n_bits), optional
-        The codewords. A zero means that the bit ignores the classes of this codeword. May be left out when
-        ``trellis`` is given; the matrix is then made when somebody asks for it.
+        The codewords. A zero means that the bit ignores the classes of this codeword; of more than two symbols, which
+        are numbered from 0, a -1 does. May be left out when ``trellis`` is given; the matrix is then made when somebody
+        asks for it.
     name : str, default="given"
         What kind of codebook it is, for people.
     is_designed : bool, default=False
@@ -50,6 +53,8 @@ class Codebook:
         such a codebook as it is; a search that is asked for by name does not.
     trellis : Trellis, optional
         The graph whose paths are the codewords. It only adds a faster decoder.
+    n_symbols : int, default=2
+        How many symbols a column may have, at most 127: two are written -1 and +1, more of them from 0 on.
 
     Examples
     --------
@@ -58,6 +63,8 @@ class Codebook:
     <Codebook parity: 4 codewords x 3 bits, minimum distance 2, equidistant>
     >>> codebook.min_distance
     2.0
+    >>> Codebook([[0, 0], [1, 2], [2, 1], [0, 1]], n_symbols=3)
+    <Codebook given: 4 codewords x 2 columns of 3 symbols, minimum distance 1>
     """
 
     def __init__(
@@ -67,15 +74,20 @@ class Codebook:
         name: str = "given",
         is_designed: bool = False,
         trellis: Trellis | None = None,
+        n_symbols: int = 2,
     ) -> None:
         if (matrix is None) == (trellis is None):
             raise ValueError("A codebook is made from either a matrix or a trellis. Got both or neither.")
+        if not 2 <= n_symbols <= (MAX_SYMBOLS if trellis is None else 2):
+            most = f"at most {MAX_SYMBOLS}" if trellis is None else "2 on a trellis"
+            raise ValueError(f"The 'n_symbols' parameter of a codebook must be at least 2 and {most}. Got {n_symbols}.")
         self.name = name
+        self.n_symbols = int(n_symbols)
         self.is_designed = is_designed
         self.trellis = trellis
         if matrix is not None:
             # cached_property reads the instance's dictionary first, so this is the same as having computed it.
-            self.__dict__["matrix"] = _checked_matrix(matrix, name)
+            self.__dict__["matrix"] = _checked_matrix(matrix, name, self.n_symbols)
 
     @cached_property
     def matrix(self) -> CodingMatrix:
@@ -92,8 +104,27 @@ class Codebook:
 
     @property
     def n_bits(self) -> int:
-        """How many bits a codeword has; each needs one binary predictor."""
+        """How many bits, or symbols, a codeword has; each needs one predictor."""
         return self.trellis.n_edges if self.trellis is not None else int(self.matrix.shape[1])
+
+    @property
+    def n_margins(self) -> int:
+        """How many margins a sample has: one per bit, and one per symbol of columns that have more than two."""
+        return self.n_bits if self.n_symbols == 2 else self.n_bits * self.n_symbols
+
+    @cached_property
+    def indicators(self) -> CodingMatrix:
+        """What margins are multiplied by, (n_codewords, n_margins): the matrix itself for two symbols.
+
+        For more of them each column becomes one per symbol, 1 for the codewords that have it and 0 elsewhere, so that
+        half the L1 distance of two rows is the number of columns in which they differ, as it is for two symbols.
+        """
+        return self.matrix if self.n_symbols == 2 else one_hot(self.matrix, self.n_symbols)
+
+    def indicators_at(self, indices: ArrayLike) -> CodingMatrix:
+        """The indicators of the codewords at ``indices``."""
+        codewords = self.codewords(indices)
+        return codewords if self.n_symbols == 2 else one_hot(codewords, self.n_symbols)
 
     def codewords(self, indices: ArrayLike) -> CodingMatrix:
         """The codewords at ``indices``, without making those of a trellis that nobody asked for."""
@@ -112,7 +143,9 @@ class Codebook:
         return self.codewords(assignment.codeword_of_class)
 
     def row_distances(self, *, zero_pair: float = 0.0) -> FloatArray:
-        """Distances between all pairs of codewords, ``||a - b||_1 / 2``: the Hamming distance where no bit is 0.
+        """Distances between all pairs of codewords: in how many bits they differ, one half where one of them is 0.
+
+        That is ``||a - b||_1 / 2`` of -1, 0 and +1, and of the indicators of more symbols.
 
         Parameters
         ----------
@@ -129,7 +162,11 @@ class Codebook:
                 f"Distances between all pairs of {self.n_codewords} codewords would take "
                 f"{self.n_codewords**2 * 8 / 2**30:.1f} GiB; they are made for at most {MAX_DENSE_CODEWORDS} codewords."
             )
-        return codeword_distances(self.matrix, self.matrix, zero_pair=zero_pair)
+        if self.n_symbols == 2:
+            return codeword_distances(self.matrix, self.matrix, zero_pair=zero_pair)
+        distances = codeword_distances(self.indicators, self.indicators)
+        is_ignored = (self.matrix < 0).astype(np.float64)
+        return distances + zero_pair * (is_ignored @ is_ignored.T) if zero_pair else distances
 
     @cached_property
     def _off_diagonal_distances(self) -> FloatArray:
@@ -145,8 +182,13 @@ class Codebook:
 
     @cached_property
     def is_ternary(self) -> bool:
-        """Whether some bits are zero, that is, ignore some classes."""
-        return self.trellis is None and bool((self.matrix == 0).any())
+        """Whether some bits are zero, or -1 among more than two symbols, that is, ignore some classes."""
+        return self.trellis is None and not self._is_used.all()
+
+    @property
+    def _is_used(self) -> NDArray[np.bool_]:
+        """Which classes each bit does not ignore."""
+        return np.asarray(self.matrix != 0 if self.n_symbols == 2 else self.matrix >= 0)
 
     @cached_property
     def is_equidistant(self) -> bool:
@@ -159,22 +201,32 @@ class Codebook:
     def is_symmetric(self) -> bool:
         """Whether every assignment gives the same classifier, as in one-vs-rest and the exhaustive code.
 
-        True when swapping any two rows only reorders the columns or flips their signs.
+        True when swapping any two rows only reorders the columns or renames their symbols.
         """
         if not self.is_equidistant:
             return False
-        columns = _canonical_columns(self.matrix)
+        columns = self._canonical(self.matrix)
         # Swaps of the first row with each other one generate all permutations.
         for other in range(1, self.n_codewords):
             swapped = self.matrix.copy()
             swapped[[0, other]] = swapped[[other, 0]]
-            if _canonical_columns(swapped) != columns:
+            if self._canonical(swapped) != columns:
                 return False
         return True
 
+    def _canonical(self, matrix: CodingMatrix) -> list[bytes]:
+        """The columns as sorted bytes, whatever their symbols are called."""
+        return _canonical_columns(matrix) if self.n_symbols == 2 else _canonical_partitions(matrix)
+
     @cached_property
     def column_correlations(self) -> FloatArray:
-        """Pearson correlations between the columns, (n_bits, n_bits); 0 where a column is constant."""
+        """Pearson correlations between the columns, (n_bits, n_bits); 0 where a column is constant.
+
+        Of columns with more than two symbols Cramér's V over the classes that neither ignores, which is the absolute
+        correlation where they have two.
+        """
+        if self.n_symbols > 2:
+            return _associations(self.indicators, self.n_symbols)
         centred = self.matrix - self.matrix.mean(axis=0)
         norms = np.sqrt((centred**2).sum(axis=0))
         norms[norms == 0] = np.inf
@@ -193,26 +245,34 @@ class Codebook:
 
     @property
     def sparsity(self) -> float:
-        """The share of zeros."""
-        return float((self.matrix == 0).mean())
+        """The share of entries that are ignored, which are the zeros of -1, 0 and +1."""
+        return float((~self._is_used).mean())
 
     @property
     def balance(self) -> FloatArray:
-        """For each bit, the smaller side's share of the classes that the bit does not ignore: 1/2 is balanced."""
-        positive = (self.matrix > 0).sum(axis=0)
-        negative = (self.matrix < 0).sum(axis=0)
-        return np.asarray(np.minimum(positive, negative) / np.maximum(positive + negative, 1), dtype=np.float64)
+        """For each bit, the smallest side's share of the classes that the bit does not ignore.
+
+        1/2 is balanced, and 1/q for q symbols.
+        """
+        counts = self._symbol_counts
+        return np.asarray(counts.min(axis=1) / np.maximum(counts.sum(axis=1), 1), dtype=np.float64)
+
+    @property
+    def _symbol_counts(self) -> IntArray:
+        """How many codewords have each symbol of each bit, (n_bits, n_symbols)."""
+        if self.n_symbols > 2:
+            return np.asarray(self.indicators.sum(axis=0, dtype=np.intp).reshape(self.n_bits, -1))
+        return np.stack([(self.matrix < 0).sum(axis=0), (self.matrix > 0).sum(axis=0)], axis=1)
 
     @property
     def n_constant_columns(self) -> int:
-        """How many columns have one sign only and so need no learner."""
-        has_both = (self.matrix > 0).any(axis=0) & (self.matrix < 0).any(axis=0)
-        return int((~has_both).sum())
+        """How many columns have one symbol only and so need no learner."""
+        return int(((self._symbol_counts > 0).sum(axis=1) < 2).sum())
 
     @property
     def has_distinct_columns(self) -> bool:
-        """Whether no column equals another one or its complement."""
-        return len(set(_canonical_columns(self.matrix))) == self.n_bits
+        """Whether no column equals another one, up to the names of its symbols."""
+        return len(set(self._canonical(self.matrix))) == self.n_bits
 
     def properties(self) -> dict[str, float | int | bool | str]:
         """All of the above that are single numbers, for tables and reports."""
@@ -232,12 +292,13 @@ class Codebook:
 
     def __repr__(self) -> str:
         """One line: the name, the shape and what matters for decoding."""
-        counts = (self.n_codewords, "codeword"), (self.n_bits, "bit")
+        counts = (self.n_codewords, "codeword"), (self.n_bits, "bit" if self.n_symbols == 2 else "column")
         text = f"<Codebook {self.name}: " + " x ".join(f"{n} {plural(n, what)}" for n, what in counts)
+        text += f" of {self.n_symbols} symbols" if self.n_symbols > 2 else ""
         if self.n_codewords <= MAX_DENSE_CODEWORDS or self.trellis is not None:
             text += f", minimum distance {self.min_distance:g}"
         if self.trellis is None and self.n_codewords <= MAX_DENSE_CODEWORDS:
-            text += f", {self.sparsity:.0%} zeros" if self.is_ternary else ""
+            text += f", {self.sparsity:.0%} {'zeros' if self.n_symbols == 2 else 'ignored'}" if self.is_ternary else ""
             text += ", equidistant" if self.is_equidistant and self.n_codewords > 2 else ""
         return text + ">"
 
@@ -257,17 +318,28 @@ def codeword_distances(a: CodingMatrix, b: CodingMatrix, *, zero_pair: float = 0
     return np.asarray(distances / 2, dtype=np.float64)
 
 
-def _checked_matrix(matrix: ArrayLike, name: str) -> CodingMatrix:
+def one_hot(symbols: CodingMatrix, n_symbols: int) -> CodingMatrix:
+    """One column per symbol of each column, in their order: 1 where the row has it, all 0 where it has -1."""
+    hot = symbols[:, :, None] == np.arange(n_symbols)
+    return np.asarray(hot.reshape(len(symbols), -1), dtype=np.int8)
+
+
+def _checked_matrix(matrix: ArrayLike, name: str, n_symbols: int) -> CodingMatrix:
     given = np.asarray(matrix)
     if given.ndim != 2 or 0 in given.shape:
         raise ValueError(
             f"The matrix of a codebook must have two dimensions, none of them empty. Got shape {given.shape}."
         )
-    outside = ~np.isin(given, (-1, 0, 1))
+    entries, allowed = range(-1, max(n_symbols, 2)), "-1, 0 or +1"
+    if n_symbols > 2:
+        allowed = f"from 0 to {n_symbols - 1}, or -1 for classes that a column ignores"
+    outside = ~np.isin(given, entries)
     if outside.any():
         row, column = (int(i) for i in np.argwhere(outside)[0])
+        remedy = " Give n_symbols where there are more than two." if n_symbols == 2 and given[row, column] > 1 else ""
         raise ValueError(
-            f"The entries of a codebook must be -1, 0 or +1. Got {given[row, column]} in row {row}, column {column}."
+            f"The entries of a codebook must be {allowed}. Got {given[row, column]} in row {row}, column {column}."
+            f"{remedy}"
         )
     frozen = np.array(given, dtype=np.int8, order="C")
     _, first, counts = np.unique(frozen, axis=0, return_index=True, return_counts=True)
@@ -278,7 +350,7 @@ def _checked_matrix(matrix: ArrayLike, name: str) -> CodingMatrix:
             f"The codewords of a codebook must be distinct. Rows {int(twins[0])} and {int(twins[1])} of this {name} "
             "codebook are equal."
         )
-    if (frozen == 0).any() and not ((frozen > 0).any() and (frozen < 0).any()):
+    if n_symbols == 2 and (frozen == 0).any() and not ((frozen > 0).any() and (frozen < 0).any()):
         raise ValueError(
             f"The entries of a codebook must have both signs, since a bit ignores classes where it is 0. Got only "
             f"{np.unique(frozen).tolist()}. Write a matrix of 0 and 1 as 2 * matrix - 1."
@@ -294,6 +366,29 @@ def _canonical_columns(matrix: CodingMatrix) -> list[bytes]:
     signs = columns[np.arange(len(columns)), first]
     signs[signs == 0] = 1
     return sorted(row.tobytes() for row in (columns * signs[:, None]).astype(np.int8))
+
+
+def _canonical_partitions(matrix: CodingMatrix) -> list[bytes]:
+    """The columns as sorted bytes, their symbols numbered in the order of first appearance."""
+    columns = []
+    for column in matrix.T:
+        symbols, first, place = np.unique(column, return_index=True, return_inverse=True)
+        first[symbols < 0] = -1  # what is ignored stays so, and comes first
+        rank = np.argsort(np.argsort(first)) - int(symbols[0] < 0)
+        columns.append(rank[place].astype(np.int8).tobytes())
+    return sorted(columns)
+
+
+def _associations(indicators: CodingMatrix, n_symbols: int) -> FloatArray:
+    """Cramér's V of every two columns, 0 where one of them is constant on what they share."""
+    n_bits = indicators.shape[1] // n_symbols
+    counts = indicators.T.astype(np.float64) @ indicators
+    tables = counts.reshape(n_bits, n_symbols, n_bits, n_symbols).transpose(0, 2, 1, 3)
+    rows, columns = tables.sum(axis=3), tables.sum(axis=2)
+    expected = rows[..., :, None] * columns[..., None, :]
+    chi = (tables**2 / np.where(expected > 0, expected, 1)).sum(axis=(2, 3)) - 1
+    freedom = np.minimum((rows > 0).sum(axis=2), (columns > 0).sum(axis=2)) - 1
+    return np.asarray(np.sqrt(np.clip(chi, 0, None) / np.maximum(freedom, 1)) * (freedom > 0), dtype=np.float64)
 
 
 def _upper(square: FloatArray) -> FloatArray:

@@ -124,6 +124,8 @@ LOSSES: dict[str, Loss] = {
         Loss("logistic", "log(1 + exp(-z))", _logistic, lambda f: f / 2, is_stable=True),
         Loss("squared", "(1 - z)^2", _squared, lambda f: 2 * f, is_stable=True),
         Loss("linear", "(1 - z) / 2", _linear, lambda f: f / 2, is_stable=True),
+        # For margins that are logarithms of probabilities, as those of more than two symbols are.
+        Loss("log_likelihood", "-z", np.negative, lambda f: f, is_stable=True),
         Loss("hamming", "(1 - sign z) / 2", _hamming, lambda f: np.sign(f) / 2, is_stable=True),
     )
 }

@@ -48,6 +48,8 @@ class BitAttributes:
             of_linear = {"coef_": bits.weights.T, "intercept_": bits.bias[:, None]}
             if name in of_linear:
                 return np.asarray(of_linear[name], dtype=np.float64)
+        if getattr(getattr(bits, "bits", bits), "symbols", None) is not None and name != "feature_importances_":
+            raise AttributeError(f"Columns of more than two symbols have a {name} each: see estimators_.")
         if not hasattr(getattr(bits, "bits", bits), "predictors"):
             raise AttributeError(f"The bits of this {type(self).__name__} have no {name}.")
         predictors = self._predictors()

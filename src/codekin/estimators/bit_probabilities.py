@@ -29,7 +29,8 @@ class BitProbabilities(CodedClassifier, ABC):
         A learned decoder makes them itself, and they are calibrated: the softmax of its scores. Otherwise margins are
         taken for log-odds; with ``calibrate`` they are made so. The most probable class is the one that
         ``predict`` gives under the logistic loss. Softmax was trained for them as they are, with the linear loss, which
-        differs from the logistic one in codes with zeros only.
+        differs from the logistic one in codes with zeros only. Of columns with more than two symbols the probabilities
+        are multiplied, and the most probable class is always the one that ``predict`` gives.
 
         Parameters
         ----------
@@ -77,7 +78,7 @@ class BitProbabilities(CodedClassifier, ABC):
     def _probability_losses(self, X: Any) -> FloatArray:
         """The losses whose softmax are the probabilities."""
         margins = self.bit_margins(X)
-        if self.model_.decoder.is_learned:
+        if self.model_.decoder.is_learned or self.codebook_.n_symbols > 2:
             return self.model_.decoder.class_losses(margins)
         learner = learner_of(self.estimator)
         loss = "linear" if learner is not None and learner.learns_probabilities else "logistic"

@@ -60,6 +60,9 @@ class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
     def bit_margins(self, X: Any) -> Margins:
         """The margins of the bits, one column each: positive where the bit is taken for +1.
 
+        Of more than two symbols there is one for each symbol of every column: the logarithm of its probability times
+        the number of symbols, positive where it is more probable than by chance.
+
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
@@ -67,7 +70,7 @@ class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
 
         Returns
         -------
-        ndarray of shape (n_samples, n_bits)
+        ndarray of shape (n_samples, n_bits), or (n_samples, n_bits * n_symbols)
         """
         self._check_is_fitted()
         return self.model_.margins(self._validated_samples(X))
@@ -211,6 +214,8 @@ class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
         """What will be saved around the model; who learned the bits, and what followed from that, is left out."""
         params = self.get_params(deep=False)
         del params["n_jobs"]  # how the work was shared out says nothing about the model
+        if self.codebook_.n_symbols == 2:
+            params.pop("n_symbols", None)  # two symbols go without saying
         distances = getattr(self, "class_distances_", None)
         return ClassifierParts(
             type(self).__name__,
@@ -331,7 +336,7 @@ def _grown(model: Model, code: Code, codewords: IntArray, places: IntArray) -> M
     decoder: Any = model.decoder
     member = Member.of(code, model.bits, decoder.loss, is_weighted=getattr(decoder, "is_weighted", False))
     if decoder.is_learned:
-        grown = decoder.with_codewords(model.codebook.codewords(codewords)).in_order(places)
+        grown = decoder.with_codewords(model.codebook.indicators_at(codewords)).in_order(places)
         member = replace(member, decoder=grown)
     return Model((member,))
 

@@ -19,6 +19,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from codekin._system.magnitudes import check_single_precision
+from codekin.coding.codebook import MAX_SYMBOLS
 from codekin.estimators.bit_attributes import BitAttributes
 from codekin.estimators.bit_probabilities import BitProbabilities
 from codekin.estimators.callbacks import begin_callbacks
@@ -27,15 +28,13 @@ from codekin.estimators.coded import checked_weights
 from codekin.estimators.inputs import validated, with_learner_tags
 from codekin.estimators.metadata import learner_params, router
 from codekin.estimators.weight_signature import lists_weights_if
-from codekin.fitting.checked_choices import (
-    check_assignment_choice,
-    check_distances_choice,
-)
+from codekin.fitting.checked_choices import check_assignment_choice, check_distances_choice
 from codekin.fitting.code_defaults import default_code
 from codekin.fitting.fit import begin_fit, choose_parts, fit_model, learn_batch
 from codekin.fitting.fit_facts import Fit
 from codekin.fitting.plan import Plan
 from codekin.fitting.rules import CODE_RULES, check_rules
+from codekin.fitting.symbol_choice import chosen_symbols
 from codekin.learners import LEARNERS, IndependentBits, Learner, is_named, learner_of
 from codekin.learners.calibration import N_FOLDS
 from codekin.model import Model
@@ -76,7 +75,14 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
         and "dense_random" for all others and where ``n_bits`` is given. :meth:`report` says why.
     n_bits : int, default=None
         How many bits the codewords have, for codebooks that leave the choice; None for the codebook's own default
-        (``ceil(10 log2 K)`` for "dense_random", but never more columns than there are different ones).
+        (``ceil(10 log2 K)`` for "dense_random", but never more columns than there are different ones). With more than
+        two symbols, how many columns, each learned by one classifier of at most ``n_symbols`` classes.
+    n_symbols : int, default=None
+        How many classes the estimator learns at once, from 2 to 127. Every column of the code gives each class one of
+        so many symbols, and the estimator, which then needs ``predict_proba`` or ``decision_function`` of that many
+        classes, learns a column as it is. None stands for the limit that the estimator declares
+        (``get_inference_config().MAX_NUMBER_OF_CLASSES``, ``max_num_classes_``, ``max_num_classes`` or ``max_classes``)
+        and for 2, binary codes, where it declares none. As many symbols as classes are a single column.
     class_distances : str, ClassDistances, array, ClassTree or callable, default="learnability"
         How far apart classes are: "learnability" (how badly least squares will separate sets of classes), "means"
         (Euclidean distances of class means), "confusion" (of a one-vs-rest classifier), "clustering" or "splitting" (a
@@ -161,6 +167,7 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
         ],
         "codebook": "no_validation",
         "n_bits": [Interval(Integral, 1, None, closed="left"), None],
+        "n_symbols": [Interval(Integral, 2, MAX_SYMBOLS, closed="both"), None],
         "class_distances": "no_validation",
         "assignment": "no_validation",
         "loss": [str, callable],
@@ -178,6 +185,7 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
         *,
         codebook: Any = "auto",
         n_bits: int | None = None,
+        n_symbols: int | None = None,
         class_distances: Any = "learnability",
         assignment: Any = "preserving",
         loss: Any = "auto",
@@ -191,6 +199,7 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
         self.estimator = estimator
         self.codebook = codebook
         self.n_bits = n_bits
+        self.n_symbols = n_symbols
         self.class_distances = class_distances
         self.assignment = assignment
         self.loss = loss
@@ -322,12 +331,14 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
         learner = self._bit_learner(params)
         check_rules(CODE_RULES, {**self.get_params(deep=False), "learner": learner})
         n_classes, codebook, reason = self._check_n_classes(), self.codebook, ""
+        n_symbols = chosen_symbols(self.get_params(deep=False), self._bit_classifier(), learner, n_classes)
         if isinstance(codebook, str) and codebook == "auto":
-            codebook, reason = default_code(learner, n_classes, self.n_bits)
+            codebook, reason = default_code(learner, n_classes, self.n_bits, n_symbols)
         return Plan(
             n_classes=n_classes,
             codebook=codebook,
             n_bits=self.n_bits,
+            n_symbols=n_symbols,
             reason=reason,
             class_distances=self.class_distances,
             assignment=self.assignment,
@@ -335,13 +346,14 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
             seed=self._seed(),
             loss=self.loss,
             weighted_decoding=self.weighted_decoding,
-            decoding=self._decoding(),
+            decoding=self._decoding(n_symbols),
             calibrate=self.calibrate,  # type: ignore[arg-type]
         )
 
-    def _decoding(self) -> Literal["auto", "loss", "learned"]:
-        """Who gives a loss, or has margins calibrated, wants them to decode."""
+    def _decoding(self, n_symbols: int) -> Literal["auto", "loss", "learned"]:
+        """Who gives a loss, or has margins calibrated, wants them to decode; and more symbols lose little by it."""
         is_settled = self.calibrate is not None or not (isinstance(self.loss, str) and self.loss == "auto")
+        is_settled |= n_symbols > 2
         return "loss" if self.decoding == "auto" and is_settled else self.decoding
 
     def _take(self, fit: Fit) -> None:

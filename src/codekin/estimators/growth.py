@@ -30,7 +30,7 @@ def best_free_codewords(code: Code, margins: Margins, new_class: IntArray, loss:
             f"{needs}. Got {len(free)} among the {codebook.n_codewords} of the codebook. "
             "Train again with more spare codewords."
         )
-    costs = _mean_losses(codebook.codewords(free).astype(np.float64), margins, new_class, loss)
+    costs = _mean_losses(codebook.indicators_at(free).astype(np.float64), margins, new_class, loss)
     return free[linear_sum_assignment(costs)[1]]
 
 

@@ -7,17 +7,19 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from codekin._system.names import near_name, suggestion
 from codekin.assignments import ASSIGNMENTS, AssignmentResult
 from codekin.class_distances import CLASS_DISTANCES, CLASS_DISTANCES_FROM_DATA
 from codekin.classes import ClassDistances, ClassTree
 from codekin.codebooks import CODEBOOKS
-from codekin.coding import Assignment, Codebook
+from codekin.coding import Assignment, Code, Codebook
 from codekin.decoding import LOSSES
 
 ASSIGNMENT_POLICIES = ("preserving", "breaking", "random", "learnability")
 
-CODEBOOK_ARGUMENTS = "n_bits, rng, class_distances and class_tree"
+CODEBOOK_ARGUMENTS = "n_bits, n_symbols, rng, class_distances and class_tree"
 """What a function that makes a codebook is given, if it wants it."""
 
 
@@ -44,8 +46,11 @@ def warn_of_constant_bits(codebook: Codebook, assignment: Assignment) -> None:
     """
     if codebook.trellis is not None:
         return
-    coding_matrix = codebook.coding_matrix(assignment)
-    is_constant = ~((coding_matrix > 0).any(axis=0) & (coding_matrix < 0).any(axis=0))
+    indicators = Code(codebook, assignment).indicators
+    has_symbol = np.stack([(indicators > 0).any(axis=0), (indicators < 0).any(axis=0)])
+    if codebook.n_symbols > 2:
+        has_symbol = has_symbol[0].reshape(codebook.n_bits, -1).T
+    is_constant = has_symbol.sum(axis=0) < 2
     if is_constant.any():
         warnings.warn(
             f"{int(is_constant.sum())} of the {codebook.n_bits} bits of this {codebook.name} codebook tell no classes "

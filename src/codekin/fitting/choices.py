@@ -142,20 +142,23 @@ class Classes:
         )
 
 
-def choose_codebook(choice: Any, n_bits: int | None, classes: Classes, rng: np.random.Generator) -> Codebook:
+def choose_codebook(
+    choice: Any, n_bits: int | None, classes: Classes, rng: np.random.Generator, *, n_symbols: int = 2
+) -> Codebook:
     """A codebook with at least as many codewords as there are classes.
 
-    The parameters of a function in ``CODEBOOKS`` say by their names what it needs: ``n_bits``, ``rng``,
+    The parameters of a function in ``CODEBOOKS`` say by their names what it needs: ``n_bits``, ``n_symbols``, ``rng``,
     ``class_distances`` (a matrix) or ``class_tree``; it is given these and no others.
 
     - ``choice``: a name from ``CODEBOOKS``, a function like those in it, or the codewords.
     - ``n_bits``: how many bits; None for the codebook's own default.
+    - ``n_symbols``: how many symbols a column may have.
     """
     check_codebook_choice(choice)
     if isinstance(choice, str) or (callable(choice) and not isinstance(choice, Codebook)):
-        codebook = _make_codebook(choice, n_bits, classes, rng)
+        codebook = _make_codebook(choice, n_bits, n_symbols, classes, rng)
     else:
-        codebook = choice if isinstance(choice, Codebook) else Codebook(choice)
+        codebook = choice if isinstance(choice, Codebook) else Codebook(choice, n_symbols=n_symbols)
         if n_bits is not None and n_bits != codebook.n_bits:
             raise ValueError(f"The given codebook has {codebook.n_bits} bits. Got n_bits={n_bits}; leave it out.")
     if codebook.n_codewords < classes.n_classes:
@@ -167,7 +170,11 @@ def choose_codebook(choice: Any, n_bits: int | None, classes: Classes, rng: np.r
 
 
 def _make_codebook(
-    choice: str | Callable[..., Codebook], n_bits: int | None, classes: Classes, rng: np.random.Generator
+    choice: str | Callable[..., Codebook],
+    n_bits: int | None,
+    n_symbols: int,
+    classes: Classes,
+    rng: np.random.Generator,
 ) -> Codebook:
     if isinstance(choice, str):
         make, name = CODEBOOKS[choice], choice
@@ -178,7 +185,11 @@ def _make_codebook(
         raise ValueError(
             f"The width of the {name} codebook follows from the number of classes. Leave n_bits={n_bits} out."
         )
-    arguments: dict[str, Any] = {}
+    if n_symbols > 2 and "n_symbols" not in wanted:
+        raise ValueError(
+            f"The {name} codebook has two symbols. Got n_symbols={n_symbols}; use 2, or {_names_of_symbols()}."
+        )
+    arguments: dict[str, Any] = {"n_symbols": n_symbols} if n_symbols > 2 else {}
     if "n_bits" in wanted and n_bits is not None:
         arguments["n_bits"] = n_bits
     if "rng" in wanted:
@@ -198,7 +209,13 @@ def _make_codebook(
             f"Got {name}: {missing}."
         )
     made = make(classes.n_classes, **arguments)
-    return made if isinstance(made, Codebook) else Codebook(made, name=name)
+    return made if isinstance(made, Codebook) else Codebook(made, name=name, n_symbols=n_symbols)
+
+
+def _names_of_symbols() -> str:
+    """The codebooks that can have more than two symbols."""
+    names = [repr(name) for name, make in CODEBOOKS.items() if "n_symbols" in inspect.signature(make).parameters]
+    return f"one of {', '.join(names)}"
 
 
 def choose_assignment(

@@ -18,14 +18,14 @@ class CodeDefault(NamedTuple):
     reason: str
 
 
-def default_code(learner: Learner, n_classes: int, n_bits: int | None = None) -> CodeDefault:
+def default_code(learner: Learner, n_classes: int, n_bits: int | None = None, n_symbols: int = 2) -> CodeDefault:
     """The code that is taken where the user leaves it open.
 
     One column a class loses nothing with linear bits, and under a learned decoder it is rarely behind any other code of
     as many bits (``benchmarks/predictors.py``). Others gain by dense columns, each another problem to learn: the more,
     the better.
     """
-    if n_bits is not None or n_classes == 2:
+    if n_bits is not None or n_classes == 2 or n_symbols > 2:
         return CodeDefault("dense_random", "")
     if not learns_linearly(getattr(learner, "estimator", learner)):
         return CodeDefault("dense_random", "the bits are not linear")

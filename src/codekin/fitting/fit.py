@@ -38,7 +38,7 @@ def choose_parts(plan: Plan, samples: Samples, held_out: Samples | None = None) 
         distances_choice=plan.class_distances,
         rng=rngs.distances,
     )
-    codebook = choose_codebook(plan.codebook, plan.n_bits, classes, rngs.codebook)
+    codebook = choose_codebook(plan.codebook, plan.n_bits, classes, rngs.codebook, n_symbols=plan.n_symbols)
     if plan.width is not None:
         # Asked before the assignment is chosen, which may take memory for every feature, too.
         n_features = int(samples.X.shape[1])

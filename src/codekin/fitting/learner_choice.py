@@ -69,4 +69,5 @@ def decoding_loss(plan: Plan, learner: Learner, codebook: Codebook) -> Loss:
     """The decoding loss of a plan; "auto" is the learner's own, and the logistic one for margins that are log-odds."""
     if not (isinstance(plan.loss, str) and plan.loss == "auto"):
         return get_loss(plan.loss)
-    return get_loss("logistic" if plan.calibrate is not None else learner.decoding_loss(codebook))
+    is_log_odds = plan.calibrate is not None and codebook.n_symbols == 2
+    return get_loss("logistic" if is_log_odds else learner.decoding_loss(codebook))

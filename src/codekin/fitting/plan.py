@@ -36,6 +36,7 @@ class Plan:
     - ``learners``: who learns the bits; of several the validation samples choose one.
     - ``seed``: where all random choices come from.
     - ``n_bits``: how many bits codewords have, for codebooks that leave the choice.
+    - ``n_symbols``: how many symbols a column may have.
     - ``reason``: why the codebook is what it is, where nobody asked for it.
     - ``policy``: what the user called the assignment, where it has another name here.
     - ``loss``: the decoding loss; "auto" is the learner's own.
@@ -55,6 +56,7 @@ class Plan:
     learners: tuple[Learner, ...]
     seed: Seed
     n_bits: int | None = None
+    n_symbols: int = 2
     policy: str = ""
     reason: str = ""
     loss: Any = "auto"
@@ -83,8 +85,14 @@ class Plan:
         return Generators(drawn[3], *drawn[:3]) if self.width is not None else Generators(*drawn)
 
     def as_dict(self) -> dict[str, Any]:
-        """The settings as JSON has them: names, numbers and, of everything else, what it is called."""
-        return {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
+        """The settings as JSON has them: names, numbers and, of everything else, what it is called.
+
+        Two symbols go without saying.
+        """
+        told = {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
+        if self.n_symbols == 2:
+            del told["n_symbols"]
+        return told
 
     def __str__(self) -> str:
         """One setting a line, those that say nothing left out."""

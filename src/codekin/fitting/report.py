@@ -18,7 +18,7 @@ from codekin.classes import ClassDistances
 from codekin.coding import FloatArray, IntArray
 from codekin.decoding import Loss
 from codekin.fitting.recipe import Trial
-from codekin.measures import binary_losses, multiclass_error_bound
+from codekin.measures import binary_losses, multiclass_error_bound, symbol_losses
 from codekin.model import Model
 from codekin.storage.values import shortened
 
@@ -85,6 +85,8 @@ class FitReport:
         What the model was allowed to cost; empty where there was no budget.
     trials : tuple of Trial
         The recipes that were tried within it.
+    n_symbols : int
+        How many symbols a column may have.
     """
 
     n_classes: int
@@ -114,11 +116,17 @@ class FitReport:
     certified_share: float = nan
     budget: str = ""
     trials: tuple[Trial, ...] = ()
+    n_symbols: int = 2
 
     def as_dict(self) -> dict[str, Any]:
-        """All fields, with plain Python types, as JSON wants them; None for what is not finite."""
+        """All fields, with plain Python types, as JSON wants them; None for what is not finite.
+
+        Two symbols go without saying.
+        """
         plain = {**asdict(self), "bit_losses": [float(loss) for loss in self.bit_losses]}
         plain["trials"] = [trial.as_dict() for trial in self.trials]
+        if self.n_symbols == 2:
+            del plain["n_symbols"]
         return {
             key: None if isinstance(value, float) and not np.isfinite(value) else value for key, value in plain.items()
         }
@@ -137,7 +145,7 @@ class FitReport:
         learner = f", {self.learner} learner" if self.learner else ""
         return "\n".join(
             [
-                f"{counted(self.n_classes, 'class')}, {counted(self.n_bits, 'bit')}{of_codes}: "
+                f"{counted(self.n_classes, 'class')}, {self._columns()}{of_codes}: "
                 f"{self.codebook} codebook, {self.assignment} assignment{learner}",
                 *([f"  codebook chosen since          {self.codebook_reason}"] if self.codebook_reason else []),
                 f"  minimum distance rho           {self.min_distance:g}",
@@ -149,15 +157,23 @@ class FitReport:
             ]
         )
 
+    def _columns(self) -> str:
+        if self.n_symbols == 2:
+            return counted(self.n_bits, "bit")
+        return f"{counted(self.n_bits, 'column')} of {self.n_symbols} symbols"
+
     def _measures(self) -> list[str]:
         """What was measured on samples, for the terminal."""
         if not len(self.bit_losses):
             return ["  losses of the bits             not measured; report(X, y) measures them on samples"]
         hardest = np.argsort(-self.bit_losses, kind="stable")[:3]
         samples = f" on {counted(self.n_measured, 'sample')}" if self.n_measured else ""
+        is_binary = self.n_symbols == 2
+        average = "average binary loss epsilon" if is_binary else "average loss of the columns"
         lines = [
-            f"  average binary loss epsilon    {self.average_binary_loss:.4f} ({self.loss} loss){samples}",
-            "  hardest bits                   " + ", ".join(f"{j} ({self.bit_losses[j]:.3f})" for j in hardest),
+            f"  {average:<30} {self.average_binary_loss:.4f} ({self.loss} loss){samples}",
+            f"  {'hardest bits' if is_binary else 'hardest columns':<30} "
+            + ", ".join(f"{j} ({self.bit_losses[j]:.3f})" for j in hardest),
         ]
         if self.error_bound < 1:  # beyond, it bounds nothing
             lines.append(f"  bound on the error             {self.error_bound:.4f}")
@@ -228,6 +244,7 @@ def code_report(model: Model, loss: Loss, class_distances: ClassDistances | None
         class_codeword_score=score,
         standard_deviations_below_random=z,
         n_members=len(model.members),
+        n_symbols=model.codebook.n_symbols,
         **others,
     )
 
@@ -239,7 +256,7 @@ def measured(report: FitReport, model: Model, loss: Loss, X: Any, class_index: I
     """
     n_samples = len(class_index)
     total, n_wrong, n_certified = np.zeros(model.n_bits), 0, 0
-    step = max(MARGINS_PER_BLOCK // model.n_bits, 256)
+    step = max(MARGINS_PER_BLOCK // (model.n_bits * model.codebook.n_symbols // 2), 256)
     is_stored = isinstance(X, StoredRows)
     if is_stored:
         step = min(step, X.rows_at_once)
@@ -247,7 +264,11 @@ def measured(report: FitReport, model: Model, loss: Loss, X: Any, class_index: I
         rows = slice(start, start + step)
         block = X[rows] if is_stored else _safe_indexing(X, rows)
         margins = model.margins(block)
-        total += binary_losses(margins, class_index[rows], model.coding_matrix, loss) * len(margins)
+        if model.codebook.n_symbols == 2:
+            losses = binary_losses(margins, class_index[rows], model.coding_matrix, loss)
+        else:
+            losses = symbol_losses(margins, class_index[rows], model.code)
+        total += losses * len(margins)
         if model.ranking is not None:
             best = model.candidates(block, 1)
             n_wrong += int((best.classes[:, 0] != class_index[rows]).sum())

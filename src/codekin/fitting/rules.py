@@ -87,6 +87,20 @@ CODE_RULES = (
 )
 """Of a classifier with any code."""
 
+SYMBOL_RULES = (
+    Rule(
+        "loss",
+        "two symbols; logarithms of the probabilities of {n_symbols.given} are added up. Use 'auto'",
+        lambda s: isinstance(s.loss, str) and s.loss in ("auto", "log_likelihood"),
+    ),
+    Rule(
+        "estimator",
+        "two symbols, {n_symbols.given} a classifier of scikit-learn's kind",
+        lambda s: hasattr(s.learner, "estimator"),
+    ),
+)
+"""Of a classifier whose columns have more than two symbols."""
+
 
 def in_python(name: str, value: Any) -> Spelled:
     """A parameter of a function or an estimator."""

@@ -42,7 +42,10 @@ class FittedBits(Protocol):
         """How many bits there are."""
 
     def margins(self, X: Any) -> Margins:
-        """One column per bit, positive where the predictor says +1; (n_samples, n_bits)."""
+        """One column per bit, positive where the predictor says +1; (n_samples, n_bits).
+
+        Of more than two symbols one column for each symbol of every bit: (n_samples, n_bits * n_symbols).
+        """
 
 
 @runtime_checkable

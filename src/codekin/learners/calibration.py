@@ -17,6 +17,7 @@ from scipy.special import expit, logsumexp
 
 from codekin.coding import Code, CodingMatrix, FloatArray, IntArray, Margins
 from codekin.learners import unseen
+from codekin.learners.symbols import column_weights
 from codekin.learners.unseen import learned_without_folds, unseen_margins
 from codekin.samples import Samples, rows_at
 
@@ -27,7 +28,7 @@ N_FOLDS = unseen.N_FOLDS
 
 @dataclass(frozen=True, eq=False)
 class CalibratedBits:
-    """Bits whose margins are log-odds: ``slope * margin + intercept``."""
+    """Bits whose margins are log-odds, or logarithms of probabilities: ``slope * margin + intercept``."""
 
     bits: Any
     slopes: FloatArray = field(repr=False)
@@ -36,7 +37,7 @@ class CalibratedBits:
     @property
     def n_bits(self) -> int:
         """How many bits there are."""
-        return len(self.slopes)
+        return int(self.bits.n_bits)
 
     def margins(self, X: Any) -> Margins:
         """Log-odds of +1, one column per bit."""
@@ -49,7 +50,8 @@ def calibrate_bits(
     """Learn the bits and their calibration on samples that they have not seen.
 
     ``method``: "cv" learns five further sets of bits, each without a fifth of the samples, and the final ones on all
-    samples; "holdout" learns once, on four fifths, and keeps one fifth for the calibration.
+    samples; "holdout" learns once, on four fifths, and keeps one fifth for the calibration. Columns of more than two
+    symbols get a weight each, by :func:`codekin.learners.symbols.column_weights`.
     """
     if learner.learns_probabilities:
         raise ValueError(
@@ -64,6 +66,9 @@ def calibrate_bits(
     else:
         margins, seen = unseen_margins(learner, samples, code, rng=rng)
         bits = learner.fit(samples, code, rng=rng)
+    if code.n_symbols > 2:
+        of_column = column_weights(margins, class_index[seen], coding_matrix, weights[seen])
+        return CalibratedBits(bits, np.repeat(of_column, code.n_symbols), np.zeros(code.n_margins))
     slopes, intercepts = platt_scaling(margins, coding_matrix[class_index[seen]], weights[seen])
     temperature = fit_temperature(margins * slopes + intercepts, class_index[seen], coding_matrix, weights[seen])
     return CalibratedBits(bits, slopes / temperature, intercepts / temperature)

@@ -1,7 +1,7 @@
 """One scikit-learn estimator per bit, fitted independently and in parallel.
 
-Bits reach the estimators as the labels 0 and 1, which every learner takes. The predictors of linear estimators are
-stacked, so that the margins of all bits are one matrix product.
+Bits reach the estimators as the labels 0 and 1, and columns of more symbols as labels without gaps, which every learner
+takes. The predictors of linear estimators are stacked, so that the margins of all bits are one matrix product.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import repeat
 from typing import Any, ClassVar, NamedTuple
@@ -27,6 +27,7 @@ from codekin._system.workers import n_workers, share_work, with_workers
 from codekin.coding import Code, Codebook, CodingMatrix, FloatArray, IntArray, Margins
 from codekin.learners.linear import CONSTANT_MARGIN
 from codekin.learners.natural_loss import natural_loss
+from codekin.learners.symbols import symbol_margins
 from codekin.samples import Samples
 
 LOG_ODDS_LIMIT = 20.0
@@ -80,10 +81,14 @@ class EstimatorBits:
     - ``predictors``: fitted binary classifiers with classes 0 and 1, or ``ConstantBit``.
     - ``columns`` of shape (n_bits, n_features): for precomputed kernels, whose columns are the training samples: those
       that each bit has learned from.
+    - ``symbols``: of columns with more than two symbols, those that each predictor knows, in the order of its classes.
+    - ``n_symbols``: how many symbols a column may have.
     """
 
     predictors: Sequence[Any] = field(repr=False)
     columns: NDArray[np.bool_] | None = field(default=None, repr=False)
+    symbols: Sequence[IntArray] | None = field(default=None, repr=False)
+    n_symbols: int = 2
 
     @property
     def n_bits(self) -> int:
@@ -109,12 +114,20 @@ class EstimatorBits:
         return np.asarray(rows).T, np.asarray(intercepts)
 
     def margins(self, X: Any) -> Margins:
-        """One column per bit, positive where the predictor says +1."""
-        if self._linear is not None and getattr(getattr(X, "dtype", None), "kind", "O") in "biuf":
+        """One column per bit, positive where the predictor says +1.
+
+        Of more than two symbols one column each: how much more probable the symbol is than by chance, as a logarithm.
+        """
+        is_numbers = getattr(getattr(X, "dtype", None), "kind", "O") in "biuf"
+        if self.symbols is None and is_numbers and self._linear is not None:
             weights, intercepts = self._linear
             return bounded_margins(np.asarray(X @ weights + intercepts))
         seen = repeat(X) if self.columns is None else (_columns(X, columns) for columns in self.columns)
-        margins = [_bit_margins(*pair) for pair in zip(self.predictors, seen, strict=False)]
+        if self.symbols is None:
+            margins = [_bit_margins(*pair) for pair in zip(self.predictors, seen, strict=False)]
+        else:
+            parts = zip(self.predictors, seen, self.symbols, strict=False)
+            margins = [symbol_margins(*part, self.n_symbols) for part in parts]
         return bounded_margins(np.column_stack(margins))
 
 
@@ -144,9 +157,12 @@ class IndependentBits:
     learns_probabilities: ClassVar[bool] = False
     """Not of the classes: bits can be calibrated one by one."""
 
-    def decoding_loss(self, codebook: Codebook) -> str:  # noqa: ARG002 -- the same for all codebooks
-        """The loss under which the estimator's margins are decoded: the one it minimises itself, where known."""
-        return natural_loss(self.estimator)
+    def decoding_loss(self, codebook: Codebook) -> str:
+        """The loss under which the estimator's margins are decoded: the one it minimises itself, where known.
+
+        Logarithms of the probabilities of more than two symbols are added up.
+        """
+        return natural_loss(self.estimator) if codebook.n_symbols == 2 else "log_likelihood"
 
     def fit(self, samples: Samples, code: Code, *, rng: np.random.Generator) -> EstimatorBits:
         """Learn every bit of a code.
@@ -169,11 +185,16 @@ class IndependentBits:
         begun = [seeded(self.estimator, int(seed)) for seed in seeds]
         tasks = [self.tasks.popleft() if self.tasks else None for _ in seeds]
         lesson = _Lesson(samples.X, samples.class_index, code.coding_matrix, params, _is_pairwise(self.estimator))
-        bits = self._shared(_fit_bit, lesson, list(zip(begun, range(len(begun)), tasks, strict=True)))
+        if code.n_symbols > 2:
+            lesson = lesson._replace(ignored=-1)
+        symbols = None if code.n_symbols == 2 else [lesson.present(bit) for bit in range(code.n_bits)]
+        fit = _fit_bit if symbols is None else _fit_symbols
+        bits = self._shared(fit, lesson, list(zip(begun, range(len(begun)), tasks, strict=True)))
+        bits = replace(bits, symbols=symbols, n_symbols=code.n_symbols)
         if not lesson.is_pairwise:
             return bits
-        is_used = np.array([lesson.signs(bit) != 0 for bit in range(code.n_bits)])
-        return bits if is_used.all() else EstimatorBits(bits.predictors, is_used)
+        is_used = np.array([lesson.is_used(bit) for bit in range(code.n_bits)])
+        return bits if is_used.all() else replace(bits, columns=is_used)
 
     def partial_fit(
         self, bits: EstimatorBits | None, samples: Samples, code: Code, *, rng: np.random.Generator
@@ -197,7 +218,12 @@ class IndependentBits:
         begun = [seeded(self.estimator, int(seed)) for seed in seeds] if bits is None else deepcopy(bits.predictors)
         params = {} if samples.weights is None else {"sample_weight": samples.weights}
         lesson = _Lesson(samples.X, samples.class_index, code.coding_matrix, params)
-        return self._shared(_partial_fit_bit, lesson, list(zip(begun, range(len(begun)), strict=True)))
+        parts = list(zip(begun, range(len(begun)), strict=True))
+        if code.n_symbols == 2:
+            return self._shared(_partial_fit_bit, lesson, parts)
+        lesson = lesson._replace(ignored=-1)
+        symbols = [lesson.known(bit) for bit in range(code.n_bits)]
+        return replace(self._shared(_partial_fit_symbols, lesson, parts), symbols=symbols, n_symbols=code.n_symbols)
 
     def _shared(self, fit: Callable[[_Lesson, Any], Any], lesson: _Lesson, parts: Sequence[Any]) -> EstimatorBits:
         """Fit every bit, here or by joblib's workers."""
@@ -215,11 +241,40 @@ class _Lesson(NamedTuple):
     coding_matrix: CodingMatrix
     params: Mapping[str, Any]
     is_pairwise: bool = False
+    ignored: int = 0
 
     def signs(self, bit: int) -> CodingMatrix:
-        """The bit of each sample; 0 for those that it ignores, and for samples of class -1."""
-        of_class = np.append(self.coding_matrix[:, bit], 0)
+        """The bit, or symbol, of each sample; ``ignored`` for those that it ignores, and for samples of class -1."""
+        of_class = np.append(self.coding_matrix[:, bit], self.ignored)
         return np.asarray(of_class[self.class_index], dtype=np.int8)
+
+    def known(self, bit: int) -> IntArray:
+        """The symbols of a column, in increasing order."""
+        symbols = np.unique(self.coding_matrix[:, bit])
+        return np.asarray(symbols[symbols != self.ignored], dtype=np.intp)
+
+    def present(self, bit: int) -> IntArray:
+        """The symbols of a column that samples of positive weight have; the first of all where none has any."""
+        weights = self.params.get("sample_weight")
+        symbols = self.signs(bit)
+        seen = np.unique(symbols if weights is None else symbols[np.asarray(weights) > 0])
+        present = np.asarray(seen[seen != self.ignored], dtype=np.intp)
+        return present if len(present) else self.known(bit)[:1]
+
+    def is_used(self, bit: int) -> NDArray[np.bool_]:
+        """Which samples a column learns from."""
+        symbols = self.signs(bit)
+        return np.asarray(symbols != 0 if self.ignored == 0 else np.isin(symbols, self.present(bit)))
+
+    def rows(self, used: IntArray) -> tuple[Any, dict[str, Any]]:
+        """The samples at some rows, and what ``fit`` is given besides."""
+        n_samples = len(self.class_index)
+        if len(used) == n_samples:
+            return self.X, dict(self.params)
+        X = _columns(_rows(self.X, used), used) if self.is_pairwise else _rows(self.X, used)
+        return X, {
+            key: _rows(value, used) if _is_per_sample(value, n_samples) else value for key, value in self.params.items()
+        }
 
 
 def _draw_seeds(n_bits: int, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -240,20 +295,37 @@ def seeded(estimator: Any, seed: int) -> Any:
 
 def _fit_bit(lesson: _Lesson, part: tuple[Any, int, BitTask | None]) -> Any:
     estimator, bit, task = part
-    X, signs, params = lesson.X, lesson.signs(bit), lesson.params
+    signs = lesson.signs(bit)
     used = np.flatnonzero(signs)
-    if len(used) < len(signs):
-        X = _columns(_rows(X, used), used) if lesson.is_pairwise else _rows(X, used)
-        params = {
-            key: _rows(value, used) if _is_per_sample(value, len(signs)) else value for key, value in params.items()
-        }
-        signs = signs[used]
+    X, params = lesson.rows(used)
+    signs = signs[used]
     weights = params.get("sample_weight")
     present = np.unique(signs if weights is None else signs[np.asarray(weights) > 0])
     with nullcontext() if task is None else task.around(estimator):
         if len(present) == 2:
             return estimator.fit(X, (signs > 0).astype(np.int64), **params)
         return ConstantBit(int(present[0]) if len(present) else 1)
+
+
+def _fit_symbols(lesson: _Lesson, part: tuple[Any, int, BitTask | None]) -> Any:
+    estimator, bit, task = part
+    used, present = np.flatnonzero(lesson.is_used(bit)), lesson.present(bit)
+    X, params = lesson.rows(used)
+    with nullcontext() if task is None else task.around(estimator):
+        if len(present) == 1:
+            return ConstantBit(1)
+        return estimator.fit(X, np.searchsorted(present, lesson.signs(bit)[used]), **params)
+
+
+def _partial_fit_symbols(lesson: _Lesson, part: tuple[Any, int]) -> Any:
+    predictor, bit = part
+    symbols, known = lesson.signs(bit), lesson.known(bit)
+    used = np.flatnonzero(symbols != lesson.ignored)
+    if not len(used):
+        return predictor
+    X, params = lesson.rows(used)
+    labels = np.searchsorted(known, symbols[used])
+    return predictor.partial_fit(X, labels, classes=np.arange(len(known)), **params)
 
 
 def _partial_fit_bit(lesson: _Lesson, part: tuple[Any, int]) -> Any:

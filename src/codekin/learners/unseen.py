@@ -36,7 +36,7 @@ def unseen_margins(
     all samples are wanted.
     """
     wanted = len(samples) if n_margins is None else min(n_margins, len(samples))
-    margins = np.zeros((len(samples), code.n_bits))
+    margins = np.zeros((len(samples), code.n_margins))
     is_known = np.zeros(len(samples), dtype=bool)
     for bits, held_out in learned_without_folds(learner, samples, code, rng):
         if len(held_out):

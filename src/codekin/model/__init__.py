@@ -248,4 +248,4 @@ def make_decoder(code: Code, loss: LossLike, *, is_weighted: bool = False) -> Mi
     """
     if code.codebook.trellis is not None:
         return ShortestPathDecoder(code.codebook.trellis, loss, code.assignment)
-    return MinimumLossDecoder(code.coding_matrix, loss, is_weighted)
+    return MinimumLossDecoder(code.indicators, loss, is_weighted)

@@ -27,7 +27,7 @@ def check_member(member: Member) -> None:
         largest < code.codebook.n_codewords,
         f"codeword {largest} is not among the {code.codebook.n_codewords} of the codebook",
     )
-    _check_bits(member.bits, code.n_bits)
+    _check_bits(member.bits, code.n_bits, code.n_symbols)
 
 
 def check_shape(model: Model, description: Json) -> None:
@@ -76,18 +76,21 @@ def _widths(model: Model) -> set[int]:
     return widths
 
 
-def _check_bits(bits: Any, n_bits: int) -> None:
+def _check_bits(bits: Any, n_bits: int, n_symbols: int = 2) -> None:
     if isinstance(bits, EstimatorBits):
+        _check(bits.n_symbols == n_symbols, f"the predictors are of {bits.n_symbols} symbols, the code of {n_symbols}")
         _check(len(bits.predictors) == n_bits, f"there are {len(bits.predictors)} predictors for {n_bits} bits")
         columns = bits.columns
         is_mask = columns is None or (columns.ndim == 2 and len(columns) == n_bits and columns.dtype == np.bool_)
         _check(is_mask, f"the columns of the bits must be a mask of {n_bits} rows")
         return
     if isinstance(bits, CalibratedBits):
+        n_margins = n_bits if n_symbols == 2 else n_bits * n_symbols
         for name in ("slopes", "intercepts"):
-            _check(getattr(bits, name).shape == (n_bits,), f"there must be {n_bits} {name}")
-        _check_bits(bits.bits, n_bits)
+            _check(getattr(bits, name).shape == (n_margins,), f"there must be {n_margins} {name}")
+        _check_bits(bits.bits, n_bits, n_symbols)
         return
+    _check(n_symbols == 2, f"columns of {n_symbols} symbols need predictors of scikit-learn's kind")
     _check(bits.bias.shape == (n_bits,), f"there are weights for {bits.bias.size} bits, not for {n_bits}")
     if isinstance(bits, CompactLinearBits):
         _check_rows(bits, n_bits)

@@ -9,7 +9,7 @@ import numpy as np
 
 from codekin._system.arrays import Arrays, as_narrow
 from codekin.codebooks.trellis import check_spare_codewords, trellis_codebook
-from codekin.coding import Assignment, Code, Codebook, Margins
+from codekin.coding import Assignment, Code, Codebook, IntArray, Margins
 from codekin.decoding import LOSSES, LearnedDecoder
 from codekin.learners.calibration import CalibratedBits
 from codekin.learners.independent import ConstantBit, EstimatorBits
@@ -47,7 +47,7 @@ def describe_codebook(codebook: Codebook, arrays: Arrays) -> Json:
         graph: Any = codebook.trellis
         return {**description, "trellis": {"n_codewords": codebook.n_codewords, "width": int(graph.width)}}
     arrays["codebook"] = codebook.matrix
-    return description
+    return description if codebook.n_symbols == 2 else {**description, "n_symbols": codebook.n_symbols}
 
 
 def restore_codebook(description: Json, arrays: Arrays) -> Codebook:
@@ -55,8 +55,11 @@ def restore_codebook(description: Json, arrays: Arrays) -> Codebook:
     if "trellis" in description:
         numbers = {name: whole_number(description["trellis"][name], name) for name in ("n_codewords", "width")}
         return trellis_codebook(**numbers)
-    is_designed = bool(description["is_designed"])
-    return Codebook(arrays["codebook"], name=str(description["name"]), is_designed=is_designed)
+    is_designed, n_symbols = (
+        bool(description["is_designed"]),
+        whole_number(description.get("n_symbols", 2), "n_symbols"),
+    )
+    return Codebook(arrays["codebook"], name=str(description["name"]), is_designed=is_designed, n_symbols=n_symbols)
 
 
 def describe_assignment(assignment: Assignment, arrays: Arrays) -> Json:
@@ -74,8 +77,8 @@ def restored_decoder(code: Code, bits: Any, description: Json, arrays: Arrays) -
     prefix = "decoder_"
     own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
     decoder = LearnedDecoder.from_arrays(own, description["loss"])
-    if (decoder.n_classes, decoder.n_bits) != (code.n_classes, code.n_bits):
-        raise ValueError(f"the decoder is not of {code.n_classes} classes and {code.n_bits} bits.")
+    if (decoder.n_classes, decoder.n_bits) != (code.n_classes, code.n_margins):
+        raise ValueError(f"the decoder is not of {code.n_classes} classes and {code.n_margins} margins.")
     return replace(member, decoder=decoder)
 
 
@@ -106,7 +109,11 @@ def describe_bits(bits: Any, arrays: Arrays, learners: list[Any]) -> Json:
                 learners.append(predictor)
         if bits.columns is not None:
             arrays["bit_columns"] = bits.columns
-        return {"kind": "estimators", "predictors": places}
+        if bits.symbols is None:
+            return {"kind": "estimators", "predictors": places}
+        for place, symbols in zip(places, bits.symbols, strict=True):
+            place["symbols"] = symbols.tolist()
+        return {"kind": "estimators", "n_symbols": bits.n_symbols, "predictors": places}
     if isinstance(bits, LearningBits):
         bits = bits.finished()
     if isinstance(bits, LINEAR_KINDS):
@@ -126,7 +133,19 @@ def restore_bits(description: Json, arrays: Arrays, learners: list[Any]) -> Any:
         return restore_linear_bits(description, arrays)
     predictors = [_restore_predictor(place, learners) for place in description["predictors"]]
     columns = typed(arrays["bit_columns"], "bit_columns", "bool", 2) if "bit_columns" in arrays else None
-    return RestoredEstimatorBits(predictors, columns)
+    n_symbols = whole_number(description.get("n_symbols", 2), "n_symbols", smallest=2)
+    places = description["predictors"] if n_symbols > 2 else []
+    symbols = [_restore_symbols(place["symbols"], n_symbols) for place in places] or None
+    return RestoredEstimatorBits(predictors, columns, symbols, n_symbols)
+
+
+def _restore_symbols(symbols: Any, n_symbols: int) -> IntArray:
+    checked = [whole_number(symbol, "symbols") for symbol in symbols]
+    if not checked or checked != sorted(set(checked)) or checked[-1] >= n_symbols:
+        raise ValueError(
+            f"'symbols' must increase from 0 to at most {n_symbols - 1}. Got {shortened(symbols)} instead."
+        )
+    return np.array(checked, dtype=np.intp)
 
 
 def _restore_predictor(place: Json, learners: list[Any]) -> Any:

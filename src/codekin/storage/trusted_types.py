@@ -15,8 +15,8 @@ _NUMBERS = (
 )
 
 ESTIMATORS: dict[str, tuple[str, ...]] = {
-    "sklearn._loss.link": ("IdentityLink", "Interval", "LogitLink", "LogLink", "HalfLogitLink"),
-    "sklearn._loss.loss": ("ExponentialLoss", "HalfBinomialLoss"),
+    "sklearn._loss.link": ("IdentityLink", "Interval", "LogitLink", "LogLink", "HalfLogitLink", "MultinomialLogit"),
+    "sklearn._loss.loss": ("ExponentialLoss", "HalfBinomialLoss", "HalfMultinomialLoss"),
     "sklearn.calibration": ("CalibratedClassifierCV", "_CalibratedClassifier", "_SigmoidCalibration"),
     "sklearn.compose._column_transformer": ("ColumnTransformer",),
     "sklearn.decomposition._incremental_pca": ("IncrementalPCA",),
@@ -62,7 +62,7 @@ ESTIMATORS: dict[str, tuple[str, ...]] = {
 """The module that defines them -> classes that are made from attributes, without calling their constructors."""
 
 _LOSSES = {
-    "sklearn._loss._loss": ("CyExponentialLoss", "CyHalfBinomialLoss"),
+    "sklearn._loss._loss": ("CyExponentialLoss", "CyHalfBinomialLoss", "CyHalfMultinomialLoss"),
     "sklearn.linear_model._sgd_fast": (
         *("EpsilonInsensitive", "Hinge", "Huber", "Log", "ModifiedHuber", "SquaredEpsilonInsensitive"),
         *("SquaredHinge", "SquaredLoss"),

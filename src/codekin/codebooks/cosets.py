@@ -1,0 +1,83 @@
+"""Balanced codebooks of more than two symbols: codewords come in sets of ``q`` that differ everywhere.
+
+Adding the same number to all symbols of a codeword, modulo ``q``, gives ``q`` codewords of which no two agree in any
+column, and together they have every symbol of every column once: a coset. A codebook of whole cosets is balanced, and
+no two of its codewords are equal as long as no two cosets are. Two cosets agree in as many columns as their leaders,
+the codewords that begin with 0, differ by the same number. Independent draws of columns would make equal codewords.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from codekin.codebooks.sizes import checked_n_bits, fewest_bits
+from codekin.coding import Codebook, CodingMatrix, IntArray
+
+COLUMNS_PER_SYMBOL = 4
+"""Columns of a codebook for each one that is needed to tell the codewords apart."""
+
+MAX_DRAWS = 50
+TRIES_PER_COSET = 30
+
+
+def balanced_symbols(
+    n_codewords: int, n_bits: int | None, *, n_symbols: int, n_draws: int | None, rng: np.random.Generator
+) -> Codebook:
+    """The best of many random codebooks of balanced columns: see :func:`codekin.codebooks.dense_random`."""
+    if n_codewords <= n_symbols:
+        if n_bits not in (None, 1):
+            raise ValueError(
+                f"{n_codewords} codewords of {n_symbols} symbols have one column, in which all differ. "
+                f"Got n_bits={n_bits}; leave it out, or use fewer symbols."
+            )
+        return Codebook(np.arange(n_codewords)[:, None], name="dense_random", n_symbols=max(n_codewords, 2))
+    needed = fewest_bits(n_codewords, n_symbols)
+    n_bits = checked_n_bits(
+        COLUMNS_PER_SYMBOL * needed if n_bits is None else n_bits, n_codewords, n_columns=None, n_symbols=n_symbols
+    )
+    best, best_rank = None, (-1, 0)
+    for _ in range(MAX_DRAWS if n_draws is None else n_draws):
+        leaders = _drawn_leaders(-(-n_codewords // n_symbols), n_bits, n_symbols, rng)
+        agreements = _most_agreements(leaders, n_symbols)
+        worst = int(agreements.max(initial=0))
+        rank = (n_bits - worst, -int((agreements == worst).sum()))
+        if best is None or rank > best_rank:
+            best, best_rank = leaders, rank
+    assert best is not None
+    matrix = _cosets(best, n_symbols)
+    # The last coset may be there in part; which of its codewords are does not matter.
+    return Codebook(matrix[:n_codewords], name="dense_random", n_symbols=n_symbols)
+
+
+def _drawn_leaders(n_cosets: int, n_bits: int, n_symbols: int, rng: np.random.Generator) -> IntArray:
+    """Different codewords that begin with 0, each drawn again a few times where it is close to an earlier one."""
+    leaders = np.zeros((n_cosets, n_bits), dtype=np.intp)
+    n_words = n_symbols ** (n_bits - 1)
+    if n_words <= 4 * n_cosets:
+        places = n_symbols ** np.arange(n_bits - 1)
+        chosen = rng.permutation(n_words)[:n_cosets]
+        leaders[:, 1:] = chosen[:, None] // places % n_symbols
+        return leaders
+    for place in range(1, n_cosets):
+        drawn = np.zeros((TRIES_PER_COSET, n_bits), dtype=np.intp)
+        drawn[:, 1:] = rng.integers(n_symbols, size=(TRIES_PER_COSET, n_bits - 1))
+        worst = _agreements(drawn, leaders[:place], n_symbols).max(axis=1)
+        leaders[place] = drawn[worst.argmin()]
+    return leaders
+
+
+def _agreements(a: IntArray, b: IntArray, n_symbols: int) -> IntArray:
+    """In how many columns two cosets agree at most: how often their leaders differ by the same number."""
+    differences = (a[:, None] - b[None]) % n_symbols
+    counts = np.stack([(differences == shift).sum(axis=2) for shift in range(n_symbols)])
+    return np.asarray(counts.max(axis=0), dtype=np.intp)
+
+
+def _most_agreements(leaders: IntArray, n_symbols: int) -> IntArray:
+    first, second = np.triu_indices(len(leaders), k=1)
+    return _agreements(leaders, leaders, n_symbols)[first, second]
+
+
+def _cosets(leaders: IntArray, n_symbols: int) -> CodingMatrix:
+    shifts = np.arange(n_symbols)[None, :, None]
+    return ((leaders[:, None] + shifts) % n_symbols).reshape(-1, leaders.shape[1]).astype(np.int8)

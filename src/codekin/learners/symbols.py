@@ -1,0 +1,107 @@
+"""Columns of more than two symbols: what a classifier says of each of them, and how much a column is worth.
+
+The margin of a symbol is ``log(q p)``: how much more probable a predictor with ``q`` symbols takes it to be than chance
+would. Margins of a codeword add up to the logarithm of a product of probabilities, and a column that ignores a class
+adds nothing, as if it had guessed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import log_softmax, logsumexp
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import _num_samples
+
+from codekin.coding import CodingMatrix, FloatArray, IntArray, Margins
+
+LEAST_PROBABILITY = 1e-3
+"""What a predictor leaves to each symbol that it excludes, times the share of chance: a forest of some trees has seen
+too little to exclude anything, and one certain error must not outweigh all other columns."""
+
+SMALLEST_WEIGHT, LARGEST_WEIGHT = 0.0, 20.0
+
+
+def declared_limit(estimator: Any) -> int | None:
+    """How many classes a classifier says that it can learn; None where it does not say.
+
+    Looked for, in this order, in the estimator, the last step of a pipeline and the estimator of a search:
+    ``get_inference_config().MAX_NUMBER_OF_CLASSES`` (TabPFN from version 8 on), and the attributes
+    ``max_num_classes_``, ``max_num_classes`` and ``max_classes``.
+    """
+    if hasattr(estimator, "steps"):
+        return declared_limit(estimator.steps[-1][1])
+    limits = [getattr(estimator, name, None) for name in ("max_num_classes_", "max_num_classes", "max_classes")]
+    if hasattr(estimator, "get_inference_config"):
+        limits.insert(0, getattr(estimator.get_inference_config(), "MAX_NUMBER_OF_CLASSES", None))
+    for limit in limits:
+        if isinstance(limit, int | np.integer) and limit >= 2:
+            return int(limit)
+    inner = getattr(estimator, "estimator", None)
+    return None if inner is None or isinstance(inner, str) else declared_limit(inner)
+
+
+def symbol_margins(predictor: Any, X: Any, known: IntArray, n_symbols: int) -> FloatArray:
+    """The margins of all symbols of a column, (n_samples, n_symbols).
+
+    Symbols that the predictor has not seen are as improbable as those that it excludes.
+
+    - ``known``: which symbols its classes are.
+    """
+    n_samples, chance = _num_samples(X), 1 / len(known)
+    margins = np.full((n_samples, n_symbols), np.log(LEAST_PROBABILITY))
+    if len(known) == 1:
+        margins[:, known] = 0.0
+        return margins
+    try:
+        probabilities = _probabilities(predictor, X)
+    except NotFittedError:
+        # partial_fit has not shown this column any sample.
+        return np.zeros((n_samples, n_symbols))
+    share = LEAST_PROBABILITY * chance
+    margins[:, known] = np.log((1 - LEAST_PROBABILITY) * probabilities + share) - np.log(chance)
+    return margins
+
+
+def _probabilities(predictor: Any, X: Any) -> FloatArray:
+    """Those that the predictor gives, or the softmax of its scores where it gives none."""
+    if hasattr(predictor, "predict_proba"):
+        given = np.asarray(predictor.predict_proba(X), dtype=np.float64)
+        return np.asarray(given / np.maximum(given.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny))
+    scores = np.asarray(predictor.decision_function(X), dtype=np.float64)
+    if scores.ndim == 1:
+        scores = np.column_stack([np.zeros_like(scores), scores])
+    return np.asarray(np.exp(log_softmax(scores, axis=1)))
+
+
+def column_weights(
+    margins: Margins, class_index: IntArray, coding_matrix: CodingMatrix, weights: FloatArray
+) -> FloatArray:
+    """How much each column counts, so that the classes of samples that it has not seen are most likely.
+
+    A class is as likely as the exponential of its weighted margins. That is convex in the weights of the columns, which
+    start from 1, are never negative and at most 20: they say what a column is worth beside the others, and how far the
+    probabilities as a whole can be trusted.
+
+    - ``margins`` of shape (n_samples, n_bits * n_symbols): of held-out samples.
+    - ``weights`` of shape (n_samples,): of the samples.
+    """
+    n_bits = coding_matrix.shape[1]
+    by_column = margins.reshape(len(margins), n_bits, -1)
+    # What each column says of each class, (n_bits, n_samples, n_classes); nothing where it ignores the class.
+    columns = enumerate(coding_matrix.T)
+    said = np.stack([by_column[:, j, np.maximum(symbols, 0)] * (symbols >= 0) for j, symbols in columns])
+    own = said[:, np.arange(len(margins)), class_index]
+    shares = weights / weights.sum()
+
+    def loss_and_gradient(of_column: FloatArray) -> tuple[float, FloatArray]:
+        scores = np.einsum("j,jik->ik", of_column, said)
+        log_total = logsumexp(scores, axis=1)
+        expected = np.einsum("jik,ik->ji", said, np.exp(scores - log_total[:, None]))
+        return float(shares @ (log_total - of_column @ own)), (expected - own) @ shares
+
+    bounds = [(SMALLEST_WEIGHT, LARGEST_WEIGHT)] * n_bits
+    found = minimize(loss_and_gradient, np.ones(n_bits), jac=True, method="L-BFGS-B", bounds=bounds)
+    return np.asarray(found.x)
