@@ -98,7 +98,7 @@ def confidence_error(confidence: FloatArray, is_right: NDArray[np.bool_], *, n_b
 
 @dataclass(frozen=True, eq=False)
 class PredictionMeasures:
-    """What the best classes that a model names for some samples are worth.
+    """How good the best classes are that a model predicts for some samples.
 
     Parameters
     ----------

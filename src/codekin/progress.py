@@ -1,6 +1,6 @@
-"""What long work tells of itself: the stage that it is in, how much of it is done and how much there is.
+"""Progress of long work: its stage, how much is done and how much there is.
 
-Work tells, and whoever wants to know listens; nobody has to. ::
+Work reports its progress, and any function can listen. ::
 
     with listening(print):
         classifier.fit(X, y)
@@ -54,13 +54,13 @@ Listener = Callable[[Progress], None]
 _LISTENER: ContextVar[Listener | None] = ContextVar("progress_listener", default=None)
 
 if hasattr(os, "register_at_fork"):
-    # A worker has nobody to tell: a lock of the listener may have been taken by a thread that is not there any more.
+    # Workers do not report: a lock of the listener may have been taken by a thread that is not there any more.
     os.register_at_fork(after_in_child=lambda: _LISTENER.set(None))
 
 
 @contextmanager
 def listening(listener: Listener | None) -> Iterator[None]:
-    """Let a function hear everything that work within the block tells.
+    """Call a function with all progress that is reported within the block.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def within(whole: str) -> Iterator[None]:
 
 
 def is_heard() -> bool:
-    """Whether somebody is listening, where it takes a while to find out what to tell."""
+    """Whether anything is listening, for work that needs time to compute what to report."""
     return _LISTENER.get() is not None
 
 
@@ -116,7 +116,7 @@ def tell(
     count: float | None = None,
     unit: str = "",
 ) -> None:
-    """Tell whoever is listening how far a stage has come; cheap, and nothing happens where nobody is."""
+    """Report how far a stage has come; cheap, and does nothing if nothing is listening."""
     listener = _LISTENER.get()
     if listener is not None:
         # Numbers of NumPy become Python's, which behave the same in everything that a listener may do with them.
@@ -125,7 +125,7 @@ def tell(
 
 
 def telling(stage: str) -> Callable[[float, float | None], None]:
-    """Tell that a stage begins; a function that tells how much is done, and how much there is."""
+    """Report that a stage begins; returns a function that reports how much is done, and how much there is."""
     tell(stage)
     return partial(tell, stage)
 

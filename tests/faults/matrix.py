@@ -358,7 +358,7 @@ def limited_cache(place: Place) -> str:
 def two_trainings(place: Place) -> str:
     running = place.started_training()
     running.send(signal.SIGSTOP)  # so that it is not over too early
-    shown = place.sentence(ran(*place.training()), 2, "Another training is at work")
+    shown = place.sentence(ran(*place.training()), 2, "Another training is using")
     running.send(signal.SIGCONT)
     place.check_model(running.ended())
     return f"2: {shown} The first is not disturbed"
@@ -404,7 +404,7 @@ def two_studies(place: Place) -> str:
     journal = place.folder / "studies" / "few" / "journal.jsonl"
     check(running.wait_for(journal.exists), "no task was finished")
     running.send(signal.SIGSTOP)  # so that it is not over too early
-    shown = place.sentence(ran(*place.study()), 2, "Another run is at work")
+    shown = place.sentence(ran(*place.study()), 2, "Another run is using")
     running.send(signal.SIGCONT)
     place.check_study(running.ended())
     return f"2: {shown} The first is not disturbed"

@@ -127,7 +127,7 @@ def test_progress_is_told_by_weight(tmp_path, stages):
 def test_two_runs_in_one_folder_are_refused(tmp_path, stages):
     pytest.importorskip("fcntl")
     workspace = Workspace(tmp_path)
-    with workspace.locked(), pytest.raises(FileExistsError, match="Another run is at work"):
+    with workspace.locked(), pytest.raises(FileExistsError, match="Another run is using"):
         run_stages(stages, {"double": double}, workspace, n_jobs=1)
 
 

@@ -188,5 +188,5 @@ def _scaled(samples: ClassSamples) -> ClassSamples:
 def _linear_one_vs_rest(rng: np.random.Generator) -> Any:
     from sklearn.svm import LinearSVC
 
-    # Who is taken for whom is settled long before the last digits of the weights.
+    # Which classes are confused is settled long before the last digits of the weights.
     return LinearSVC(dual="auto", tol=1e-3, random_state=int(rng.integers(2**31)))

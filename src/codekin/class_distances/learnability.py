@@ -37,7 +37,7 @@ MAX_COVARIANCE_FEATURES = 3_000
 """A covariance matrix is made of no more features than this."""
 
 MAX_ITERATED_PRODUCTS = 100_000_000
-"""More features than that are used all, by conjugate gradients, if entries of X times classes are no more than this."""
+"""With more features, all are used by conjugate gradients if entries of X times classes are at most this."""
 
 DEFAULT_COMPONENTS = 1_000
 """How many directions stand for all features otherwise; fewer if there are very many classes."""

@@ -25,7 +25,7 @@ class ClassSamples:
     """Samples, their classes and their weights.
 
     - ``n_classes``: how many classes there are, those without samples included.
-    - ``sample_weight`` of shape (n_samples,): the weight of each sample; ones where nobody gave any.
+    - ``sample_weight`` of shape (n_samples,): the weight of each sample; ones if none are given.
     """
 
     X: Any
@@ -128,7 +128,7 @@ def class_samples(
 
 
 def _check_magnitude(X: Any) -> None:
-    """Raise where squares could not be added up; rows on disk are looked at by whoever learns from them."""
+    """Raise if squares would overflow; rows on disk are checked when they are learned from."""
     if isinstance(X, StoredRows):
         return
     largest, most = largest_magnitude(X), MAX_SINGLE if X.dtype in (np.float16, np.float32) else MAX_DOUBLE

@@ -13,7 +13,7 @@ from codekin.coding import FloatArray, IntArray
 def check_tree(
     parent: IntArray, node_of_class: IntArray, edge_length: FloatArray, labels: tuple[Hashable, ...] | None
 ) -> None:
-    """Refuse arrays that are no tree, cycles excepted: these show when the tree is walked through."""
+    """Refuse arrays that are not a tree; cycles are found later, when the tree is traversed."""
     n_nodes = len(parent)
     n_roots = int((parent == -1).sum())
     if n_roots != 1:

@@ -86,7 +86,7 @@ def tree_from_networkx(
     pairs = graph.edges
     if not graph.is_directed():
         if root is None:
-            raise ValueError("Which node of an undirected graph is on top cannot be told. Give it as 'root'.")
+            raise ValueError("An undirected graph does not show which node is the root. Give it as 'root'.")
         import networkx  # optional, so not above
 
         pairs = list(networkx.bfs_edges(graph, root))
@@ -148,7 +148,7 @@ def _labelled(
     node_of_leaf, repeated_leaves = _index(labels, np.flatnonzero(~is_inner))
     if classes is None:
         if repeated_leaves:
-            raise ValueError(f"Each leaf needs a name of its own. Got {listed(repeated_leaves)} more than once.")
+            raise ValueError(f"Each leaf needs its own name. Got {listed(repeated_leaves)} more than once.")
         try:
             classes = sorted(cast(Iterable[Any], node_of_leaf))
         except TypeError:

@@ -23,7 +23,7 @@ from codekin.coding import CodingMatrix, FloatArray
 from codekin.coding.codebook import MAX_DENSE_CODEWORDS
 
 MAX_DENSE_CLASSES = MAX_DENSE_CODEWORDS
-"""No matrix of all pairs of classes is made for more classes than this, unless somebody brings one."""
+"""No matrix of all pairs is made for more classes than this, unless one is given."""
 
 
 @dataclass(frozen=True)

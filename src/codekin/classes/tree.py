@@ -1,4 +1,4 @@
-"""A tree with the classes on its nodes: a taxonomy that somebody gave, or one that was learned by clustering.
+"""A tree with the classes on its nodes: a given taxonomy, or one that was learned by clustering.
 
 Everything that is asked of a tree of 100,000 classes comes from one walk through it. In depth-first order the classes
 below a node are consecutive, so sums over them are differences of running sums; and the depth at which two classes
@@ -281,7 +281,7 @@ class ClassTree:
 
     @cached_property
     def is_binary(self) -> bool:
-        """Whether every node that is no leaf has two children, a class of its own counted as one."""
+        """Whether every inner node has two children; a class on the node counts as a child."""
         n_children = np.bincount(self.parent[self.parent >= 0], minlength=self.n_nodes)
         n_below = n_children.copy()
         n_below[self.node_of_class] += 1

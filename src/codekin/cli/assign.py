@@ -54,7 +54,7 @@ def assign_codewords(
             help=f"The codebook: {', '.join(CODEBOOK_NAMES)}, or a file with a codeword of -1, 0 and 1 in each line.",
         ),
     ] = "trellis",
-    n_bits: Annotated[int | None, typer.Option(min=1, help="How many bits; of a trellis, the most.")] = None,
+    n_bits: Annotated[int | None, typer.Option(min=1, help="The number of bits; for a trellis, the maximum.")] = None,
     width: Annotated[
         Any,
         typer.Option(
@@ -99,7 +99,7 @@ def assign_codewords(
         ),
     ] = None,
     time_limit: Annotated[
-        float | None, typer.Option(parser=positive_number, metavar="SECONDS", help="How long to search at most.")
+        float | None, typer.Option(parser=positive_number, metavar="SECONDS", help="The longest time to search.")
     ] = None,
     n_restarts: Annotated[int | None, typer.Option(min=1, help="How many times to start.")] = None,
     explain: Annotated[
@@ -116,7 +116,7 @@ def assign_codewords(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Find out which class should get which codeword.
+    """Search for a good assignment of codewords to classes.
 
     Class distances come from one of --distances, --taxonomy and --data; learnability comes from --data, and its search
     starts from the order of a --taxonomy. The file that --output writes can be given to

@@ -1,4 +1,4 @@
-"""Who shares the work of a command: processes of this machine, or the workers of a Dask cluster."""
+"""Share the work of a command among processes of this machine or the workers of a Dask cluster."""
 
 from __future__ import annotations
 
@@ -50,6 +50,6 @@ def _client(scheduler: str) -> Any:
         return Client(scheduler, timeout=SECONDS_TO_ANSWER)
     except (OSError, ValueError) as error:
         reason = " ".join(str(error).split()).rstrip(".")
-        # Nobody answers at a good address, or it is not an address: only the second is wrong on the command line.
+        # No answer from a valid address, or not an address: only the second is an error of the command line.
         kind = ConnectionError if isinstance(error, OSError) else ValueError
         raise kind(f"The Dask scheduler at {scheduler} cannot be reached: {reason}.") from error

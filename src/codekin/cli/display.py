@@ -1,7 +1,7 @@
 """How far the work has come, on stderr: a bar in a terminal, lines in a log, nothing when asked for.
 
-Work tells what it does (:mod:`codekin.progress`), and a thread of the display's own shows a sign of life every second
-or two, however long a step takes that tells nothing. Kernels release the interpreter's lock, so that it can.
+Work reports its progress (:mod:`codekin.progress`), and a separate thread shows a sign of life every second
+or two, even during long steps without reports. Kernels release the interpreter's lock, so that it can.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Display:
 
     @contextmanager
     def watching(self, *, only_if_slow: bool = False) -> Iterator[None]:
-        """Show what is told within the block.
+        """Show the progress that is reported within the block.
 
         ``only_if_slow``: whether a log has no line for a stage that is over before long; for work that usually is.
         """
@@ -81,7 +81,7 @@ def _write_line(text: str) -> None:
 class Stage:
     """A stage that is under way.
 
-    - ``began_at``: when it was first told of.
+    - ``began_at``: when it was first reported.
     - ``first``, ``latest``: what it told first, from when on its size is known, and last: what was done meanwhile gives
       a rate.
     - ``first_at``, ``latest_at``: when that was.
@@ -95,7 +95,7 @@ class Stage:
 
     @classmethod
     def begun(cls, progress: Progress, now: float) -> Stage:
-        """A stage of which something is told for the first time."""
+        """A stage that is reported for the first time."""
         return cls(now, progress, now, progress, now)
 
     def text(self, now: float, aside: str = "") -> str:
@@ -140,7 +140,7 @@ class Board(ABC):
         self.lock = RLock()
 
     def hear(self, progress: Progress) -> None:
-        """Take note of what was told, from any thread."""
+        """Note a report, from any thread."""
         with self.lock:
             now = self.clock()
             if not progress.stage:
@@ -240,7 +240,7 @@ class Log(Board):
         with self.lock:
             if self.stage is not None and self.clock() - self.written_at >= SECONDS_BETWEEN_LINES:
                 text = self.text
-                # If nobody reads any more, the work goes on, and what it writes itself will find out.
+                # If the reader is gone, the work goes on; its own output will fail if it matters.
                 with suppress(OSError, ValueError):
                     self.say(text)
 

@@ -1,4 +1,4 @@
-"""``codekin evaluate``: how good a model's predictions are on samples with labels, and how fast they come."""
+"""``codekin evaluate``: how good a model's predictions are on samples with labels, and how fast."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def evaluate(
 
 
 class _Predictions:
-    """What a classifier makes of the samples: its best classes, and how likely it thinks they and the true ones are."""
+    """The predictions for the samples: the best classes, and the probabilities of these and of the true ones."""
 
     def __init__(self, classifier: Any) -> None:
         self.classifier = classifier
@@ -127,7 +127,7 @@ class _Predictions:
 
     @property
     def certified_share(self) -> float | None:
-        """How many predictions are certain to be those of all classes, not only of the candidates."""
+        """How many predictions are certainly the best of all classes, not only of the candidates."""
         return float(np.concatenate(self.certified).mean()) if self.certified else None
 
     @property

@@ -1,4 +1,4 @@
-"""``codekin grow``: a model learns on from further samples; classes that it has not seen get free codewords."""
+"""``codekin grow``: train a model on further samples; new classes get free codewords."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def grow(
     data: Annotated[Path, typer.Argument(help="Further samples with labels, known and new ones: a file.")],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FOLDER", show_default="MODEL", help="Where to save what has grown."),
+        typer.Option("--output", "-o", metavar="FOLDER", show_default="MODEL", help="Where to save the grown model."),
     ] = None,
     n_epochs: Annotated[
         int, typer.Option(min=0, help="How many passes over the samples; 0 only finds codewords for new classes.")
@@ -47,7 +47,7 @@ def grow(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Let a model learn on from further samples, also of classes that it has not seen.
+    """Train a model on further samples, also of classes that it has not seen.
 
     Each new class gets the free codeword that fits its samples best; there are free ones if the model was trained with
     --n-spare. Then all bits learn from all samples of the file, in chunks.
@@ -94,7 +94,7 @@ def grow(
 
 
 def _check_can_grow(model: Path, classifier: Any, n_epochs: int) -> None:
-    """Raise before any sample is read if the model cannot take further classes, or cannot learn on."""
+    """Raise before any sample is read if the model cannot take new classes, or cannot be trained further."""
     if not isinstance(classifier, TrellisClassifier):
         raise ValueError(f"{model} holds a {type(classifier).__name__}; only a TrellisClassifier can grow by files.")
     remedy = "codekin train --n-spare N makes a model that can."

@@ -67,15 +67,15 @@ REASONS = {
 
 COMMANDS = {
     "train": "Learn to classify from samples, and save the model.",
-    "grow": "Let a model learn on from further samples, also of classes that it has not seen.",
-    "predict": "Name the classes of samples.",
+    "grow": "Train a model on further samples, also of classes that it has not seen.",
+    "predict": "Predict the classes of samples.",
     "evaluate": "Measure how good a model's predictions are, and how fast.",
     "inspect": "Show what a model is: codebook, sizes, losses, its easiest and hardest bits.",
-    "assign": "Find out which class should get which codeword.",
+    "assign": "Search for a good assignment of codewords to classes.",
     "data": "List, download, convert and export data sets.",
-    "study": "Rerun the paper's experiments, and show what came out.",
+    "study": "Rerun the paper's experiments, and show the results.",
 }
-"""The commands whose modules are imported when they are called, so that ``codekin --help`` is there at once."""
+"""The commands whose modules are imported when they are called, so that ``codekin --help`` is fast."""
 
 
 class LazyGroup(TyperGroup):
@@ -111,7 +111,7 @@ class LazyGroup(TyperGroup):
 
 
 def _renamed(argument: str, names: dict[str, str]) -> str:
-    """An option by its name of today; a sentence says so where it was another one."""
+    """The current name of an option, with a note if an old name was given."""
     name, equals, value = argument.partition("=")
     if name not in names:
         return argument
@@ -120,7 +120,7 @@ def _renamed(argument: str, names: dict[str, str]) -> str:
 
 
 class Terminated(KeyboardInterrupt):
-    """The system, or a scheduler, has asked the process to end."""
+    """The process was asked to end (SIGTERM)."""
 
 
 def leaving(interruption: KeyboardInterrupt, sentence: str) -> typer.Exit:
@@ -180,7 +180,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 @contextmanager
 def _warnings_as_sentences() -> Iterator[None]:
-    """Let warnings look like errors: one sentence, without the line of code that they come from."""
+    """Print warnings like errors: one sentence, without the line of code."""
 
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
         typer.echo(f"codekin: {_one_line(str(message))}", err=True)
@@ -192,7 +192,7 @@ def _warnings_as_sentences() -> Iterator[None]:
 
 @contextmanager
 def _termination_as_interruption() -> Iterator[None]:
-    """Let everything that cleans up after Ctrl-C do so when the process is asked to end, too."""
+    """Treat SIGTERM like Ctrl-C, so that the same clean-up is done."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -208,7 +208,7 @@ def _termination_as_interruption() -> Iterator[None]:
 
 
 def _is_wrong_place(error: Exception) -> bool:
-    """Whether a name was given under which nothing can be, which Python has no class of errors for."""
+    """Whether a given name cannot be that of a file, for which Python has no class of errors."""
     return isinstance(error, OSError) and error.errno in (errno.EROFS, errno.ENAMETOOLONG, errno.ELOOP)
 
 
@@ -231,7 +231,7 @@ def _sentence(error: Any) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """What is wrong; of errors of the system the file and the reason, without their number."""
+    """What is wrong; for errors of the system the file and the reason, without their number."""
     if not isinstance(error, OSError) or error.errno is None or error.strerror is None:
         return str(error)
     reason = REASONS.get(error.errno, f"{error.strerror[:1].lower()}{error.strerror[1:]}.")
@@ -239,7 +239,7 @@ def _reason(error: Exception) -> str:
 
 
 def _shown_name(error: OSError) -> str:
-    """The file; what is written under a hidden name first is called by the name that it was to have."""
+    """The file; one that is written under a hidden name is called by its final name."""
     name = re.sub(r"[/\\]\.\.[0-9a-f]{8}\.partial", "", os.fsdecode(error.filename))
     name = re.sub(r"(^|[/\\])\.([^/\\]+)\.[0-9a-f]{8}\.partial", r"\1\2", name)
     return name if len(name) <= MAX_NAME else f"{name[:MAX_NAME]}..."
@@ -258,9 +258,9 @@ def _show_version(is_wanted: bool) -> None:
 @app.callback()
 def _options(
     context: typer.Context,
-    debug: Annotated[bool, typer.Option("--debug", help="Show where an error arose.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
     version: Annotated[  # noqa: ARG001
-        bool, typer.Option("--version", help="Show the version and leave.", callback=_show_version, is_eager=True)
+        bool, typer.Option("--version", help="Show the version and exit.", callback=_show_version, is_eager=True)
     ] = False,
 ) -> None:
     context.obj.debug = debug

@@ -26,13 +26,14 @@ def predict(
     model: Annotated[Path, typer.Argument(help="The folder of a model.")],
     data: Annotated[str, typer.Argument(help="The samples, with or without labels; - is the standard input.")] = "-",
     output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", help="Where to; - is the standard output, .gz is zipped.")
+        str,
+        typer.Option("--output", "-o", metavar="FILE", help="Where to write; - is the standard output."),
     ] = "-",
     top_k: Annotated[
-        int | None, typer.Option(min=1, help="Name so many classes, best first, separated by tabs.")
+        int | None, typer.Option(min=1, help="How many classes to name, best first, separated by tabs.")
     ] = None,
     probabilities: Annotated[
-        bool, typer.Option("--probabilities", help="After each label, its probability in a column of its own.")
+        bool, typer.Option("--probabilities", help="After each label, its probability in a separate column.")
     ] = False,
     format: Format = "auto",
     index_base: IndexBase = None,
@@ -43,7 +44,7 @@ def predict(
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object per line.")] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Name the classes of samples.
+    """Predict the classes of samples.
 
     One line per sample, in their order: its label, or the labels and probabilities that are asked for, separated by
     tabs. A model that was trained on texts takes texts: the second column of a file with tabs, or whole lines.
@@ -57,7 +58,7 @@ def predict(
         _check_labels(classifier.classes_, has_columns=top_k is not None or probabilities)
     options = reading_options(saved, index_base, labels="none")
     stage, n_done = f"predicting {data}", 0
-    # Who waits for the lines of a pipe does not fill a log meanwhile.
+    # While waiting for the lines of a pipe, do not fill the log.
     is_shown = data != "-" or display.is_live
     with limited_threads(n_threads), display.watching() if is_shown else nullcontext():
         tell(stage)
@@ -79,7 +80,7 @@ def predict(
 
 
 def _check_labels(labels: Any, *, has_columns: bool) -> None:
-    """Stop where lines of text could not be told apart, or columns."""
+    """Stop if a label would break the lines or columns of the output."""
     separators = "\r\n\t" if has_columns else "\r\n"
     for label in labels.tolist():
         if isinstance(label, str) and any(separator in label for separator in separators):
@@ -91,7 +92,7 @@ def _best(classifier: Any, X: Any, k: int, has_probabilities: bool) -> tuple[lis
     if has_probabilities:
         labels, probabilities = classifier.top_k_proba(X, k)
         return labels.tolist(), probabilities.tolist()
-    # The best class alone has a decoder of its own, which is faster.
+    # Decoding only the best class is faster.
     labels = classifier.predict(X)[:, None] if k == 1 else classifier.top_k(X, k)[0]
     return labels.tolist(), None
 

@@ -17,8 +17,8 @@ def hold_closed_streams() -> None:
     """Open the null device in the place of standard streams that are closed.
 
     Otherwise the next file that is opened would get the number of one, and what is meant for the stream. Python has
-    None for a closed stream: of input and output it stays, so that whoever needs them can say so. What goes to stderr
-    is for people, and nobody misses it.
+    None for a closed stream: input and output stay None, so that a command that needs them can report it. Messages
+    to a closed stderr are dropped.
     """
     for descriptor in range(3):
         try:

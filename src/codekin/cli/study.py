@@ -20,7 +20,7 @@ from codekin.progress import tell, within
 if TYPE_CHECKING:
     from codekin.studies import StudyStatus
 
-app = typer.Typer(no_args_is_help=True, help="Rerun the paper's experiments, and show what came out.")
+app = typer.Typer(no_args_is_help=True, help="Rerun the paper's experiments, and show the results.")
 
 Name = Annotated[
     str, typer.Argument(metavar="STUDY", help="A study of the paper, as codekin study list names it, or a TOML file.")
@@ -69,7 +69,7 @@ def run(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Do what is left of a study, and write its page; what was finished before is not done again."""
+    """Run the unfinished tasks of a study, and write its page."""
     from codekin.plots.style import require_matplotlib
     from codekin.studies import load_study, run_study, write_report
 
@@ -191,7 +191,7 @@ def show(
 
 @contextmanager
 def _interruptible(folder: Path) -> Iterator[None]:
-    """On Ctrl-C, or when the system asks the process to end, say what is kept and how to go on."""
+    """On Ctrl-C or SIGTERM, say what is kept and how to continue."""
     try:
         yield
     except KeyboardInterrupt as interruption:

@@ -143,8 +143,8 @@ def train(
 ) -> None:
     """Learn to classify from samples, and save the model.
 
-    Interrupted by Ctrl-C, a training leaves a checkpoint beside the model; the same command with --resume goes on from
-    it and ends with the same model.
+    Ctrl-C leaves a checkpoint beside the model; the same command with --resume continues from it and ends with the
+    same model.
     """
     started, display = time.perf_counter(), Display(quiet)
     check_target(model)
@@ -303,7 +303,7 @@ def _fitted(
 
 @contextmanager
 def _interruptible(session: Session, checkpoints: Checkpoints | None) -> Iterator[None]:
-    """On Ctrl-C, or when the system asks the process to end, say what is kept and how to go on."""
+    """On Ctrl-C or SIGTERM, say what is kept and how to continue."""
     if checkpoints is None:
         yield
         return

@@ -44,7 +44,7 @@ MaxMicroseconds = Annotated[
     typer.Option(
         parser=positive_number,
         rich_help_panel=CODE,
-        help="The longest that a prediction may take, on one thread: also a budget.",
+        help="The most microseconds per prediction on one thread: also a budget.",
     ),
 ]
 TimeLimit = Annotated[
@@ -79,7 +79,7 @@ EstimatorName = Annotated[
         parser=one_of(("auto", *LEARNERS)),
         metavar="NAME",
         rich_help_panel=LEARNING,
-        help=f"Who learns: {', '.join(LEARNERS)}; auto is arow at width 2, softmax above unless validation says not.",
+        help=f"The learner: {', '.join(LEARNERS)}; auto is arow at width 2 and softmax or arow above.",
     ),
 ]
 NEpochs = Annotated[int, typer.Option(min=1, rich_help_panel=LEARNING, help="How many passes over the samples.")]
@@ -108,7 +108,7 @@ ClassWeight = Annotated[
         parser=one_of(("balanced",)),
         metavar="balanced",
         rich_help_panel=LEARNING,
-        help="balanced lets every class count the same.",
+        help="balanced gives every class the same weight.",
     ),
 ]
 ValidationFile = Annotated[
@@ -189,7 +189,7 @@ Cache = Annotated[
         metavar="FOLDER",
         show_default="DATA.cache",
         rich_help_panel=READING,
-        help="Where a file larger than half of --max-memory is converted to, once; given, any file is.",
+        help="Where to keep the converted samples of a file larger than half of --max-memory; if given, of any file.",
     ),
 ]
 TextMethod = Annotated[
@@ -218,12 +218,12 @@ NgramRange = Annotated[
         parser=two_numbers,
         metavar="FROM,TO",
         rich_help_panel=TEXT,
-        help="How many neighbours are counted together, from and to.",
+        help="The fewest and the most neighbours that are counted together.",
     ),
 ]
-MinDf = Annotated[int, typer.Option(min=1, rich_help_panel=TEXT, help="Leave out what is in fewer texts (tfidf).")]
+MinDf = Annotated[int, typer.Option(min=1, rich_help_panel=TEXT, help="Leave out terms of fewer texts (tfidf).")]
 MaxFeatures = Annotated[
-    int | None, typer.Option(min=1, rich_help_panel=TEXT, help="Keep only so many of the most frequent (tfidf).")
+    int | None, typer.Option(min=1, rich_help_panel=TEXT, help="Keep only so many of the most frequent terms (tfidf).")
 ]
 NFeatures = Annotated[
     int | None,
@@ -231,10 +231,10 @@ NFeatures = Annotated[
         min=1,
         show_default="as many as the data show; 2^18 for hashing",
         rich_help_panel=READING,
-        help="How many features there are; of texts, how many columns --text hashing hashes into.",
+        help="How many features there are; for texts, how many columns --text hashing has.",
     ),
 ]
-Resume = Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint, if there is one.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Continue from the checkpoint, if there is one.")]
 Checkpoint = Annotated[
-    bool, typer.Option("--checkpoint/--no-checkpoint", help="After each epoch, save what is needed to go on.")
+    bool, typer.Option("--checkpoint/--no-checkpoint", help="After each epoch, save what is needed to continue.")
 ]

@@ -49,7 +49,7 @@ Json = dict[str, Any]
 
 
 class CacheError(ValueError):
-    """A folder that is no readable cache of samples; the message says which file and why."""
+    """A folder that is not a readable cache of samples; the message says which file and why."""
 
 
 def cached_data(
@@ -78,7 +78,7 @@ def cached_data(
     progress : callable, optional
         Called with the bytes read so far and the bytes of the whole file, while it is converted.
     note : callable, optional
-        Told in a sentence whether the cache is used, made, or made anew and why.
+        Called with a sentence: whether the cache is used, made, or made again and why.
 
     Returns
     -------

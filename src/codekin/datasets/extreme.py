@@ -1,6 +1,6 @@
 """The paper's four extreme data sets, in the formats in which they are published.
 
-They are large and not ours to hand on; whoever has the files puts them into the data home. As in the paper, training
+They are large and may not be redistributed; put the files into the data home. As in the paper, training
 samples without features are left out and test samples without features are kept.
 """
 

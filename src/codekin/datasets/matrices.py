@@ -17,9 +17,9 @@ def read_matrix(source: Source) -> tuple[FloatArray, tuple[str, ...] | None]:
     r"""A matrix of numbers, and the labels of its rows if the file gives them.
 
     The file is in UTF-8, plain or zipped with gzip. The entries of a row are separated by commas, tabs or blanks,
-    whichever the first row has. Labels are told by the first row: if its first entry is no number, the row holds the
-    labels of the columns, after an entry that is empty or says anything, and every further row begins with its label.
-    That is what pandas writes. Blank rows, and rows that begin with ``#``, are passed over.
+    whichever the first row has. If the first entry of the first row is not a number, the row holds the labels of the
+    columns, after an entry that may be anything, and every further row begins with its label, as pandas writes it.
+    Blank rows, and rows that begin with ``#``, are skipped.
 
     >>> import io
     >>> read_matrix(io.BytesIO(b",cat,dog\ncat,0,1.5\ndog,1.5,0\n"))

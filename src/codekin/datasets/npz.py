@@ -195,7 +195,7 @@ def _array_header(stream: IO[bytes], name: str, source: str) -> tuple[tuple[int,
     try:
         read_header = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}[npy.read_magic(stream)]
         shape, is_fortran, dtype = read_header(stream)
-    # What a header that is no header can set off in the parser of Python literals.
+    # What an invalid header can raise in the parser of Python literals.
     except (*NOT_AN_ARRAY, MemoryError):
         raise DataError(source, f"the array '{name}' has a damaged header.") from None
     if is_fortran and len(shape) > 1:

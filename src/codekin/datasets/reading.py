@@ -284,7 +284,7 @@ def watched(
 
 
 def _known_size(stream: IO[bytes]) -> int | None:
-    """The bytes of a file; None for a pipe and for what is no file."""
+    """The bytes of a file; None for anything else, such as a pipe."""
     if not isinstance(stream, io.FileIO | io.BufferedReader) or not stream.seekable():
         return None
     return os.fstat(stream.fileno()).st_size

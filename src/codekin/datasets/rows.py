@@ -21,7 +21,7 @@ RowLabels = NDArray[np.int64] | list[str] | None
 
 # As in the kernel: the one way in which an integer is spelled, so that the integer gives the spelling back.
 _PLAIN_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
-# Where labels are integers because somebody says so: also +1 and 3.0, but 007 is a code.
+# If labels are declared to be integers: also +1 and 3.0, but 007 is a code.
 _INTEGER = re.compile(r"([+-]?(?:0|[1-9][0-9]{0,17}))(?:\.0*)?")
 # One label in a hundred million characters' worth of distinct ones would otherwise set the width of all.
 _MAX_LABEL_CHARACTERS = 1 << 27
@@ -71,7 +71,7 @@ class Rows:
     def matrix(self, n_features: int, index_base: int) -> csr_array:
         """The rows as a matrix."""
         n_values = len(self.indices)
-        # One type for both, as SciPy wants it; a product of two int32 matrices' sizes needs no more than int64.
+        # One type for both, as SciPy requires; a product of two int32 matrices' sizes needs no more than int64.
         index_type = np.dtype(np.int32 if n_values <= np.iinfo(np.int32).max else np.int64)
         indptr = self._ends.astype(index_type)
         indices = (self.indices - np.int32(index_base)).astype(index_type, copy=False)

@@ -22,7 +22,7 @@ DEFAULT_HASH_BITS = 20
 def vowpal_rows(blocks: Iterator[LineBlock], labels: LabelColumn, features: FeatureNumbers) -> Iterator[Rows]:
     """The rows of a Vowpal Wabbit file, block by block. A feature that occurs twice in a row counts twice.
 
-    The first block decides whether names are indices if nobody has said so.
+    The first block decides whether names are indices unless that is given.
     """
     features.index_base = 0
     given_bits = features.options.hash_bits

@@ -83,7 +83,7 @@ class Checkpoints:
         FileExistsError
             If another process has it.
         """
-        refusal = f"Another training is at work in {self.folder}. Wait for it, or give the model another name."
+        refusal = f"Another training is using {self.folder}. Wait for it, or give the model another name."
         with locked_folder(self.folder, refusal):
             for partial in self.folder.rglob(".*.partial"):
                 partial.unlink(missing_ok=True)

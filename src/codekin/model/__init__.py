@@ -229,7 +229,7 @@ class Model:
         return self._ranked.candidates(X, self.margins(X), n, chosen)
 
     def _parts_to_store(self) -> tuple[Model, None]:
-        """Itself, and nothing around it: what :func:`codekin.storage.save_model` asks for."""
+        """The model alone, without a classifier around it, for :func:`codekin.storage.save_model`."""
         return self, None
 
     @cached_property

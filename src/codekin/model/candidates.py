@@ -34,9 +34,9 @@ class Candidates:
     Parameters
     ----------
     classes : array of shape (n_samples, n)
-        Best first; -1 where there are no more.
+        Best first; -1 if there are fewer.
     losses : array of shape (n_samples, n)
-        Their final losses, without what is the same for all classes of a sample; infinite where there are no more.
+        Their final losses, without what is the same for all classes of a sample; infinite if there are fewer.
     scores : array of shape (n_samples, n)
         Their dot products with the sample.
     is_certified : array of shape (n_samples,), bool

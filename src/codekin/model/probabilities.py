@@ -1,4 +1,4 @@
-"""Probabilities of classes: exact for one code on a trellis, and shared out anew where its candidates are ranked again.
+"""Probabilities of classes: exact for one code on a trellis, redistributed if its candidates are re-ranked.
 
 A code gives class ``y`` a probability proportional to ``exp(-loss_y / temperature)``, exactly normalised by the sum
 over all paths; several codes give the mean of theirs. A re-ranking leaves the candidates' probability as a whole what

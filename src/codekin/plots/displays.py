@@ -1,6 +1,6 @@
 """What the displays of fitted classifiers share.
 
-A display holds its numbers; ``plot`` draws them, into a panel of yours or into a figure of its own, and keeps both as
+A display holds its numbers; ``plot`` draws them, into given axes or into a new figure, and keeps both as
 ``ax_`` and ``figure_``. Figures are pyplot's, so that notebooks show them and ``plt.show()`` finds them.
 """
 
@@ -36,7 +36,7 @@ class Display:
         return self
 
     def _size(self) -> tuple[float, float]:
-        """Width and height of a figure of its own, in inches."""
+        """Width and height of a new figure, in inches."""
         raise NotImplementedError
 
     def _draw(self) -> None:

@@ -1,4 +1,4 @@
-"""Pictures of what a fitted classifier is worth: its assignment, its bits, and how other policies would have done."""
+"""Pictures of a fitted classifier: how good its assignment and its bits are, and how other policies compare."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """How every figure of codekin looks: one palette, one font, sizes that stay readable on a phone.
 
-A figure is a value: functions here and in this folder return a ``matplotlib.figure.Figure`` that belongs to nobody
-else, so that drawing neither needs a screen nor leaves anything open. One column of a page is `COLUMN_WIDTH` inches
+A figure is a value: functions here and in this folder return a ``matplotlib.figure.Figure`` that is registered nowhere
+else, so drawing neither needs a screen nor leaves anything open. One column of a page is `COLUMN_WIDTH` inches
 wide; a figure of that width shown on a phone still has letters of readable size.
 """
 
@@ -34,13 +34,13 @@ PALETTE = {
     "yellow": "#e69f00",
     "grey": "#8a8a8a",
 }
-"""The colours of Okabe and Ito, told apart with any kind of colour vision."""
+"""The colours of Okabe and Ito, distinguishable with any kind of colour vision."""
 
 POLICY_COLOURS = {"random": PALETTE["grey"], "preserving": PALETTE["blue"], "breaking": PALETTE["orange"]}
 """An assignment policy has the same colour in every figure."""
 
 POLICY_MARKERS = {"random": "o", "preserving": "D", "breaking": "s"}
-"""And the same marker, for those who print in grey."""
+"""And the same marker, for print in grey."""
 
 INK = "#333333"
 RULE = "#d9d9d9"

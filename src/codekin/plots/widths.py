@@ -1,4 +1,4 @@
-"""Accuracy against the number of bits, and what a better score than depth-first's was worth."""
+"""Accuracy against the number of bits, and what a better score than that of the depth-first order gains."""
 
 from __future__ import annotations
 

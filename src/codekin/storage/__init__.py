@@ -154,7 +154,7 @@ def describe(
 
 
 def check_target(folder: str | os.PathLike[str]) -> Path:
-    """The folder as a path, if a model may be saved there; a program asks before it trains one.
+    """The folder as a path, if a model may be saved there; called before training.
 
     ``folder``: where a model is to be saved.
 
@@ -243,7 +243,7 @@ def load_saved(folder: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -
 
 
 def _identity(source: Path) -> object:
-    """What tells a folder from another one that is put in its place."""
+    """What distinguishes a folder from one that replaces it."""
     try:
         facts = (source / DESCRIPTION).stat()
     except OSError:

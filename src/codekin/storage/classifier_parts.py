@@ -18,8 +18,8 @@ from codekin.storage.files import Json
 from codekin.storage.values import positive_number, shortened, texts, whole_number
 
 HOMES = {"ECOCClassifier": "codekin.estimators", "TrellisClassifier": "codekin.estimators"}
-"""The kinds of classifiers that a folder may hold, and where they are at home. Estimators lie above storage and are
-looked up when a folder asks for one."""
+"""The kinds of classifiers that a folder may hold, and the modules that define them. Estimators lie above storage, so
+they are looked up when a folder needs one."""
 PLAIN = str | bool | int | float | None
 
 

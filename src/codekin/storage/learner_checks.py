@@ -1,6 +1,6 @@
 """Whether learners from a file may predict: the numbers that compiled code of scikit-learn follows without looking.
 
-A tree's child may be any number, and so may the feature that it asks for. Each check here belongs to a class whose
+A tree's child may be any number, and so may the feature that it reads. Each check here belongs to a class whose
 predictions run such code; all other classes of :mod:`codekin.storage.trusted_types` compute with NumPy, which looks.
 """
 
@@ -18,7 +18,7 @@ from codekin._system.index_arrays import check_compressed, check_indices
 MAX_JOBS = 1024
 MERSENNE_PLACES = 624
 WORDS = r"(?u)\b\w\w+\b"
-"""The pattern of words that vectorizers have unless told otherwise. Others can take forever on the right text."""
+"""The pattern of words that vectorizers have by default. Others can take forever on some texts."""
 
 HOLDERS = {"steps", "transformer_list", "transformers", "transformers_", "estimator", "estimator_", "estimators"}
 """Where learners keep the estimators that they are made of."""

@@ -47,7 +47,7 @@ def read_learners(path: Path, checksum: str, trusted: Sequence[str]) -> list[Any
 
 
 def warn_of_refusal(learners: list[Any]) -> None:
-    """Warn of learners that can be saved, but will not be loaded without the word of whoever loads them."""
+    """Warn about learners that can be saved but are loaded only if named as trusted."""
     from skops.io import dumps
 
     try:
@@ -56,7 +56,7 @@ def warn_of_refusal(learners: list[Any]) -> None:
     except ValueError as error:
         reason = str(error).partition(". ")[0].rstrip(".")
         warnings.warn(
-            f"load_model will refuse these learners unless it is told to trust them, trusted=[...]: {reason}.",
+            f"load_model will refuse these learners unless you name them as trusted=[...]: {reason}.",
             stacklevel=3,
         )
 
@@ -161,7 +161,7 @@ def _check_node(node: Json, archive: ZipFile, n_bytes: int) -> None:
         # The constructor of a tree reads as many numbers of classes as there are outputs, wherever they end.
         if n_outputs["content"] != "1" or _shape(archive.read(n_classes["file"])) != (1,):
             raise ValueError("a tree must have one output")
-        # And its state is asked for its length before anything asks whether it has one.
+        # And the length of its state is read before anything checks whether it has one.
         of_nodes, of_values = (_shape(archive.read(array["file"])) for array in (nodes, values))
         if len(of_nodes) != 1 or len(of_values) != 3 or of_values[0] != of_nodes[0]:
             raise ValueError(f"the nodes of a tree have the shape {of_nodes}, its values {of_values}")

@@ -24,7 +24,7 @@ class ModelInput:
     Parameters
     ----------
     vectorizer : FittedVectorizer, optional
-        Makes features of texts; None for samples that have features of their own.
+        Makes features of texts; None for samples that already have features.
     encoding : mapping of str to int
         How the features of a file were numbered: options of ``codekin.datasets.ReadOptions``.
 

@@ -1,4 +1,4 @@
-"""What the entries of a configuration stand for, and whether it can be had: codebooks, and samples to learn from."""
+"""What the entries of a configuration stand for, and whether it is available: codebooks, and samples to learn from."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def make_codebook(code: Mapping[str, Any], n_classes: int, distances: Mapping[st
 
 
 def check_entries(study: Study, data_names: list[str], data_home: Path | None, *, most_bits: int | None = None) -> None:
-    """Raise unless the samples of some data sets, and the codebooks for them, can be had."""
+    """Raise unless the samples of some data sets, and the codebooks for them, are available."""
     for number, data in enumerate(study.option("data")):
         if data["name"] in data_names:
             check_samples(data, study.place.at("data", number), data_home)

@@ -28,7 +28,7 @@ from codekin.studies.synthetic.page import synthetic_page
 
 @dataclass(frozen=True)
 class StudyKind:
-    """How studies of one kind are described, run and told.
+    """How studies of one kind are described, run and reported.
 
     ``schema`` is what a configuration of this kind holds. ``check`` takes a study, the names of the data sets to use
     and the data home, and raises where they do not do; ``stages`` takes the first two. ``functions`` compute the tasks.

@@ -39,7 +39,7 @@ SCHEMA = Table(
 
 
 def check(study: Study, data_names: list[str], data_home: Path | None) -> None:
-    """Raise unless the samples and the codebooks can be had."""
+    """Raise unless the samples and the codebooks are available."""
     check_entries(study, data_names, data_home)
 
 

@@ -121,8 +121,8 @@ def _perform(
 ) -> tuple[Task, Record]:
     end_with(parent)
     started, cpu_started = time.perf_counter(), time.process_time()
-    # A task that shares the machine with others has no workers of its own.
-    # The stages within a task are not told: those of the study would be lost among them.
+    # A task that shares the machine with others starts no workers.
+    # Stages within a task are not reported: they would hide those of the study.
     with limited_threads(n_threads), with_workers(n_threads), listening(_ignore):
         outcome = function(task, workspace)
     workspace.save(task, outcome.arrays)
@@ -132,4 +132,4 @@ def _perform(
 
 
 def _ignore(_: Progress) -> None:
-    """Nobody is told."""
+    """Report nothing."""

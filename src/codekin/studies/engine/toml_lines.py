@@ -14,7 +14,7 @@ _ASSIGNMENT = re.compile(r"\s*([\w.-]+)\s*=")
 def line_of(text: str, path: tuple[Key, ...]) -> int | None:
     r"""The line of a TOML file in which a key is, or the table around it.
 
-    Counted from 1; None where it cannot be told at a glance.
+    Counted from 1; None if it is not obvious.
 
     >>> line_of("seed = 0\n[[data]]\nname = 'a'\n[[data]]\nname = 'b'", ("data", 1, "name"))
     5

@@ -32,7 +32,7 @@ class Workspace:
 
     @property
     def journal(self) -> Journal:
-        """The journal, read anew."""
+        """The journal, read again."""
         return Journal(self.journal_path)
 
     @property
@@ -86,7 +86,7 @@ class Workspace:
         make_folder(self.folder / "arrays")
         with (self.folder / "lock").open("w") as file:
             if not try_lock(file.fileno()):
-                raise FileExistsError(f"Another run is at work in {self.folder}. Wait for it, or use another folder.")
+                raise FileExistsError(f"Another run is using {self.folder}. Wait for it, or use another folder.")
             for partial in (self.folder / "arrays").glob(".*.partial"):
                 partial.unlink(missing_ok=True)
             try:

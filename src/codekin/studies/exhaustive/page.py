@@ -43,7 +43,7 @@ LEARNER_SENTENCES = {
     "least squares": "Linear least squares, with an intercept and a ridge penalty, is solved for all splits at once.",
 }
 PREDICTION = (
-    "What might foresee accuracy: the average binary loss on the training samples, which needs all bits trained; "
+    "What might predict accuracy: the average binary loss on the training samples, which needs all bits trained; "
     "the class-codeword scores of two class distances; and learnability, the mean squared error that least "
     "squares would have, which needs class means and one linear solve."
 )

@@ -18,12 +18,12 @@ from codekin.studies.splits.sweeps import average_losses, lexicographic_rank
 
 METRICS = ("confusion", "means")
 PREDICTORS = ("loss", *METRICS, "learnability")
-"""What may foresee accuracy, in the order of tables and figures."""
+"""What may predict accuracy, in the order of tables and figures."""
 
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """What every assignment of a codebook is worth.
+    """How good every assignment of a codebook is.
 
     ``n_correct``: how many of the ``n_test`` samples each assignment gets right, in lexicographic order.
     ``split_losses``: the mean training loss of each split.

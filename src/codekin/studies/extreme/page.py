@@ -1,4 +1,4 @@
-"""The page about very many classes: accuracy against bits, what orders score, and what a better score is worth."""
+"""The page about very many classes: accuracy against bits, what orders score, and what a better score gains."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ def _paper_section(study: Study, found: Sequence[Found]) -> Section | None:
     if not ours:
         return None
     text = (
-        "The paper's data sets cannot be handed on; whoever has them can run this study on them. Beside its numbers "
+        "The paper's data sets may not be redistributed; if you have them, run this study on them. Beside its numbers "
         "stand those of the data set here that is nearest in the numbers of classes and samples, with the same kind of "
         "class tree. The data differ: what compares is the direction and the size of the gains, not the accuracies."
     )

@@ -1,7 +1,7 @@
-"""Very many classes (Sec. 4.2, App. F): what the order is worth in which classes get the paths of a trellis.
+"""Very many classes (Sec. 4.2, App. F): what the order of the classes on the paths of a trellis gains.
 
 Class trees are learned once per data set, assignments are found for every width and scored against every class tree,
-and then each run learns the bits anew. The recipe is the paper's: AROW, exponential decoding, the best pass by the
+and then each run learns the bits again. The recipe is the paper's: AROW, exponential decoding, the best pass by the
 validation samples where there are some.
 """
 

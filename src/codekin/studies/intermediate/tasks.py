@@ -69,7 +69,7 @@ SCHEMA = Table(
 
 
 def check(study: Study, data_names: list[str], data_home: Path | None) -> None:
-    """Raise unless the samples, the codebook and all class distances can be had."""
+    """Raise unless the samples, the codebook and all class distances are available."""
     for number, data in enumerate(study.option("data")):
         if data["name"] in data_names:
             dataset = check_samples(data, study.place.at("data", number), data_home)
@@ -77,7 +77,7 @@ def check(study: Study, data_names: list[str], data_home: Path | None) -> None:
             for place, metric in enumerate(study.option("metrics")):
                 if metric in NEEDS and not NEEDS[metric](dataset):
                     here = study.place.at("metrics", place)
-                    raise here.error(f"'{here}' is {metric!r}, which the data set {data['name']!r} knows nothing of.")
+                    raise here.error(f"'{here}' is {metric!r}, which the data set {data['name']!r} does not have.")
 
 
 def stages(study: Study, data_names: list[str]) -> list[Stage]:

@@ -47,7 +47,7 @@ def load_problem(name: str, n_test: int | None, seed: int, data_home: Path | Non
     dataset = load_dataset(name, data_home)
     if n_test is None:
         if dataset.test is None:
-            raise ValueError(f"The data set {name!r} has no test samples of its own; say how many to put aside.")
+            raise ValueError(f"The data set {name!r} has no test samples; say how many to hold out.")
         parts = dataset.X, dataset.test.X, dataset.y, dataset.test.y
     else:
         from sklearn.model_selection import train_test_split
@@ -125,7 +125,7 @@ SPLIT_LEARNERS: dict[str, SplitLearner] = {
     "decision_tree": decision_tree,
     "least_squares": least_squares,
 }
-"""Who learns the splits, by name."""
+"""The learners of splits, by name."""
 
 LEARNER_NAMES = {"linear_svm": "linear SVMs", "decision_tree": "decision trees", "least_squares": "least squares"}
 """What pages call them."""

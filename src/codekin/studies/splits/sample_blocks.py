@@ -44,7 +44,7 @@ class SampleBlocks:
     exact: NDArray[np.int32]
     """(n_blocks, n_splits, LANES), on the grid; samples that are missing have negative numbers only."""
     small: NDArray[np.int16]
-    """The same numbers, those of each sample divided by one of its own, and rounded if need be."""
+    """The same numbers, divided by one number per sample, and rounded if necessary."""
     slack: int
     """Sums of the small numbers have the signs of the exact ones if they are further from zero than this."""
     n_always_right: int
