@@ -154,7 +154,7 @@ def prediction_measures(
     (0.6666666666666666, 0.3333333333333333)
     """
     if len(class_index) == 0:
-        raise ValueError("There are no predictions to be measured.")
+        raise ValueError("There are no predictions to measure.")
     is_hit = best_classes == class_index[:, None]
     recall = {k: float(is_hit[:, :k].any(axis=1).mean()) for k in at}
     accuracy = float(is_hit[:, 0].mean())

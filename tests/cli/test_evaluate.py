@@ -63,7 +63,7 @@ def test_there_is_one_time_per_prediction_and_it_says_what_is_counted(topics, to
     ("arguments", "message"),
     [
         (("--taxonomy-layout", "paths"), "--taxonomy-layout paths needs --taxonomy FILE."),
-        (("--taxonomy", "-"), "The standard input can be read once only. Got - for DATA and for --taxonomy."),
+        (("--taxonomy", "-"), "The standard input can be read only once. Got - for DATA and for --taxonomy."),
     ],
 )
 def test_options_that_would_do_nothing_are_refused(arguments, message, topics_model, run):

@@ -223,7 +223,7 @@ TEXTS = b"fruit\tred apple\ncar\tfast car\n"
         ),
         (("--min-df", "100"), "No features can be made from these 2 texts: nothing is in 100 of them."),
         (("--cache", "cache"), "--cache cache needs samples in a file. Got - instead, the standard input."),
-        (("--validation", "-"), "The standard input can be read once only. Got - for DATA and for --validation."),
+        (("--validation", "-"), "The standard input can be read only once. Got - for DATA and for --validation."),
     ],
 )
 def test_what_texts_or_a_pipe_have_no_use_for_is_refused(arguments, message, run, tmp_path, monkeypatch):

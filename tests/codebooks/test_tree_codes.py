@@ -84,7 +84,7 @@ def test_a_binary_class_tree_allows_one_tree_only():
     tree = ClassTree.from_nested([["a", "b"], ["c", "d"]])
     one = nested_dichotomies(4, class_tree=tree, rng=0)
     assert set(used_together(one.matrix)) == set(used_together(decoc(4, class_tree=tree).matrix))
-    with pytest.raises(ValueError, match="in one way only: 3 trees would be the same. Use n_trees=1"):
+    with pytest.raises(ValueError, match="only one nested dichotomy: 3 trees would be the same. Use n_trees=1"):
         nested_dichotomies(4, class_tree=tree, n_trees=3)
 
 

@@ -107,7 +107,7 @@ def test_what_does_not_go_together_is_named(digits):
     with pytest.raises(ValueError, match="'estimator' parameter of ECOCClassifier must be"):
         ECOCClassifier("perceptron").fit(X, y)
     fitted = ECOCClassifier("softmax", random_state=0).fit(X, y)
-    with pytest.raises(AttributeError, match="have no learners of their own"):
+    with pytest.raises(AttributeError, match="have no separate estimators"):
         fitted.estimators_  # noqa: B018
 
 

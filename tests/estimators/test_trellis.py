@@ -201,7 +201,7 @@ def test_validation_labels_that_were_never_seen_are_errors(digits):
         (lambda X, y: (X, y.astype(str)), "None of the 20 validation samples has a label .* Got '0', for example"),
         (lambda X, _: (X,), r"'validation' parameter must be two values, samples and labels: \(X, y\). Got 1 values"),
         (lambda X, _: X, "'validation' parameter must be two values, .* Got ndarray"),
-        (lambda X, y: (X, y[:5]), "The validation samples are 20, their labels 5"),
+        (lambda X, y: (X, y[:5]), "There are 20 validation samples. Got 5 labels"),
     ],
     ids=["other labels", "labels of another type", "no labels", "no tuple", "too few labels"],
 )

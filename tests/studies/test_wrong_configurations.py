@@ -257,7 +257,7 @@ WRONG = [
         "synthetic",
         "20.0, 110.0]",
         "0.0, 90.0]",
-        "line 5: 'angles', 'offset' and 'gap' do not do. .* fewer than 6 regions",
+        "line 5: 'angles', 'offset' and 'gap' do not fit. .* fewer than 6 regions",
     ),
     (
         "synthetic",

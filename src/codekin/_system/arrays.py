@@ -145,5 +145,5 @@ def npy_shape(file: IO[bytes], n_bytes: int) -> tuple[int, ...]:
     if dtype.hasobject:
         raise ValueError("it holds Python objects, which are not read")
     if min(shape, default=0) < 0 or not dtype.itemsize or prod(shape) * dtype.itemsize != n_bytes - file.tell():
-        raise ValueError(f"it has not the bytes of an array of shape {shape} and type {dtype}")
+        raise ValueError(f"its bytes are not those of an array of shape {shape} and type {dtype}")
     return tuple(shape)

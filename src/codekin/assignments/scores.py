@@ -60,7 +60,7 @@ class AssignmentProblem:
         distances = as_class_distances(class_distances)
         if codebook.n_codewords < distances.n_classes:
             raise ValueError(
-                f"Every class needs a codeword of its own. Got {codebook.n_codewords} codewords for "
+                f"Every class needs its own codeword. Got {codebook.n_codewords} codewords for "
                 f"{distances.n_classes} classes."
             )
         return cls(codebook, distances)

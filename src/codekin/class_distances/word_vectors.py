@@ -55,7 +55,7 @@ def read_word_vectors(path: str | Path, words: Iterable[str]) -> dict[str, Float
                 vector = np.array(numbers, dtype=np.float64)
             except ValueError:
                 raise ValueError(
-                    f"{source}, line {number}: something in the vector of {word!r} is no number."
+                    f"{source}, line {number}: something in the vector of {word!r} is not a number."
                 ) from None
             if len(vector) < n_dimensions:
                 wrong = f"the vector of {word!r} has {len(vector)} numbers; {n_dimensions} expected"

@@ -79,7 +79,7 @@ def _checked_matrix(matrix: ArrayLike, signed: bool) -> FloatArray:
     try:
         given = np.array(matrix, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError("Class distances must be a square matrix of numbers. Got entries that are none.") from None
+        raise ValueError("Class distances must be a square matrix of numbers. Got other entries.") from None
     if given.ndim != 2 or given.shape[0] != given.shape[1] or not len(given):
         raise ValueError(f"Class distances must be a square matrix. Got shape {given.shape}.")
     if not np.isfinite(given).all():

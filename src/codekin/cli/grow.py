@@ -99,10 +99,10 @@ def _check_can_grow(model: Path, classifier: Any, n_epochs: int) -> None:
         raise ValueError(f"{model} holds a {type(classifier).__name__}; only a TrellisClassifier can grow by files.")
     remedy = "codekin train --n-spare N makes a model that can."
     if not classifier.model_.is_single:
-        raise ValueError(f"{model} has several codes or a re-ranking, and so it cannot grow; {remedy}")
+        raise ValueError(f"{model} has several codes or a re-ranking, so it cannot grow; {remedy}")
     # Without a pass over the samples no weight changes, so that it does not matter how they were learned.
     if n_epochs and not hasattr(classifier, "partial_fit"):
-        raise ValueError(f"{model} was chosen within a budget, and so it cannot learn on; {remedy}")
+        raise ValueError(f"{model} was chosen within a budget, so it cannot be trained further; {remedy}")
     if n_epochs and not hasattr(classifier, "learner_"):
         raise ValueError(f"{model} was trained by a learner of the user's own, which is not saved; {remedy}")
 

@@ -97,7 +97,7 @@ def check_standard_input(sources: Mapping[str, Any]) -> None:
     """Raise if more than one of the named sources is the standard input, which the first would use up."""
     names = [name for name, source in sources.items() if str(source) == "-"]
     if len(names) > 1:
-        raise ValueError(f"The standard input can be read once only. Got - for {' and for '.join(names)}.")
+        raise ValueError(f"The standard input can be read only once. Got - for {' and for '.join(names)}.")
 
 
 def _is_given(context: typer.Context, option: str) -> bool:

@@ -109,7 +109,7 @@ def nested_dichotomies(
         _check_n_classes(class_tree, n_codewords)
         if n_trees > 1 and class_tree.is_binary:
             raise ValueError(
-                f"A binary class tree can be kept to in one way only: {n_trees} trees would be the same. Use n_trees=1."
+                f"A binary class tree has only one nested dichotomy: {n_trees} trees would be the same. Use n_trees=1."
             )
     rng = np.random.default_rng(rng)
     left_size = partial(_random_left_size, _log_tree_counts(n_codewords)) if split == "random" else _half

@@ -87,7 +87,7 @@ def check_spare_codewords(codebook: Codebook, n_classes: int) -> None:
     if codebook.trellis is not None and codebook.n_codewords > most:
         raise ValueError(
             f"A trellis for {n_classes} classes may have {most:,} codewords. Got {codebook.n_codewords:,}: "
-            "most of them would stay without a class."
+            "most of them would have no class."
         )
 
 

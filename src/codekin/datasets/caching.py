@@ -223,7 +223,7 @@ def _check_source(description: Json, path: Path, reading: _Reading) -> None:
     """Raise unless a cache was made from this file in this way."""
     then, now = description.get("source", {}), path.stat()
     if description.get("reading") != reading.as_dict():
-        raise CacheError(f"{path} is to be read with other options than before.")
+        raise CacheError(f"{path} was made with other options.")
     if then.get("bytes") != now.st_size:
         raise CacheError(f"{path} has changed since.")
     # A file that was only copied or touched is the same one still.

@@ -270,7 +270,7 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
         self._validate_params()
         if self.calibrate is not None:
             raise ValueError(
-                f"partial_fit cannot hold samples back for a calibration. Got calibrate={self.calibrate!r}; use None."
+                f"partial_fit cannot hold samples out for calibration. Got calibrate={self.calibrate!r}; use None."
             )
         if self.decoding == "learned":
             raise ValueError("partial_fit cannot learn a decoder, which needs all samples. Use decoding='loss'.")
@@ -295,7 +295,7 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
         """The fitted learners, one per bit."""
         check_is_fitted(self)
         if self._bit_classifier() is None:
-            raise AttributeError("Bits that a learner of codekin learns have no learners of their own.")
+            raise AttributeError("Bits that codekin's own learners learn have no separate estimators.")
         return self._predictors()
 
     @property

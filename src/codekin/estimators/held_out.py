@@ -47,6 +47,6 @@ def held_out_samples(owner: Any, validation: Any) -> Samples:
     X, labels = as_pair(validation)
     X, class_index = owner._validated_samples(X), owner._class_index(labels)
     if X.shape[0] != len(class_index):
-        raise ValueError(f"The validation samples are {X.shape[0]}, their labels {len(class_index)}.")
+        raise ValueError(f"There are {X.shape[0]} validation samples. Got {len(class_index)} labels.")
     check_known_labels(class_index, labels)
     return Samples(X, class_index)

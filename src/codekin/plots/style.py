@@ -91,7 +91,7 @@ def figure_style() -> Iterator[None]:
 def require_matplotlib() -> None:
     """Raise an error that names the remedy where matplotlib is not installed."""
     if importlib.util.find_spec("matplotlib") is None:
-        raise ImportError("Figures need matplotlib. Install it by: pip install 'codekin[plots]'")
+        raise ImportError("Figures need matplotlib. Install it with: pip install 'codekin[plots]'")
 
 
 def new_figure(height: float, *, width: float = COLUMN_WIDTH) -> Figure:

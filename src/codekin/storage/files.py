@@ -91,7 +91,7 @@ def read_description(folder: Path) -> Json:
         raise ModelFolderError(f"{path} was changed after it was written: its checksum does not match.")
     files = description.get("files")
     if not isinstance(files, dict) or ARRAYS not in files or not set(files) <= {ARRAYS, LEARNER_FILE}:
-        raise ModelFolderError(f"{path}: 'files' must tell of {ARRAYS}, and of nothing but that and {LEARNER_FILE}.")
+        raise ModelFolderError(f"{path}: 'files' must list {ARRAYS}, and nothing but that and {LEARNER_FILE}.")
     for name, facts in files.items():
         file = folder / name
         if not file.is_file():

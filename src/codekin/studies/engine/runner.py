@@ -108,7 +108,7 @@ def _dead_workers_named(workspace: Workspace) -> Iterator[None]:
     except BrokenProcessPool as error:
         raise ChildProcessError(
             "A worker process ended before its task did: it was killed, or memory was short. What is finished is kept "
-            f"in {workspace.folder}; the same command goes on."
+            f"in {workspace.folder}; the same command continues."
         ) from error
 
 

@@ -48,7 +48,7 @@ def check(study: Study, _data_names: list[str], _data_home: Path | None) -> None
     try:
         three_line_samples(**options)
     except ValueError as error:
-        raise study.place.at("angles").error(f"'angles', 'offset' and 'gap' do not do. {error}") from None
+        raise study.place.at("angles").error(f"'angles', 'offset' and 'gap' do not fit. {error}") from None
 
 
 def stages(study: Study, _data_names: list[str]) -> list[Stage]:
