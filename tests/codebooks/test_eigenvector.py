@@ -6,7 +6,7 @@ import pytest
 from codekin.classes import ClassTree, DenseDistances
 from codekin.classes.tree_distances import TreeDistances
 from codekin.codebooks import spectral
-from codekin.codebooks.eigenvector import _cheapest_subsets, _with_distinct_rows
+from codekin.codebooks.design import _cheapest_subsets, with_distinct_rows
 
 
 def clusters(n_clusters, size):
@@ -77,7 +77,7 @@ def test_more_bits_than_different_cuts_are_refused():
 
 def test_what_cannot_be_repaired_is_refused():
     with pytest.raises(ValueError, match="With n_bits=1 no codeword is left for class 1"):
-        _with_distinct_rows(np.array([[1], [1], [-1]], dtype=np.int8), np.array([[3.0], [1.0], [2.0]]))
+        with_distinct_rows(np.array([[1], [1], [-1]], dtype=np.int8), np.array([[3.0], [1.0], [2.0]]))
 
 
 def test_any_kind_of_class_distances_will_do():

@@ -8,13 +8,15 @@ import pytest
 from scipy.cluster.hierarchy import average
 from scipy.spatial.distance import pdist, squareform
 
+from codekin.class_distances.learnability import class_moments
 from codekin.classes import ClassTree
 from codekin.codebooks import CODEBOOKS
 from codekin.coding import Codebook
 
-DESIGNED = {"spectral", "error_correcting_factorization", "unary", "hexj", "decoc"}
+DESIGNED = {"spectral", "error_correcting_factorization", "separating", "unary", "hexj", "decoc"}
 MAY_HAVE_USELESS_COLUMNS = {"trellis", "given"}
 LARGEST = {"exhaustive": 12, "optimised": 8}
+LARGEST_TRIED = LARGEST | {"separating": 14}
 # Without these the codebooks of a few sizes would be refused (spectral) or take long.
 OPTIONS = {
     "spectral": {"repair": True},
@@ -28,6 +30,7 @@ def make(name, n_codewords, seed=0, **options):
     places = np.random.default_rng(n_codewords).normal(size=(n_codewords, 3))
     offers = {
         "class_distances": squareform(pdist(places)),
+        "class_moments": class_moments(np.repeat(np.eye(n_codewords), 2, axis=0), np.arange(2 * n_codewords) // 2),
         "class_tree": ClassTree.from_linkage(average(pdist(places))),
         "matrix": np.where(np.tri(n_codewords), 1, -1),
         "n_draws": 50,
@@ -44,7 +47,7 @@ def make(name, n_codewords, seed=0, **options):
 
 @cache
 def of_all_sizes(name):
-    return [make(name, n_codewords) for n_codewords in range(2, min(33, LARGEST.get(name, 33)) + 1)]
+    return [make(name, n_codewords) for n_codewords in range(2, LARGEST_TRIED.get(name, 33) + 1)]
 
 
 @pytest.mark.parametrize("name", CODEBOOKS)

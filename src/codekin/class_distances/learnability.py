@@ -26,6 +26,7 @@ from codekin.class_distances.projections import leading_directions, random_direc
 from codekin.class_distances.samples import ClassSamples, class_samples
 from codekin.classes import ClassDistances, DenseDistances
 from codekin.classes.interface import MAX_DENSE_CLASSES, refuse_too_many
+from codekin.classes.moments import ClassMoments
 from codekin.classes.product import ProductDistances
 from codekin.coding import FloatArray, IntArray
 from codekin.samples import stratified_folds
@@ -160,6 +161,30 @@ def learnability_distances(
         matrix = -fitted(None).explained - np.outer(frequency, frequency)
     np.fill_diagonal(matrix, 0.0)
     return DenseDistances(matrix, signed=True)
+
+
+def class_moments(
+    X: Any,
+    class_index: ArrayLike,
+    *,
+    n_classes: int | None = None,
+    sample_weight: ArrayLike | None = None,
+    rng: np.random.Generator | int | None = None,
+    ridge: float = 0.1,
+) -> ClassMoments:
+    """Class frequencies, and how much of the one-hot targets least squares explains, as for learnability distances.
+
+    >>> class_moments([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1], ridge=0).explained
+    array([[ 0.2, -0.2],
+           [-0.2,  0.2]])
+    """
+    samples = class_samples(X, class_index, n_classes=n_classes, sample_weight=sample_weight)
+    if ridge < 0:
+        raise ValueError(f"The 'ridge' parameter must not be negative. Got {ridge} instead.")
+    refuse_too_many(samples.n_classes)
+    coordinates = _coordinates(samples, "auto", "auto", np.random.default_rng(rng), is_factored=False)
+    fitted = _regressions(coordinates, ridge * total_variance(samples) / samples.X.shape[1])(None)
+    return ClassMoments(samples.class_weight / samples.class_weight.sum(), fitted.explained)
 
 
 def learnability_matrix(distances: ClassDistances) -> FloatArray:

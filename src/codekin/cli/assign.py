@@ -38,7 +38,7 @@ from codekin.storage.assignments import codeword_text
 app = typer.Typer()
 
 METHODS = tuple(dict.fromkeys([*POLICIES, *ASSIGNMENTS, "learnability"]))
-CODEBOOK_NAMES = [name for name in CODEBOOKS if name != "given"]
+CODEBOOK_NAMES = [name for name in CODEBOOKS if name not in ("given", "separating")]  # which needs samples
 BITS_SHOWN = 40
 NEIGHBOURS_SHOWN = 3
 PAIRS_SHOWN = 10

@@ -11,6 +11,7 @@ from codekin.codebooks.ordinal import hexj, unary
 from codekin.codebooks.orthogonal import hadamard
 from codekin.codebooks.own_matrix import given
 from codekin.codebooks.random import dense_random, sparse_random
+from codekin.codebooks.separating import separating
 from codekin.codebooks.tree_codes import decoc, nested_dichotomies
 from codekin.codebooks.trellis import trellis_codebook
 from codekin.coding import Codebook
@@ -25,6 +26,7 @@ CODEBOOKS: dict[str, Callable[..., Codebook]] = {
     "optimised": optimised,
     "spectral": spectral,
     "error_correcting_factorization": error_correcting_factorization,
+    "separating": separating,
     "unary": unary,
     "hexj": hexj,
     "nested_dichotomies": nested_dichotomies,
@@ -33,7 +35,7 @@ CODEBOOKS: dict[str, Callable[..., Codebook]] = {
     "given": given,
 }
 """From a name to the function that makes the codebook. Its first argument is the number of codewords; further ones say
-by their names what it needs: ``n_bits``, ``class_distances``, ``class_tree``, ``rng``, ..."""
+by their names what it needs: ``n_bits``, ``class_distances``, ``class_moments``, ``class_tree``, ``rng``, ..."""
 
 __all__ = [
     "CODEBOOKS",
@@ -49,6 +51,7 @@ __all__ = [
     "one_vs_rest",
     "optimised",
     "optimised_columns",
+    "separating",
     "sparse_random",
     "spectral",
     "trellis_codebook",

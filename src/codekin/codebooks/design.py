@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import heapq
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from codekin.classes import ClassDistances, DenseDistances, as_class_distances
-from codekin.coding import FloatArray
+from codekin.coding import CodingMatrix, FloatArray
 
 
 def distance_matrix(class_distances: ClassDistances | ArrayLike, n_codewords: int) -> FloatArray:
@@ -40,3 +42,44 @@ def are_columns_useful(matrix: NDArray[Any]) -> bool:
 def are_rows_distinct(matrix: NDArray[Any]) -> bool:
     """Whether no two codewords are equal."""
     return len({row.tobytes() for row in matrix}) == len(matrix)
+
+
+def with_distinct_rows(matrix: CodingMatrix, margins: FloatArray) -> CodingMatrix:
+    """Flip the bits of the smallest margins in rows that are equal to another one; margins are not negative."""
+    repaired = matrix.copy()
+    n_bits = matrix.shape[1]
+    taken = {row.tobytes() for row in matrix}
+    settled: set[bytes] = set()
+    # The row that was the most certain of its codeword keeps it.
+    for row in np.argsort(-margins.min(axis=1), kind="stable"):
+        codeword = matrix[row].tobytes()
+        if codeword not in settled:
+            settled.add(codeword)
+            continue
+        for flips in _cheapest_subsets(margins[row]):
+            repaired[row] = matrix[row]
+            repaired[row, flips] *= -1
+            if repaired[row].tobytes() not in taken and are_columns_useful(repaired):
+                taken.add(repaired[row].tobytes())
+                break
+        else:
+            raise ValueError(
+                f"With n_bits={n_bits} no codeword is left for class {row} that keeps all columns apart. Use more bits."
+            )
+    return repaired
+
+
+def _cheapest_subsets(costs: FloatArray) -> Iterator[list[int]]:
+    """All non-empty subsets of the indices, in the order of their total costs."""
+    order = np.argsort(costs, kind="stable")
+    # A subset, as positions in this order, is followed by itself with its last position moved on, or with one more.
+    heap: list[tuple[float, tuple[int, ...]]] = [(float(costs[order[0]]), (0,))]
+    while heap:
+        total, positions = heapq.heappop(heap)
+        yield [int(order[position]) for position in positions]
+        following = positions[-1] + 1
+        if following < len(order):
+            added = float(costs[order[following]])
+            heapq.heappush(heap, (total + added, (*positions, following)))
+            moved = total + added - float(costs[order[positions[-1]]])
+            heapq.heappush(heap, (moved, (*positions[:-1], following)))

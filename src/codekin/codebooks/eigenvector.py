@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Iterator
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from codekin.classes import ClassDistances
-from codekin.codebooks.design import are_columns_useful, are_rows_distinct, distance_matrix
+from codekin.codebooks.design import are_rows_distinct, distance_matrix, with_distinct_rows
 from codekin.codebooks.sizes import (
     DENSE_BITS_PER_DOUBLING,
     checked_n_bits,
@@ -98,7 +96,7 @@ def spectral(
     if not are_rows_distinct(matrix):
         if not repair:
             raise ValueError(_equal_rows_sentence(matrix, columns.shape[1]))
-        matrix = _with_distinct_rows(matrix, margins[:, :n_bits])
+        matrix = with_distinct_rows(matrix, margins[:, :n_bits])
     return Codebook(matrix, name="spectral", is_designed=True)
 
 
@@ -150,44 +148,3 @@ def _equal_rows_sentence(matrix: CodingMatrix, most_bits: int) -> str:
         f"With {matrix.shape[1]} bits the spectral codebook gives classes {first} and {second} the same codeword. "
         f"Use{more} another threshold or bandwidth, or repair=True."
     )
-
-
-def _with_distinct_rows(matrix: CodingMatrix, margins: FloatArray) -> CodingMatrix:
-    """Flip the least certain bits of rows that are equal to another one."""
-    repaired = matrix.copy()
-    n_bits = matrix.shape[1]
-    taken = {row.tobytes() for row in matrix}
-    settled: set[bytes] = set()
-    # The row that was the most certain of its codeword keeps it.
-    for row in np.argsort(-margins.min(axis=1), kind="stable"):
-        codeword = matrix[row].tobytes()
-        if codeword not in settled:
-            settled.add(codeword)
-            continue
-        for flips in _cheapest_subsets(margins[row]):
-            repaired[row] = matrix[row]
-            repaired[row, flips] *= -1
-            if repaired[row].tobytes() not in taken and are_columns_useful(repaired):
-                taken.add(repaired[row].tobytes())
-                break
-        else:
-            raise ValueError(
-                f"With n_bits={n_bits} no codeword is left for class {row} that keeps all columns apart. Use more bits."
-            )
-    return repaired
-
-
-def _cheapest_subsets(costs: FloatArray) -> Iterator[list[int]]:
-    """All non-empty subsets of the indices, in the order of their total costs."""
-    order = np.argsort(costs, kind="stable")
-    # A subset, as positions in this order, is followed by itself with its last position moved on, or with one more.
-    heap: list[tuple[float, tuple[int, ...]]] = [(float(costs[order[0]]), (0,))]
-    while heap:
-        total, positions = heapq.heappop(heap)
-        yield [int(order[position]) for position in positions]
-        following = positions[-1] + 1
-        if following < len(order):
-            added = float(costs[order[following]])
-            heapq.heappush(heap, (total + added, (*positions, following)))
-            moved = total + added - float(costs[order[positions[-1]]])
-            heapq.heappush(heap, (moved, (*positions[:-1], following)))

@@ -19,7 +19,7 @@ from codekin.decoding import LOSSES
 
 ASSIGNMENT_POLICIES = ("preserving", "breaking", "random", "learnability")
 
-CODEBOOK_ARGUMENTS = "n_bits, n_symbols, rng, class_distances and class_tree"
+CODEBOOK_ARGUMENTS = "n_bits, n_symbols, rng, class_distances, class_moments and class_tree"
 """What a function that makes a codebook is given, if it wants it."""
 
 

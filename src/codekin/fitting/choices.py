@@ -14,7 +14,9 @@ from codekin.assignments import AssignmentResult, assign
 from codekin.assignments.dense import is_blind
 from codekin.assignments.policy import POLICIES
 from codekin.class_distances import CLASS_DISTANCES_FROM_DATA
+from codekin.class_distances.learnability import class_moments
 from codekin.classes import ClassDistances, ClassTree, as_class_distances
+from codekin.classes.moments import ClassMoments
 from codekin.codebooks import CODEBOOKS
 from codekin.codebooks.trellis import check_spare_codewords
 from codekin.coding import Assignment, Codebook, FloatArray, IntArray
@@ -115,6 +117,11 @@ class Classes:
         form = "dense" if self.n_classes <= MAX_CLASSES_AS_MATRIX else "factored"
         return self._from_data("learnability", form=form, ridge=LEARNABILITY_RIDGE)
 
+    @cached_property
+    def moments(self) -> ClassMoments:
+        """How often classes occur, and how much of them least squares explains."""
+        return class_moments(self._needed_numbers("class moments"), self.class_index, **self._options)
+
     def learned_tree(self) -> ClassTree:
         """A tree made by halving the set of classes again and again, for any number of them."""
         tree = self._from_data("splitting").tree
@@ -126,20 +133,21 @@ class Classes:
         return self._from_data("means").matrix()
 
     def _from_data(self, name: str, **options: Any) -> ClassDistances:
+        numbers = self._needed_numbers(f"class distances {name!r}")
+        tell(STAGES.get(name, f"measuring class distances by {name}"))
+        return CLASS_DISTANCES_FROM_DATA[name](numbers, self.class_index, **self._options, **options)
+
+    @property
+    def _options(self) -> dict[str, Any]:
+        return {"n_classes": self.n_classes, "sample_weight": self.sample_weight, "rng": self.rng}
+
+    def _needed_numbers(self, wanted: str) -> Any:
         if self.numbers is None:
             raise ValueError(
-                f"The class distances {name!r} need numeric features. Put the steps that make numbers of X into a "
+                f"The {wanted} need numeric features. Put the steps that make numbers of X into a "
                 "pipeline as the estimator, or choose a codebook and an assignment that do without."
             )
-        tell(STAGES.get(name, f"measuring class distances by {name}"))
-        return CLASS_DISTANCES_FROM_DATA[name](
-            self.numbers,
-            self.class_index,
-            n_classes=self.n_classes,
-            sample_weight=self.sample_weight,
-            rng=self.rng,
-            **options,
-        )
+        return self.numbers
 
 
 def choose_codebook(
@@ -148,7 +156,7 @@ def choose_codebook(
     """A codebook with at least as many codewords as there are classes.
 
     The parameters of a function in ``CODEBOOKS`` say by their names what it needs: ``n_bits``, ``n_symbols``, ``rng``,
-    ``class_distances`` (a matrix) or ``class_tree``; it is given these and no others.
+    ``class_distances`` (a matrix), ``class_moments`` or ``class_tree``; it is given these and no others.
 
     - ``choice``: a name from ``CODEBOOKS``, a function like those in it, or the codewords.
     - ``n_bits``: how many bits; None for the codebook's own default.
@@ -198,6 +206,8 @@ def _make_codebook(
         matrix = classes.distances.matrix()
         # Learnability may be negative, which an assignment can follow and a design cannot.
         arguments["class_distances"] = classes.mean_distances() if (matrix < 0).any() else matrix
+    if "class_moments" in wanted:
+        arguments["class_moments"] = classes.moments
     if "class_tree" in wanted:
         # A tree is learned only for codebooks that cannot do without.
         is_needed = wanted["class_tree"].default is inspect.Parameter.empty
