@@ -37,6 +37,33 @@ class Trellis(Protocol):
     def codewords(self, ranks: ArrayLike) -> CodingMatrix: ...
 
 
+class Tree(Protocol):
+    """What a codebook needs to know of a tree of classes; the tree itself lives in ``codekin.codebooks``."""
+
+    @property
+    def n_paths(self) -> int: ...
+    @property
+    def n_edges(self) -> int: ...
+    @property
+    def n_nodes(self) -> int: ...
+    @property
+    def width(self) -> int: ...
+    @property
+    def depth(self) -> int: ...
+    @property
+    def spans(self) -> IntArray: ...
+    @property
+    def first_bits(self) -> IntArray: ...
+    @property
+    def bit_starts(self) -> IntArray: ...
+    @property
+    def children(self) -> IntArray: ...
+    @property
+    def min_distance(self) -> int: ...
+    def unrank(self, ranks: ArrayLike) -> IntArray: ...
+    def codewords(self, ranks: ArrayLike) -> CodingMatrix: ...
+
+
 class Codebook:
     """A set of distinct codewords, the rows of a matrix with entries -1, 0 and +1, or of more symbols.
 
@@ -44,8 +71,8 @@ class Codebook:
     ----------
     matrix : array-like of shape (n_codewords, n_bits), optional
         The codewords. A zero means that the bit ignores the classes of this codeword; of more than two symbols, which
-        are numbered from 0, a -1 does. May be left out when ``trellis`` is given; the matrix is then made when somebody
-        asks for it.
+        are numbered from 0, a -1 does. May be left out when ``trellis`` or ``tree`` is given; the matrix is then made
+        when somebody asks for it.
     name : str, default="given"
         What kind of codebook it is, for people.
     is_designed : bool, default=False
@@ -53,6 +80,8 @@ class Codebook:
         such a codebook as it is; a search that is asked for by name does not.
     trellis : Trellis, optional
         The graph whose paths are the codewords. It only adds a faster decoder.
+    tree : Tree, optional
+        The tree whose leaves are the codewords: each child of a node is a bit that ignores the classes elsewhere.
     n_symbols : int, default=2
         How many symbols a column may have, at most 127: two are written -1 and +1, more of them from 0 on.
 
@@ -74,38 +103,45 @@ class Codebook:
         name: str = "given",
         is_designed: bool = False,
         trellis: Trellis | None = None,
+        tree: Tree | None = None,
         n_symbols: int = 2,
     ) -> None:
-        if (matrix is None) == (trellis is None):
-            raise ValueError("A codebook is made from either a matrix or a trellis. Got both or neither.")
-        if not 2 <= n_symbols <= (MAX_SYMBOLS if trellis is None else 2):
-            most = f"at most {MAX_SYMBOLS}" if trellis is None else "2 on a trellis"
+        if sum(given is not None for given in (matrix, trellis, tree)) != 1:
+            raise ValueError("A codebook is made from either a matrix, a trellis or a tree. Got none of them, or several.")
+        if not 2 <= n_symbols <= (2 if matrix is None else MAX_SYMBOLS):
+            most = f"at most {MAX_SYMBOLS}" if matrix is not None else "2 on a trellis or a tree"
             raise ValueError(f"The 'n_symbols' parameter of a codebook must be at least 2 and {most}. Got {n_symbols}.")
         self.name = name
         self.n_symbols = int(n_symbols)
         self.is_designed = is_designed
         self.trellis = trellis
+        self.tree = tree
         if matrix is not None:
             # cached_property reads the instance's dictionary first, so this is the same as having computed it.
             self.__dict__["matrix"] = _checked_matrix(matrix, name, self.n_symbols)
 
+    @property
+    def graph(self) -> Trellis | Tree | None:
+        """The trellis or the tree that the codewords are paths of; None for a codebook without."""
+        return self.trellis if self.trellis is not None else self.tree
+
     @cached_property
     def matrix(self) -> CodingMatrix:
         """The codewords as rows, (n_codewords, n_bits) int8, read-only."""
-        assert self.trellis is not None
-        matrix = self.trellis.codewords(np.arange(self.trellis.n_paths, dtype=np.intp))
+        assert self.graph is not None
+        matrix = self.graph.codewords(np.arange(self.graph.n_paths, dtype=np.intp))
         matrix.flags.writeable = False
         return matrix
 
     @property
     def n_codewords(self) -> int:
         """How many codewords there are."""
-        return self.trellis.n_paths if self.trellis is not None else len(self.matrix)
+        return self.graph.n_paths if self.graph is not None else len(self.matrix)
 
     @property
     def n_bits(self) -> int:
         """How many bits, or symbols, a codeword has; each needs one predictor."""
-        return self.trellis.n_edges if self.trellis is not None else int(self.matrix.shape[1])
+        return self.graph.n_edges if self.graph is not None else int(self.matrix.shape[1])
 
     @property
     def n_margins(self) -> int:
@@ -127,10 +163,10 @@ class Codebook:
         return codewords if self.n_symbols == 2 else one_hot(codewords, self.n_symbols)
 
     def codewords(self, indices: ArrayLike) -> CodingMatrix:
-        """The codewords at ``indices``, without making those of a trellis that nobody asked for."""
+        """The codewords at ``indices``, without making those of a graph that nobody asked for."""
         ranks = np.asarray(indices, dtype=np.intp)
-        if self.trellis is not None and "matrix" not in self.__dict__:
-            return self.trellis.codewords(ranks)
+        if self.graph is not None and "matrix" not in self.__dict__:
+            return self.graph.codewords(ranks)
         return self.matrix[ranks]
 
     def coding_matrix(self, assignment: Assignment) -> CodingMatrix:
@@ -176,13 +212,15 @@ class Codebook:
     @cached_property
     def min_distance(self) -> float:
         """The minimum distance rho between two codewords (infinite for a single codeword)."""
-        if self.trellis is not None:
-            return float(self.trellis.min_distance)
+        if self.graph is not None:
+            return float(self.graph.min_distance)
         return float(self._off_diagonal_distances.min(initial=np.inf))
 
     @cached_property
     def is_ternary(self) -> bool:
         """Whether some bits are zero, or -1 among more than two symbols, that is, ignore some classes."""
+        if self.tree is not None:
+            return self.tree.n_nodes > 1
         return self.trellis is None and not self._is_used.all()
 
     @property
@@ -295,9 +333,9 @@ class Codebook:
         counts = (self.n_codewords, "codeword"), (self.n_bits, "bit" if self.n_symbols == 2 else "column")
         text = f"<Codebook {self.name}: " + " x ".join(f"{n} {plural(n, what)}" for n, what in counts)
         text += f" of {self.n_symbols} symbols" if self.n_symbols > 2 else ""
-        if self.n_codewords <= MAX_DENSE_CODEWORDS or self.trellis is not None:
+        if self.n_codewords <= MAX_DENSE_CODEWORDS or self.graph is not None:
             text += f", minimum distance {self.min_distance:g}"
-        if self.trellis is None and self.n_codewords <= MAX_DENSE_CODEWORDS:
+        if self.graph is None and self.n_codewords <= MAX_DENSE_CODEWORDS:
             text += f", {self.sparsity:.0%} {'zeros' if self.n_symbols == 2 else 'ignored'}" if self.is_ternary else ""
             text += ", equidistant" if self.is_equidistant and self.n_codewords > 2 else ""
         return text + ">"

@@ -5,13 +5,22 @@ from __future__ import annotations
 from typing import Protocol
 
 from codekin.coding import FloatArray, IntArray, Margins
+from codekin.decoding.beam_search import BeamSearchDecoder
 from codekin.decoding.decoder_fit import fit_decoder
 from codekin.decoding.learned import LearnedDecoder
 from codekin.decoding.losses import LOSSES, Loss, LossLike
 from codekin.decoding.minimum_loss import MinimumLossDecoder
 from codekin.decoding.shortest_path import ShortestPathDecoder
 
-__all__ = ["LOSSES", "LearnedDecoder", "Loss", "MinimumLossDecoder", "ShortestPathDecoder", "fit_decoder"]
+__all__ = [
+    "LOSSES",
+    "BeamSearchDecoder",
+    "LearnedDecoder",
+    "Loss",
+    "MinimumLossDecoder",
+    "ShortestPathDecoder",
+    "fit_decoder",
+]
 
 
 class Decoder(Protocol):

@@ -23,6 +23,8 @@ from codekin.learners.softmax_state import ClassPaths, SoftmaxBits, class_paths
 from codekin.learners.streamed_rows import StreamedRows, training_rows
 from codekin.learners.training import Block, EpochReport, Passes, Watchers, check_common_settings, check_setting
 from codekin.learners.training_rows import TrainingRows, checksum, pass_order
+from codekin.learners.tree_bits import TreeBits
+from codekin.learners.tree_softmax import fit_tree
 from codekin.samples import Samples
 
 BYTES = np.dtype(np.float32).itemsize
@@ -43,6 +45,10 @@ class Softmax:
     starting from ``w = 0`` and ``G = damping * mean |x|**2`` (times a twelfth of the bits of a codeword where there is
     neither a trellis nor a bit for each class). The margins are decoded by the linear or the logistic loss; then the
     probabilities are exact. Training takes 8 bytes for each feature and bit (4 more with validation), the result 4.
+
+    On a tree of classes every node is a softmax over its children, learned from the samples of its own classes, and
+    weights below 0.1 are dropped: training then takes 8 bytes for each feature and child of the widest node. All passes
+    are made; validation samples choose none.
 
     Parameters
     ----------
@@ -98,8 +104,8 @@ class Softmax:
         check_setting(self, "damping", self.damping > 0, "greater than 0")
 
     def decoding_loss(self, codebook: Codebook) -> str:
-        """The loss under which its margins are decoded: logistic, or linear for codes with zeros."""
-        return "linear" if codebook.is_ternary else "logistic"
+        """The loss under which its margins are decoded: logistic, or linear for codes with zeros that are no tree."""
+        return "linear" if codebook.tree is None and codebook.is_ternary else "logistic"
 
     def fit(
         self,
@@ -110,7 +116,7 @@ class Softmax:
         validation: Validation | None = None,
         on_epoch: Callable[[EpochReport], None] | None = None,
         checkpoints: Checkpoints | None = None,
-    ) -> LinearBits:
+    ) -> LinearBits | TreeBits:
         """Learn all bits of a code together.
 
         Parameters
@@ -119,7 +125,8 @@ class Softmax:
             Sparse rows are used as they are, a dense matrix is compressed, rows on disk are read in shuffled blocks. A
             weight multiplies the loss of its sample.
         code : Code
-            On a trellis all of whose paths are classes, a step takes time O(n_bits); otherwise O(n_classes n_bits).
+            On a trellis all of whose paths are classes, a step takes time O(n_bits), on a tree as long as the nodes on
+            the way to a leaf have children; otherwise O(n_classes n_bits).
         rng : numpy.random.Generator or int, optional
             Where the orders of the samples come from.
         validation : Validation, optional
@@ -132,8 +139,10 @@ class Softmax:
 
         Returns
         -------
-        LinearBits
+        LinearBits, or TreeBits on a tree
         """
+        if code.codebook.tree is not None:
+            return fit_tree(self, samples, code, rng=rng, n_epochs=self.n_epochs, on_epoch=on_epoch)
         rows, paths, n_bits = training_rows(self, samples, code), class_paths(code), code.n_bits
         self._check_memory(rows.n_features, n_bits, has_validation=validation is not None)
 
@@ -158,7 +167,7 @@ class Softmax:
 
     def partial_fit(
         self, bits: Any, samples: Samples, code: Code, *, rng: np.random.Generator | int | None = None
-    ) -> SoftmaxBits:
+    ) -> SoftmaxBits | TreeBits:
         """Make one pass over further samples; the given bits are left as they are.
 
         Parameters
@@ -171,9 +180,11 @@ class Softmax:
 
         Returns
         -------
-        SoftmaxBits
+        SoftmaxBits, or TreeBits on a tree
             Predictors that can be used, and learn on, at twice the memory of finished ones.
         """
+        if code.codebook.tree is not None:
+            return fit_tree(self, samples, code, rng=rng, n_epochs=1, begun=bits, learns_on=True)
         bits = decompressed(bits)
         rows, paths = training_rows(self, samples, code), class_paths(code)
         self._check_memory(rows.n_features, code.n_bits)

@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from codekin.coding import Assignment, Code, Codebook, CodingMatrix, FloatArray, IntArray, Margins
-from codekin.decoding import Decoder, MinimumLossDecoder, ShortestPathDecoder
+from codekin.decoding import BeamSearchDecoder, Decoder, MinimumLossDecoder, ShortestPathDecoder
 from codekin.decoding.losses import LossLike
 from codekin.decoding.minimum_loss import check_k
 from codekin.learners import FittedBits
 from codekin.model.candidates import Candidates, RankedCodes
+from codekin.model.tree_candidates import RankedTrees
 from codekin.ranking import Reranking
 
 __all__ = ["Candidates", "Member", "Model"]
@@ -70,8 +71,8 @@ class Model:
     members : tuple of Member
         At least one. More than one need a ranking.
     ranking : Reranking, optional
-        How many candidates each member contributes, and what rescores them. The members are then codes on one trellis,
-        every path of which is a class.
+        How many candidates each member contributes, and what rescores them. The members are then codes on one trellis
+        or on trees, every path of which is a class.
     n_threads : int, optional
         How many threads rank candidates; by default, as many as there are processors. The result does not depend on it.
     """
@@ -151,8 +152,22 @@ class Model:
         -------
         ndarray of shape (n_samples, n_bits)
         """
-        parts = [member.bits.margins(X) for member in self.members]
+        parts = [np.asarray(part) for part in self.lazy_margins(X)]
         return parts[0] if len(parts) == 1 else np.hstack(parts)
+
+    def lazy_margins(self, X: Any) -> tuple[Any, ...]:
+        """The margins of each member as its decoder takes them: those of a tree are reckoned where it looks.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        tuple
+            For each member an array, or an object that becomes one.
+        """
+        return tuple(member.bits.margins(X) for member in self.members)
 
     def predict(self, X: Any) -> IntArray:
         """The class index with the smallest loss.
@@ -166,7 +181,7 @@ class Model:
         ndarray of shape (n_samples,)
         """
         if self.ranking is None:
-            return self.decoder.decode(self.margins(X))
+            return self.decoder.decode(self.lazy_margins(X)[0])
         return self.candidates(X, n=1).classes[:, 0]
 
     def top_k(self, X: Any, k: int) -> tuple[IntArray, FloatArray]:
@@ -186,11 +201,10 @@ class Model:
         classes : ndarray of shape (n_samples, k)
         losses : ndarray of shape (n_samples, k)
         """
-        margins = self.margins(X)
         if self.ranking is None:
-            return self.decoder.top_k(margins, k)
+            return self.decoder.top_k(self.lazy_margins(X)[0], k)
         check_k(k, self.n_classes)
-        return self._ranked.top_k(X, margins, k, self.ranking)
+        return self._ranked.top_k(X, self._margins_to_rank(X), k, self.ranking)
 
     def class_losses(self, X: Any) -> FloatArray:
         """The loss of every class; of very many classes it takes long.
@@ -203,10 +217,9 @@ class Model:
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        margins = self.margins(X)
         if self.ranking is None:
-            return self.decoder.class_losses(margins)
-        return self._ranked.class_losses(X, margins, self.ranking)
+            return self.decoder.class_losses(self.lazy_margins(X)[0])
+        return self._ranked.class_losses(X, self._margins_to_rank(X), self.ranking)
 
     def candidates(self, X: Any, n: int | None = None, *, ranking: Reranking | None = None) -> Candidates:
         """The candidates of each sample, ranked.
@@ -226,7 +239,10 @@ class Model:
         chosen = self.ranking if ranking is None else ranking
         if chosen is None:
             raise ValueError("A model without a ranking lists no candidates; use top_k.")
-        return self._ranked.candidates(X, self.margins(X), n, chosen)
+        return self._ranked.candidates(X, self._margins_to_rank(X), n, chosen)
+
+    def _margins_to_rank(self, X: Any) -> Any:
+        return self.lazy_margins(X) if self.codebook.tree is not None else self.margins(X)
 
     def _parts_to_store(self) -> tuple[Model, None]:
         """The model alone, without a classifier around it, for :func:`codekin.storage.save_model`."""
@@ -234,18 +250,23 @@ class Model:
 
     @cached_property
     def _ranked(self) -> RankedCodes:
-        return RankedCodes(
+        kind = RankedCodes if self.codebook.tree is None else RankedTrees
+        return kind(
             tuple(member.code for member in self.members),
             tuple(member.decoder for member in self.members),
             self.n_threads,
         )
 
 
-def make_decoder(code: Code, loss: LossLike, *, is_weighted: bool = False) -> MinimumLossDecoder | ShortestPathDecoder:
-    """The fastest decoder that a code allows: shortest paths on a trellis.
+def make_decoder(
+    code: Code, loss: LossLike, *, is_weighted: bool = False
+) -> MinimumLossDecoder | ShortestPathDecoder | BeamSearchDecoder:
+    """The fastest decoder that a code allows: shortest paths on a trellis, a beam search on a tree.
 
     ``is_weighted``: divide the loss of a class by the number of its non-zero bits; a trellis has no others.
     """
+    if code.codebook.tree is not None:
+        return BeamSearchDecoder(code.codebook.tree, code.assignment)
     if code.codebook.trellis is not None:
         return ShortestPathDecoder(code.codebook.trellis, loss, code.assignment)
     return MinimumLossDecoder(code.indicators, loss, is_weighted)

@@ -74,6 +74,9 @@ class RankedCodes:
                     f"The members of a ranked model must have the same trellis. Got {code.codebook.trellis} beside "
                     f"{self.codes[0].codebook.trellis}."
                 )
+        self._check_vectors(ranking)
+
+    def _check_vectors(self, ranking: Reranking) -> None:
         vectors = ranking.vectors
         if vectors is not None and vectors.n_classes != self.n_classes:
             raise ValueError(f"{self.n_classes} classes need as many class vectors. Got {vectors.n_classes}.")
@@ -90,7 +93,7 @@ class RankedCodes:
 
     def class_losses(self, X: Any, margins: Margins, ranking: Reranking) -> FloatArray:
         """The final loss of every class: for few classes."""
-        parts = np.split(margins, len(self.codes), axis=1)
+        parts = self._parts(margins)
         losses = sum(decoder.class_losses(part) for decoder, part in zip(self.decoders, parts, strict=True))
         best = self.candidates(X, margins, None, ranking)
         rows, places = np.nonzero(best.classes >= 0)
@@ -111,6 +114,10 @@ class RankedCodes:
         n_listed = self._n_listed(ranking)
         n_out = min(n_listed * len(self.codes), self.n_classes) if n is None else n
         return self._ranked(X, margins, n_out, n_listed, ranking)
+
+    def _parts(self, margins: Any) -> Any:
+        """The margins of each code."""
+        return np.split(margins, len(self.codes), axis=1)
 
     def _n_listed(self, ranking: Reranking) -> int:
         """How many of its best classes each member contributes."""

@@ -1,7 +1,8 @@
 """Probabilities of classes: exact for one code on a trellis, redistributed if its candidates are re-ranked.
 
 A code gives class ``y`` a probability proportional to ``exp(-loss_y / temperature)``, exactly normalised by the sum
-over all paths; several codes give the mean of theirs. A re-ranking leaves the candidates' probability as a whole what
+over all paths; several codes give the mean of theirs. On a tree the probability of a class is the product of those on
+the way to its leaf, the margins in every node divided by the temperature. A re-ranking leaves the candidates' probability as a whole what
 it is and shares it out in proportion to ``exp(-final loss / its own temperature)``. All classes together have 1.
 """
 
@@ -13,7 +14,7 @@ import numpy as np
 from scipy.special import log_softmax, logsumexp
 
 from codekin.coding import FloatArray, IntArray, Margins
-from codekin.decoding import ShortestPathDecoder
+from codekin.decoding import BeamSearchDecoder, ShortestPathDecoder
 from codekin.decoding.losses import get_loss
 from codekin.model import Candidates, Model
 
@@ -21,11 +22,11 @@ from codekin.model import Candidates, Model
 def top_k_probabilities(model: Model, X: Any, k: int, temperature: float) -> tuple[IntArray, FloatArray]:
     """The k best classes of each sample and their probabilities.
 
-    - ``model``: on a trellis.
+    - ``model``: on a trellis or a tree.
     - ``temperature``: what the decoding losses are divided by.
     """
-    margins = model.margins(X)
-    classes, _ = model.decoder.top_k(margins, k) if model.ranking is None else model.top_k(X, k)
+    margins = _margins(model, X)
+    classes, _ = _best_of_code(model, margins, k, temperature) if model.ranking is None else model.top_k(X, k)
     logs = code_log_probabilities(model, margins, classes, temperature)
     if model.ranking is None:
         return classes, np.exp(logs)
@@ -41,10 +42,10 @@ def top_k_probabilities(model: Model, X: Any, k: int, temperature: float) -> tup
 def all_log_probabilities(model: Model, X: Any, temperature: float) -> FloatArray:
     """The logarithms of the probabilities of all classes: for few classes.
 
-    ``model``: on a trellis.
+    ``model``: on a trellis or a tree.
     """
-    margins = model.margins(X)
-    every = np.broadcast_to(np.arange(model.n_classes), (len(margins), model.n_classes))
+    margins = _margins(model, X)
+    every = np.broadcast_to(np.arange(model.n_classes), (X.shape[0], model.n_classes))
     logs = code_log_probabilities(model, margins, every, temperature)
     if model.ranking is not None:
         candidates = model.candidates(X)
@@ -54,14 +55,17 @@ def all_log_probabilities(model: Model, X: Any, temperature: float) -> FloatArra
     return logs
 
 
-def code_log_probabilities(model: Model, margins: Margins, classes: IntArray, temperature: float) -> FloatArray:
+def code_log_probabilities(model: Model, margins: Any, classes: IntArray, temperature: float) -> FloatArray:
     """The logarithms of the probabilities of some classes before any re-ranking; minus infinity for class -1.
 
-    ``model``: on a trellis.
+    ``model``: on a trellis or a tree.
     """
     members = model.members
     of_members = []
-    for member, part in zip(members, np.split(margins, len(members), axis=1), strict=True):
+    for member, part in zip(members, margin_parts(model, margins), strict=True):
+        if isinstance(member.decoder, BeamSearchDecoder):
+            of_members.append(-member.decoder.losses_of(part, classes, temperature))
+            continue
         decoder = cast("ShortestPathDecoder", member.decoder)
         scores = edge_scores(decoder, part) / temperature
         paths = decoder.path_scores(scores, np.maximum(classes, 0))
@@ -73,9 +77,9 @@ def code_log_probabilities(model: Model, margins: Margins, classes: IntArray, te
 def log_probabilities_of(model: Model, X: Any, class_index: IntArray, temperature: float) -> FloatArray:
     """The logarithm of the probability of one class for each sample; minus infinity for class -1.
 
-    ``model``: on a trellis.
+    ``model``: on a trellis or a tree.
     """
-    margins = model.margins(X)
+    margins = _margins(model, X)
     logs = code_log_probabilities(model, margins, class_index[:, None], temperature)[:, 0]
     if model.ranking is not None:
         candidates = model.candidates(X)
@@ -84,7 +88,25 @@ def log_probabilities_of(model: Model, X: Any, class_index: IntArray, temperatur
     return logs
 
 
-def _shared_out(model: Model, margins: Margins, candidates: Candidates, temperature: float) -> FloatArray:
+def _margins(model: Model, X: Any) -> Any:
+    """The margins of all members, as decoders take them; a tuple where they are trees."""
+    return model.margins(X) if model.codebook.tree is None else model.lazy_margins(X)
+
+
+def margin_parts(model: Model, margins: Any) -> Any:
+    """The margins of each member."""
+    return margins if isinstance(margins, tuple) else np.split(margins, len(model.members), axis=1)
+
+
+def _best_of_code(model: Model, margins: Any, k: int, temperature: float) -> tuple[IntArray, FloatArray]:
+    """The best classes of a single code; on a tree another temperature may prefer others."""
+    decoder = model.decoder
+    if isinstance(decoder, BeamSearchDecoder):
+        return decoder.top_k(margins[0], k, temperature)
+    return decoder.top_k(margins, k)
+
+
+def _shared_out(model: Model, margins: Any, candidates: Candidates, temperature: float) -> FloatArray:
     """The logarithms of the candidates' probabilities."""
     assert model.ranking is not None
     whole = logsumexp(code_log_probabilities(model, margins, candidates.classes, temperature), axis=1, keepdims=True)

@@ -13,6 +13,7 @@ import numpy as np
 from codekin.learners.calibration import CalibratedBits
 from codekin.learners.compact import CompactLinearBits, CompactSparseLinearBits
 from codekin.learners.independent import EstimatorBits
+from codekin.learners.tree_bits import TreeBits
 from codekin.model import Member, Model
 from codekin.storage.classifier_parts import ClassifierParts
 from codekin.storage.files import Json
@@ -91,6 +92,8 @@ def _check_bits(bits: Any, n_bits: int, n_symbols: int = 2) -> None:
         _check_bits(bits.bits, n_bits, n_symbols)
         return
     _check(n_symbols == 2, f"columns of {n_symbols} symbols need predictors of scikit-learn's kind")
+    if isinstance(bits, TreeBits):
+        return  # checked against its tree when it was restored
     _check(bits.bias.shape == (n_bits,), f"there are weights for {bits.bias.size} bits, not for {n_bits}")
     if isinstance(bits, CompactLinearBits):
         _check_rows(bits, n_bits)

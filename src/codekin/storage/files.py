@@ -17,9 +17,10 @@ from codekin._system.folders import whole_folder
 from codekin._version import __version__
 
 FORMAT = "codekin-model"
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 """Since version 2 weights may take one or two bytes; since version 3 vocabularies share the beginnings of their words;
-since version 4 parameters of both classifiers have the same names. Folders of earlier versions are read."""
+since version 4 parameters of both classifiers have the same names; since version 5 a code may be a tree. Folders of
+earlier versions are read."""
 DESCRIPTION, ARRAYS, LEARNER_FILE = "model.json", "arrays.safetensors", "learners.skops"
 
 Json = dict[str, Any]

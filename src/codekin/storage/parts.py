@@ -8,14 +8,17 @@ from typing import Any
 import numpy as np
 
 from codekin._system.arrays import Arrays, as_narrow
+from codekin.codebooks.label_tree import label_tree
 from codekin.codebooks.trellis import check_spare_codewords, trellis_codebook
 from codekin.coding import Assignment, Code, Codebook, IntArray, Margins
 from codekin.decoding import LOSSES, LearnedDecoder
 from codekin.learners.calibration import CalibratedBits
 from codekin.learners.independent import ConstantBit, EstimatorBits
 from codekin.learners.learning import LearningBits
+from codekin.learners.tree_bits import TreeBits
 from codekin.model import Member
 from codekin.storage.files import Json, ModelFolderError
+from codekin.storage.tree_weights import describe_tree_bits, restore_tree_bits
 from codekin.storage.values import shortened, typed, whole_number
 from codekin.storage.weights import LINEAR_KINDS, describe_linear_bits, restore_linear_bits
 
@@ -36,25 +39,27 @@ def restore_member(description: Json, arrays: Arrays, learners: list[Any]) -> Me
     named = description["assignment"]
     assignment = Assignment(arrays["codeword_of_class"], str(named["method"]), str(named.get("policy", "")))
     check_spare_codewords(codebook, assignment.n_classes)
-    bits = restore_bits(description["bits"], arrays, learners)
+    if codebook.tree is not None and codebook.n_codewords != assignment.n_classes:
+        raise ValueError(f"a tree of {codebook.n_codewords} leaves cannot have {assignment.n_classes} classes.")
+    bits = restore_bits(description["bits"], arrays, learners, codebook)
     return restored_decoder(Code(codebook, assignment), bits, dict(description["decoder"]), arrays)
 
 
 def describe_codebook(codebook: Codebook, arrays: Arrays) -> Json:
-    """A codebook as JSON and an array, or as the size of its trellis."""
+    """A codebook as JSON and an array, or as the size of its trellis or tree."""
     description: Json = {"name": codebook.name, "is_designed": codebook.is_designed}
-    if codebook.trellis is not None:
-        graph: Any = codebook.trellis
-        return {**description, "trellis": {"n_codewords": codebook.n_codewords, "width": int(graph.width)}}
+    if codebook.graph is not None:
+        kind = "tree" if codebook.trellis is None else "trellis"
+        return {**description, kind: {"n_codewords": codebook.n_codewords, "width": int(codebook.graph.width)}}
     arrays["codebook"] = codebook.matrix
     return description if codebook.n_symbols == 2 else {**description, "n_symbols": codebook.n_symbols}
 
 
 def restore_codebook(description: Json, arrays: Arrays) -> Codebook:
     """What :func:`describe_codebook` described."""
-    if "trellis" in description:
-        numbers = {name: whole_number(description["trellis"][name], name) for name in ("n_codewords", "width")}
-        return trellis_codebook(**numbers)
+    for kind, make in (("trellis", trellis_codebook), ("tree", label_tree)):
+        if kind in description:
+            return make(*(whole_number(description[kind][name], name) for name in ("n_codewords", "width")))
     is_designed, n_symbols = (
         bool(description["is_designed"]),
         whole_number(description.get("n_symbols", 2), "n_symbols"),
@@ -114,6 +119,8 @@ def describe_bits(bits: Any, arrays: Arrays, learners: list[Any]) -> Json:
         for place, symbols in zip(places, bits.symbols, strict=True):
             place["symbols"] = symbols.tolist()
         return {"kind": "estimators", "n_symbols": bits.n_symbols, "predictors": places}
+    if isinstance(bits, TreeBits):
+        return describe_tree_bits(bits, arrays)
     if isinstance(bits, LearningBits):
         bits = bits.finished()
     if isinstance(bits, LINEAR_KINDS):
@@ -121,12 +128,16 @@ def describe_bits(bits: Any, arrays: Arrays, learners: list[Any]) -> Json:
     raise TypeError(f"Bits of type {type(bits).__name__} cannot be saved.")
 
 
-def restore_bits(description: Json, arrays: Arrays, learners: list[Any]) -> Any:
+def restore_bits(description: Json, arrays: Arrays, learners: list[Any], codebook: Codebook) -> Any:
     """What :func:`describe_bits` described."""
+    if (description["kind"] == "tree") != (codebook.tree is not None):
+        raise ValueError(f"the codebook {codebook.name!r} cannot have bits of kind {shortened(description['kind'])}.")
+    if codebook.tree is not None:
+        return restore_tree_bits(description, arrays, codebook.tree)
     if description["kind"] == "calibrated":
         if description["bits"]["kind"] == "calibrated":
             raise ValueError("bits are calibrated once.")
-        inner = restore_bits(description["bits"], arrays, learners)
+        inner = restore_bits(description["bits"], arrays, learners, codebook)
         slopes, intercepts = (arrays[f"calibration_{name}"] for name in ("slopes", "intercepts"))
         return CalibratedBits(inner, slopes.astype(np.float64), intercepts.astype(np.float64))
     if description["kind"] != "estimators":

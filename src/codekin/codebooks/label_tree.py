@@ -1,0 +1,196 @@
+"""A tree of classes as a code: every child of every node is a bit, and a node's bits ignore all classes elsewhere.
+
+A codeword has +1 on the children along the way from the root to its leaf, -1 on their siblings and 0 on all other bits.
+Leaves are numbered from left to right, and the tree follows from two numbers: it cuts the row of leaves evenly. Which
+class sits at which leaf is an assignment.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from operator import index
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from codekin.coding import Codebook, CodingMatrix, IntArray
+
+LEAVES_PER_CHILD = 4
+"""A node of up to so many leaves for each child of a wide node has the leaves themselves as children."""
+
+
+def label_tree(n_codewords: int, width: int = 32) -> Codebook:
+    """The leaves of a balanced tree as codewords: a ternary code whose bits are learned by softmax in every node.
+
+    Parameters
+    ----------
+    n_codewords : int
+        The number of codewords, at least 2.
+    width : int, default=32
+        How many children a node has, at least 2. A node with at most four times as many leaves has these as children.
+
+    Returns
+    -------
+    Codebook
+        Its ``tree`` is the graph; its matrix is made when somebody asks for it.
+
+    References
+    ----------
+    F. Morin and Y. Bengio, "Hierarchical Probabilistic Neural Network Language Model", AISTATS 2005.
+    Y. Prabhu, A. Kag, S. Harsola, R. Agrawal and M. Varma, "Parabel: Partitioned Label Trees for Extreme Classification
+    with Application to Dynamic Search Advertising", WWW 2018.
+
+    Examples
+    --------
+    >>> label_tree(9, 2)
+    <Codebook label_tree: 9 codewords x 11 bits, minimum distance 2>
+    >>> label_tree(9, 2).codewords([0, 5])
+    array([[ 1, -1,  1, -1, -1, -1, -1,  0,  0,  0,  0],
+           [-1,  1,  0,  0,  0,  0,  0,  1, -1, -1, -1]], dtype=int8)
+    """
+    return Codebook(name="label_tree", tree=TreeGraph(n_codewords, width))
+
+
+@dataclass(frozen=True)
+class TreeGraph:
+    """A balanced tree over a row of leaves.
+
+    The root has all of them. A node of more than ``4 * width`` leaves has ``width`` children, which share them as evenly
+    as halving, and halving the halves, does; any other node has its leaves as children. Nodes are numbered level by
+    level and from left to right; so are their children, the bits.
+
+    - ``n_paths``: the number of leaves, at least 2.
+    - ``width``: how many children a node has that is not above leaves only.
+
+    >>> tree = TreeGraph(n_paths=9, width=2)
+    >>> tree.first_bits, tree.children
+    (array([ 0,  2,  7, 11]), array([ 1,  2, -1, -2, -3, -4, -5, -6, -7, -8, -9]))
+    """
+
+    n_paths: int
+    width: int
+
+    def __post_init__(self) -> None:
+        """Check the two numbers that define the tree."""
+        object.__setattr__(self, "n_paths", index(self.n_paths))
+        object.__setattr__(self, "width", index(self.width))
+        if self.n_paths < 2:
+            raise ValueError(f"A tree needs at least 2 codewords. Got {self.n_paths} instead.")
+        if self.width < 2:
+            raise ValueError(f"The width of a tree must be at least 2. Got {self.width} instead.")
+
+    @cached_property
+    def _levels(self) -> list[tuple[IntArray, IntArray, IntArray]]:
+        """Level by level the spans of the nodes, the numbers of their children, and where each child begins."""
+        levels = []
+        spans = np.array([[0, self.n_paths]], dtype=np.intp)
+        while len(spans):
+            sizes = spans[:, 1] - spans[:, 0]
+            is_wide = sizes > LEAVES_PER_CHILD * self.width
+            counts = np.where(is_wide, self.width, sizes)
+            begins = [_cuts(start, stop, n) for (start, stop), n in zip(spans.tolist(), counts.tolist(), strict=True)]
+            levels.append((spans, counts, np.concatenate(begins)))
+            below = [np.column_stack([own, np.append(own[1:], spans[i, 1])]) for i, own in enumerate(begins) if is_wide[i]]
+            spans = np.concatenate(below) if below else np.zeros((0, 2), dtype=np.intp)
+        return levels
+
+    @cached_property
+    def spans(self) -> IntArray:
+        """The first leaf of each node and the one after its last, (n_nodes, 2)."""
+        return _frozen(np.concatenate([spans for spans, _, _ in self._levels]))
+
+    @cached_property
+    def first_bits(self) -> IntArray:
+        """Where the bits of each node begin, (n_nodes + 1,)."""
+        counts = np.concatenate([counts for _, counts, _ in self._levels])
+        return _frozen(np.concatenate([[0], np.cumsum(counts)]))
+
+    @cached_property
+    def bit_starts(self) -> IntArray:
+        """The first leaf below each bit, (n_bits,)."""
+        return _frozen(np.concatenate([begins for _, _, begins in self._levels]))
+
+    @cached_property
+    def children(self) -> IntArray:
+        """The node below each bit, or minus one minus the leaf, (n_bits,)."""
+        sizes = self.spans[:, 1] - self.spans[:, 0]
+        counts = np.diff(self.first_bits)
+        is_above_leaves = np.repeat(sizes == counts, counts)
+        nodes = np.cumsum(~is_above_leaves)
+        return _frozen(np.where(is_above_leaves, -1 - self.bit_starts, nodes))
+
+    @property
+    def n_nodes(self) -> int:
+        """How many nodes have children."""
+        return len(self.spans)
+
+    @property
+    def n_edges(self) -> int:
+        """How many bits there are."""
+        return int(self.first_bits[-1])
+
+    @property
+    def depth(self) -> int:
+        """The most nodes on the way to a leaf."""
+        return len(self._levels)
+
+    @property
+    def min_distance(self) -> int:
+        """Two leaves of one node differ in two bits and share all others; leaves further apart differ in more."""
+        return 2
+
+    def unrank(self, ranks: ArrayLike) -> IntArray:
+        """The bits that are +1 for these leaves, from the root down; filled up with -1, (n, depth).
+
+        ``ranks`` of shape (n,): leaves from 0 to ``n_paths - 1``.
+
+        >>> TreeGraph(n_paths=9, width=2).unrank([0, 5])
+        array([[0, 2],
+               [1, 7]])
+        """
+        leaves = np.asarray(ranks, dtype=np.intp)
+        outside = leaves[(leaves < 0) | (leaves >= self.n_paths)]
+        if leaves.ndim != 1 or outside.size:
+            raise ValueError(f"Leaves must be a row of numbers between 0 and {self.n_paths - 1}. Got {ranks!r} instead.")
+        bits = np.full((len(leaves), self.depth), -1, dtype=np.intp)
+        is_open, first = np.ones(len(leaves), dtype=bool), 0
+        for level, (_, _, begins) in enumerate(self._levels):
+            bits[is_open, level] = first + np.searchsorted(begins, leaves[is_open], side="right") - 1
+            is_open[is_open] = self.children[bits[is_open, level]] >= 0
+            first += len(begins)
+        return bits
+
+    def codewords(self, ranks: ArrayLike) -> CodingMatrix:
+        """The codewords of these leaves: +1 on the way to the leaf, -1 beside it, 0 elsewhere."""
+        bits = self.unrank(ranks)
+        codewords = np.zeros((len(bits), self.n_edges), dtype=np.int8)
+        node_of_bit = np.repeat(np.arange(self.n_nodes), np.diff(self.first_bits))
+        for row, own in enumerate(bits):
+            for bit in own[own >= 0]:
+                node = node_of_bit[bit]
+                codewords[row, self.first_bits[node] : self.first_bits[node + 1]] = -1
+                codewords[row, bit] = 1
+        return codewords
+
+
+def _cuts(start: int, stop: int, n_parts: int) -> IntArray:
+    """Where the parts of a row of leaves begin: halves of halves, the first the larger, in proportion to their parts."""
+    if n_parts == stop - start:
+        return np.arange(start, stop, dtype=np.intp)
+    begins, sizes = np.array([start]), np.array([stop - start])
+    parts = np.array([n_parts])
+    while (parts > 1).any():
+        first = (parts + 1) // 2
+        of_first = -(-sizes * first // parts)
+        begins = np.column_stack([begins, begins + of_first]).ravel()
+        sizes = np.column_stack([of_first, sizes - of_first]).ravel()
+        parts = np.column_stack([first, parts - first]).ravel()
+        begins, sizes, parts = begins[parts > 0], sizes[parts > 0], parts[parts > 0]
+    return begins.astype(np.intp)
+
+
+def _frozen(array: IntArray) -> IntArray:
+    array = np.asarray(array, dtype=np.intp)
+    array.flags.writeable = False
+    return array

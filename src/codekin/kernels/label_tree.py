@@ -1,0 +1,284 @@
+"""Trees of classes: a softmax over the children of each node, learned from its own samples, and the search for leaves.
+
+A feature's weights lie node by node: a chunk holds those of one feature in one node, and the chunks of a feature are in
+the order of their nodes. A search looks at few nodes, and in each at the chunks of the sample's features.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+WEIGHT, CURVATURE = 0, 1
+LOG2_E = np.float32(1.4426950408889634)
+LEAST_POWER = np.float32(-126.0)
+EXPONENT_BIAS, MANTISSA_BITS = np.int32(127), np.int32(23)
+C0, C1, C2 = np.float32(0.99999994), np.float32(0.69315308), np.float32(0.24015361)
+C3, C4, C5 = np.float32(0.055826318), np.float32(0.0089893397), np.float32(0.0018775767)
+"""The polynomial that is nearest to 2**x between 0 and 1, to seven digits."""
+
+
+@njit(cache=True, nogil=True)
+def exponentials(scores, powers, as_floats, out):
+    """Write ``exp(score - largest score)`` into ``out``, in single precision; return the largest and the sum.
+
+    ``powers``, ``as_floats``: int32 and float32 (n,). Room, and the same memory read as floats.
+    """
+    n = len(out)
+    largest = scores[0]
+    for j in range(1, n):
+        largest = max(largest, scores[j])
+    for j in range(n):
+        power = max((scores[j] - largest) * LOG2_E, LEAST_POWER)
+        whole = np.floor(power)
+        x = power - whole
+        out[j] = ((((C5 * x + C4) * x + C3) * x + C2) * x + C1) * x + C0
+        powers[j] = (np.int32(whole) + EXPONENT_BIAS) << MANTISSA_BITS
+    total = np.float32(0)
+    for j in range(n):
+        out[j] *= as_floats[j]
+        total += out[j]
+    return largest, total
+
+
+@njit(cache=True, nogil=True)
+def local_features(indices, number_of_feature, local):
+    """Number the features of some samples in the order in which they occur; return which they are.
+
+    ``indices``: int (n_entries,). The features of the samples' entries.
+    ``number_of_feature``: int32 (n_features,), -1 everywhere, and again afterwards. Room.
+    ``local``: int32 (n_entries,). Receives the number of each entry's feature.
+    """
+    features = np.empty(len(indices), np.int32)
+    n = 0
+    for q in range(len(indices)):
+        feature = indices[q]
+        if number_of_feature[feature] < 0:
+            number_of_feature[feature] = n
+            features[n] = feature
+            n += 1
+        local[q] = number_of_feature[feature]
+    for q in range(n):
+        number_of_feature[features[q]] = -1
+    return features[:n].copy()
+
+
+@njit(cache=True, nogil=True)
+def node_softmax_pass(indptr, local, values, child_of_sample, weight_of_sample, order, step, state):
+    """Learn from the samples of one node in the given order: a softmax over its children.
+
+    With ``p`` the softmax of the margins and ``y`` 1 for the sample's child and 0 otherwise, ``curvature += p (1 - p)
+    x**2`` and then ``w -= step (p - y) x / curvature``.
+
+    ``indptr``, ``local``, ``values``: the samples of the node as compressed sparse rows, with the node's own numbers of
+        features; float32 values.
+    ``child_of_sample``: int (n_samples,)
+    ``weight_of_sample``: float (n_samples,). Multiplies the gradient and the curvature of a sample.
+    ``order``: sample numbers.
+    ``step``: the share of a diagonal Newton step that is made.
+    ``state``: float32 (n_features, 2, n_children), changed in place
+    """
+    n_children = state.shape[2]
+    margins, shares = np.empty(n_children, np.float32), np.empty(n_children, np.float32)
+    steps, growths = np.empty(n_children, np.float32), np.empty(n_children, np.float32)
+    powers = np.empty(n_children, np.int32)
+    as_floats = powers.view(np.float32)
+    for sample in order:
+        start, stop = indptr[sample], indptr[sample + 1]
+        margins[:] = 0
+        for q in range(start, stop):
+            x, w = values[q], state[local[q], WEIGHT]
+            for j in range(n_children):
+                margins[j] += x * w[j]
+        _, total = exponentials(margins, powers, as_floats, shares)
+        weight = np.float32(weight_of_sample[sample])
+        of_gradient, scale = weight * np.float32(step), np.float32(1) / total
+        for j in range(n_children):
+            share = shares[j] * scale
+            steps[j] = of_gradient * share
+            growths[j] = weight * (share * (np.float32(1) - share))
+        steps[child_of_sample[sample]] -= of_gradient
+        for q in range(start, stop):
+            x = values[q]
+            square = x * x
+            w, g = state[local[q], WEIGHT], state[local[q], CURVATURE]
+            for j in range(n_children):
+                g[j] += growths[j] * square
+                w[j] -= steps[j] * x / g[j]
+
+
+@njit(cache=True, nogil=True)
+def large_weights(state, threshold):
+    """The weights of a node that are larger than a threshold: how many of each feature, of which children, how large.
+
+    ``state``: float32 (n_features, 2, n_children)
+    """
+    n_features, _, n_children = state.shape
+    counts = np.zeros(n_features, np.int64)
+    for f in range(n_features):
+        w = state[f, WEIGHT]
+        for j in range(n_children):
+            counts[f] += abs(w[j]) > threshold
+    n_kept = counts.sum()
+    children, weights, curvatures = np.empty(n_kept, np.int32), np.empty(n_kept, np.float32), np.empty(n_kept, np.float32)
+    n = 0
+    for f in range(n_features):
+        if counts[f] > 0:
+            for j in range(n_children):
+                if abs(state[f, WEIGHT, j]) > threshold:
+                    children[n], weights[n], curvatures[n] = j, state[f, WEIGHT, j], state[f, CURVATURE, j]
+                    n += 1
+    return counts, children, weights, curvatures
+
+
+@njit(cache=True, nogil=True)
+def copy_runs(starts, lengths, source, target):
+    """Copy runs of an array, one after the other, into another one.
+
+    ``starts``, ``lengths``: int (n_runs,). Where each run begins, and how long it is.
+    """
+    n = 0
+    for run in range(len(starts)):
+        for q in range(starts[run], starts[run] + lengths[run]):
+            target[n] = source[q]
+            n += 1
+
+
+@njit(cache=True, nogil=True)
+def _first_chunk(chunk_nodes, low, high, node):
+    """Where a node's chunk is among those of a feature, or would be."""
+    while low < high:
+        middle = (low + high) >> 1
+        if chunk_nodes[middle] < node:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(cache=True, nogil=True)
+def _node_margins(features, values, node, first_bit, weights, scale, margins):
+    """Add up the margins of a node's children for one sample, divided by the temperature."""
+    chunk_indptr, chunk_nodes, chunk_starts, children, entries, bias = weights
+    for j in range(len(margins)):
+        margins[j] = bias[first_bit + j]
+    for q in range(len(features)):
+        feature, x = features[q], values[q]
+        stop = chunk_indptr[feature + 1]
+        chunk = _first_chunk(chunk_nodes, chunk_indptr[feature], stop, node)
+        if chunk < stop and chunk_nodes[chunk] == node:
+            for m in range(chunk_starts[chunk], chunk_starts[chunk + 1]):
+                margins[children[m]] += x * entries[m]
+    if scale != np.float32(1):
+        for j in range(len(margins)):
+            margins[j] *= scale
+
+
+@njit(cache=True, nogil=True)
+def _insert(item, score, n, items, scores):
+    """Put an item into a list that is sorted by falling scores, if it is good enough; return the new length."""
+    if n < len(items):
+        n += 1
+    elif score <= scores[n - 1]:
+        return n
+    place = n - 1
+    while place > 0 and scores[place - 1] < score:
+        items[place], scores[place] = items[place - 1], scores[place - 1]
+        place -= 1
+    items[place], scores[place] = item, score
+    return n
+
+
+@njit(cache=True, nogil=True)
+def search_leaves(rows, tree, weights, beam, scale, leaves, log_probabilities):
+    """Find the most probable leaves of each sample by a beam search from the root down.
+
+    At each level the ``beam`` most probable nodes are gone into. The probability of a leaf is the product of those of
+    the children on the way to it.
+
+    ``rows``: tuple (indptr, indices, values). The samples, compressed; float32 values.
+    ``tree``: tuple (first_bits, children). Where the bits of each node begin, and the node below each bit, or minus one
+        minus the leaf.
+    ``weights``: tuple (chunk_indptr, chunk_nodes, chunk_starts, children, entries, bias). Where the chunks of each
+        feature begin, of which nodes they are, where their entries begin, of which children these are, their values,
+        and what is added for each bit.
+    ``scale``: float32. What margins are multiplied by.
+    ``leaves``, ``log_probabilities``: (n_samples, n). Receive the best leaves, best first, and the logarithms of their
+        probabilities; -1 and minus infinity where the search came upon fewer.
+    """
+    indptr, indices, values = rows
+    first_bits, below = tree
+    widest = 0
+    for node in range(len(first_bits) - 1):
+        widest = max(widest, first_bits[node + 1] - first_bits[node])
+    margins, shares, powers = np.empty(widest, np.float32), np.empty(widest, np.float32), np.empty(widest, np.int32)
+    as_floats = powers.view(np.float32)
+    nodes, scores = np.empty(beam, np.int64), np.empty(beam)
+    next_nodes, next_scores = np.empty(beam, np.int64), np.empty(beam)
+    for i in range(len(indptr) - 1):
+        features, own = indices[indptr[i] : indptr[i + 1]], values[indptr[i] : indptr[i + 1]]
+        nodes[0], scores[0] = 0, 0.0
+        n_nodes, n_leaves = 1, 0
+        while n_nodes > 0:
+            n_next = 0
+            for p in range(n_nodes):
+                node = nodes[p]
+                first = first_bits[node]
+                n = first_bits[node + 1] - first
+                _node_margins(features, own, node, first, weights, scale, margins[:n])
+                largest, total = exponentials(margins, powers[:n], as_floats[:n], shares[:n])
+                rest = scores[p] - np.float64(largest) - math.log(np.float64(total))
+                for j in range(n):
+                    score = np.float64(margins[j]) + rest
+                    target = below[first + j]
+                    if target >= 0:
+                        n_next = _insert(target, score, n_next, next_nodes, next_scores)
+                    else:
+                        n_leaves = _insert(-1 - target, score, n_leaves, leaves[i], log_probabilities[i])
+            n_nodes = n_next
+            nodes[:n_next], scores[:n_next] = next_nodes[:n_next], next_scores[:n_next]
+        leaves[i, n_leaves:], log_probabilities[i, n_leaves:] = -1, -np.inf
+
+
+@njit(cache=True, nogil=True)
+def leaf_probabilities(rows, tree, weights, scale, node_of_bit, paths, leaves, log_probabilities):
+    """Compute the logarithms of the probabilities of given leaves.
+
+    ``rows``, ``tree``, ``weights``, ``scale``: as in :func:`search_leaves`.
+    ``node_of_bit``: int (n_bits,)
+    ``paths``: int (n_leaves, depth). The bits on the way to each leaf; filled up with -1.
+    ``leaves``: int (n_samples, n). -1 where there is none.
+    ``log_probabilities``: float (n_samples, n), changed in place; minus infinity for leaf -1.
+    """
+    indptr, indices, values = rows
+    first_bits, _ = tree
+    n_bits = len(node_of_bit)
+    # The nodes that the leaves of a sample share are reckoned once.
+    reckoned_for, logs = np.full(len(first_bits) - 1, -1, np.int64), np.empty(n_bits)
+    margins, shares, powers = np.empty(n_bits, np.float32), np.empty(n_bits, np.float32), np.empty(n_bits, np.int32)
+    as_floats = powers.view(np.float32)
+    for i in range(len(indptr) - 1):
+        features, own = indices[indptr[i] : indptr[i + 1]], values[indptr[i] : indptr[i + 1]]
+        for k in range(leaves.shape[1]):
+            leaf = leaves[i, k]
+            if leaf < 0:
+                log_probabilities[i, k] = -np.inf
+                continue
+            total_score = 0.0
+            for bit in paths[leaf]:
+                if bit < 0:
+                    break
+                node = node_of_bit[bit]
+                first = first_bits[node]
+                if reckoned_for[node] != i:
+                    n = first_bits[node + 1] - first
+                    _node_margins(features, own, node, first, weights, scale, margins[:n])
+                    largest, total = exponentials(margins, powers[:n], as_floats[:n], shares[:n])
+                    rest = -np.float64(largest) - math.log(np.float64(total))
+                    for j in range(n):
+                        logs[first + j] = np.float64(margins[j]) + rest
+                    reckoned_for[node] = i
+                total_score += logs[bit]
+            log_probabilities[i, k] = total_score

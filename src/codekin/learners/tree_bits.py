@@ -1,0 +1,260 @@
+"""Linear predictors of the bits of a tree: few of them are asked for a sample, and few of their weights are not zero.
+
+The weights of a feature lie node by node, which is how a search from the root down asks for them. Margins are reckoned
+only where somebody looks: on the way of a search, or all of them where they are wanted as an array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from codekin._system.arrays import as_narrow
+from codekin._system.threads import run_blocks
+from codekin.coding import FloatArray, IntArray
+from codekin.coding.codebook import Tree
+from codekin.learners.compact import PRECISIONS, Precision
+from codekin.learners.linear import KEPT_SHARES, Float32Array, SparseRows, Validation
+
+SAMPLES_PER_BLOCK = 256
+LARGEST_STEP = 127
+
+
+@dataclass(frozen=True, eq=False)
+class TreeBits:
+    """Sparse linear predictors for every child of every node of a tree.
+
+    A chunk holds the weights of one feature in one node. Chunks lie feature by feature, those of a feature in the order
+    of their nodes.
+
+    - ``counts`` of shape (n_features,): how many chunks each feature has.
+    - ``nodes``, ``lengths`` of shape (n_chunks,): of which node each chunk is, and how many weights it has.
+    - ``children`` of shape (n_weights,): which child of the node each weight is for, in increasing order.
+    - ``weights`` of shape (n_weights,): floats, or steps from -127 to 127 on a scale of equal ratios.
+    - ``scale``: the size of step 1 and of step 127; None for floats.
+    - ``bias`` of shape (n_bits,): what is added to the margins.
+    - ``curvatures``: those of the weights, while more may be learned; None for finished predictors.
+    """
+
+    tree: Tree = field(repr=False)
+    counts: NDArray[Any] = field(repr=False)
+    nodes: NDArray[Any] = field(repr=False)
+    lengths: NDArray[Any] = field(repr=False)
+    children: NDArray[Any] = field(repr=False)
+    weights: NDArray[Any] = field(repr=False)
+    scale: tuple[float, float] | None
+    bias: Float32Array = field(repr=False)
+    curvatures: Float32Array | None = field(default=None, repr=False)
+    n_threads: int | None = None
+
+    def __post_init__(self) -> None:
+        """Bring the arrays into the narrowest types that hold them."""
+        for name in ("counts", "nodes", "lengths", "children"):
+            object.__setattr__(self, name, as_narrow(np.asarray(getattr(self, name))))
+
+    @property
+    def precision(self) -> str:
+        """The type of the weights."""
+        return str(self.weights.dtype)
+
+    @property
+    def n_features(self) -> int:
+        """How many features a sample has."""
+        return len(self.counts)
+
+    @property
+    def n_bits(self) -> int:
+        """How many bits there are."""
+        return len(self.bias)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the model, without what is made when it is first used."""
+        arrays = [getattr(self, each.name) for each in fields(self)]
+        return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
+
+    def margins(self, X: Any) -> TreeMargins:
+        """The margins of samples, reckoned where they are asked for; ``numpy.asarray`` gives all of them."""
+        return TreeMargins(self, SparseRows.of(sparse.csr_array(X), self.n_features))
+
+    @cached_property
+    def values(self) -> Float32Array:
+        """The weights as single-precision floats."""
+        if self.scale is None:
+            return np.asarray(self.weights, dtype=np.float32)
+        return _sizes(self.scale)[self.weights.view(np.uint8)]
+
+    @cached_property
+    def kernel_arrays(self) -> tuple[Any, ...]:
+        """The weights as kernels take them."""
+        chunk_indptr = np.concatenate([[0], np.cumsum(self.counts, dtype=np.int64)])
+        starts = np.concatenate([[0], np.cumsum(self.lengths, dtype=np.int64)])
+        own = (np.array(array) for array in (self.children, self.values, self.bias))  # all of them writeable
+        return (chunk_indptr, self.nodes.astype(np.int32), starts, *own)
+
+    @cached_property
+    def kernel_tree(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The tree as kernels take it."""
+        return self.tree.first_bits.astype(np.int64), self.tree.children.astype(np.int64)
+
+    @cached_property
+    def paths(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """The node of each bit, and the bits on the way to each leaf."""
+        node_of_bit = np.repeat(np.arange(self.tree.n_nodes, dtype=np.int64), np.diff(self.tree.first_bits))
+        return node_of_bit, self.tree.unrank(np.arange(self.tree.n_paths)).astype(np.int32)
+
+    @cached_property
+    def bit_of_weight(self) -> IntArray:
+        """Which bit each weight is for."""
+        first = self.tree.first_bits[self.nodes.astype(np.intp)]
+        return np.repeat(first, self.lengths) + self.children.astype(np.intp)
+
+    def to_csr(self) -> sparse.csr_array:
+        """The weights as a sparse matrix of shape (n_features, n_bits)."""
+        starts = np.concatenate([[0], np.cumsum(self.lengths, dtype=np.int64)])
+        indptr = starts[np.concatenate([[0], np.cumsum(self.counts, dtype=np.int64)])]
+        return sparse.csr_array((self.values, self.bit_of_weight, indptr), shape=(self.n_features, self.n_bits))
+
+    def sparse(self, threshold: float = 0.0) -> TreeBits:
+        """The same predictors without weights of this size or a smaller one."""
+        return self._keeping(np.abs(self.values) > threshold)
+
+    def _keeping(self, is_kept: NDArray[np.bool_]) -> TreeBits:
+        starts = np.cumsum(self.lengths, dtype=np.intp) - self.lengths
+        lengths = np.add.reduceat(is_kept, starts, dtype=np.intp) if len(starts) else starts
+        feature = np.repeat(np.arange(self.n_features), self.counts)
+        counts = np.bincount(feature[lengths > 0], minlength=self.n_features)
+        nodes, lengths = self.nodes[lengths > 0], lengths[lengths > 0]
+        curvatures = None if self.curvatures is None else self.curvatures[is_kept]
+        return replace(
+            self,
+            counts=counts,
+            nodes=nodes,
+            lengths=lengths,
+            children=self.children[is_kept],
+            weights=self.weights[is_kept],
+            curvatures=curvatures,
+        )
+
+    def compacted(self, precision: Precision) -> TreeBits:
+        """The same predictors with weights of this precision, which learn no more."""
+        if precision not in PRECISIONS:
+            raise ValueError(f"The 'precision' parameter must be one of {list(PRECISIONS)}. Got {precision!r} instead.")
+        own, values = replace(self, curvatures=None), self.values
+        if precision != "int8":
+            return replace(own, weights=values.astype(precision), scale=None)
+        sizes = np.abs(values)
+        is_kept = sizes > 0
+        if not is_kept.all():
+            own, values, sizes = own._keeping(is_kept), values[is_kept], sizes[is_kept]
+        scale = (float(sizes.min(initial=1.0)), float(sizes.max(initial=1.0))) if len(sizes) else (1.0, 1.0)
+        ratio = max(np.log(scale[1] / scale[0]), 1e-12) / (LARGEST_STEP - 1)
+        steps = np.clip(np.rint(1 + np.log(sizes / scale[0]) / ratio), 1, LARGEST_STEP)
+        return replace(own, weights=(np.sign(values) * steps).astype(np.int8), scale=scale)
+
+    def pruned(
+        self,
+        validation: Validation,
+        *,
+        max_loss: float = 0.001,
+        finished: Callable[[TreeBits], TreeBits] = lambda bits: bits,
+        is_small_enough: Callable[[TreeBits], bool] = lambda _: True,
+    ) -> TreeBits:
+        """The same predictors without as many small weights as the validation score allows, or as many as have to go.
+
+        What the arguments mean, and the search, is as in :meth:`codekin.learners.linear.LinearBits.pruned`.
+        """
+        lowest = validation.score(self.margins(validation.X)) - max_loss  # type: ignore[arg-type]
+        best = finished(self)
+        thresholds = np.quantile(np.abs(self.values), 1 - 2 * KEPT_SHARES) if len(self.values) else []
+        accepted, refused = -1, len(thresholds)
+        smaller = None
+        while refused - accepted > 1:
+            middle = (accepted + refused) // 2
+            candidate = finished(self.sparse(float(thresholds[middle])))
+            if not is_small_enough(candidate) or validation.score(candidate.margins(validation.X)) >= lowest:  # type: ignore[arg-type]
+                best, accepted = candidate, middle
+            else:
+                smaller, refused = candidate, middle
+        return best if smaller is None or is_small_enough(best) else smaller
+
+    def decompressed(self) -> TreeBits:
+        """The same predictors with weights of single precision."""
+        return replace(self, weights=self.values, scale=None)
+
+
+def _sizes(scale: tuple[float, float]) -> Float32Array:
+    """The weight of every step, in the order of its bits as an unsigned byte."""
+    steps = np.arange(256, dtype=np.uint8).view(np.int8).astype(np.float64)
+    ratio = max(np.log(scale[1] / scale[0]), 1e-12) / (LARGEST_STEP - 1)
+    sizes = scale[0] * np.exp((np.abs(steps) - 1) * ratio)
+    return (np.sign(steps) * sizes).astype(np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class TreeMargins:
+    """The margins of some samples under a tree's predictors, reckoned where somebody looks.
+
+    It counts as an array of shape (n_samples, n_bits), which NumPy makes of it when it has to.
+    """
+
+    bits: TreeBits
+    rows: SparseRows
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many samples and bits there are."""
+        return self.rows.n_rows, self.bits.n_bits
+
+    def __len__(self) -> int:
+        """How many samples there are."""
+        return self.rows.n_rows
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """All margins, (n_samples, n_bits)."""
+        rows = self.rows
+        X = sparse.csr_array((rows.values, rows.indices, rows.indptr), shape=(rows.n_rows, self.bits.n_features))
+        return np.asarray((X @ self.bits.to_csr()).toarray() + self.bits.bias, dtype=dtype or np.float32)
+
+    def best_leaves(self, n: int, beam: int, temperature: float = 1.0) -> tuple[IntArray, FloatArray]:
+        """The leaves that a search of this width finds most probable, and the logarithms of their probabilities.
+
+        -1 and minus infinity where it comes upon fewer than ``n``.
+        """
+        from codekin.kernels.label_tree import search_leaves
+
+        leaves, logs = np.empty((len(self), n), dtype=np.int64), np.empty((len(self), n))
+
+        def fill(start: int, stop: int) -> None:
+            own = leaves[start:stop], logs[start:stop]
+            search_leaves(*self._kernel_arguments(start, stop), beam, np.float32(1 / temperature), *own)
+
+        run_blocks(fill, len(self), block=SAMPLES_PER_BLOCK, n_threads=self.bits.n_threads)
+        return leaves.astype(np.intp, copy=False), logs
+
+    def log_probabilities(self, leaves: IntArray, temperature: float = 1.0) -> FloatArray:
+        """The logarithms of the probabilities of given leaves, (n_samples, n); minus infinity for leaf -1."""
+        from codekin.kernels.label_tree import leaf_probabilities
+
+        wanted = np.ascontiguousarray(leaves, dtype=np.int64)
+        logs = np.empty(wanted.shape)
+
+        def fill(start: int, stop: int) -> None:
+            own = self.bits.paths, wanted[start:stop], logs[start:stop]
+            (node_of_bit, paths), some, out = own
+            scale = np.float32(1 / temperature)
+            leaf_probabilities(*self._kernel_arguments(start, stop), scale, node_of_bit, paths, some, out)
+
+        run_blocks(fill, len(self), block=SAMPLES_PER_BLOCK, n_threads=self.bits.n_threads)
+        return logs
+
+    def _kernel_arguments(self, start: int, stop: int) -> tuple[Any, ...]:
+        rows = self.rows
+        own = rows.indptr[start : stop + 1], rows.indices, rows.values
+        return own, self.bits.kernel_tree, self.bits.kernel_arrays

@@ -1,0 +1,110 @@
+"""Kernels of trees agree with their readable twins."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from codekin.codebooks.label_tree import TreeGraph
+from codekin.kernels import label_tree as kernels
+from codekin.learners.tree_bits import TreeBits
+from tests.reference import label_tree as reference
+
+
+def random_bits(tree, n_features, rng, share=0.5):
+    """Predictors with random weights, by way of a dense matrix."""
+    dense = np.where(rng.random((n_features, tree.n_edges)) < share, rng.normal(size=(n_features, tree.n_edges)), 0)
+    dense = dense.astype(np.float32)
+    node_of_bit = np.repeat(np.arange(tree.n_nodes), np.diff(tree.first_bits))
+    counts, nodes, lengths, children, weights = [], [], [], [], []
+    for row in dense:
+        own = np.flatnonzero(row)
+        chunk_nodes, chunk_lengths = np.unique(node_of_bit[own], return_counts=True)
+        counts.append(len(chunk_nodes))
+        nodes += chunk_nodes.tolist()
+        lengths += chunk_lengths.tolist()
+        children += (own - tree.first_bits[node_of_bit[own]]).tolist()
+        weights += row[own].tolist()
+    bias = rng.normal(size=tree.n_edges).astype(np.float32)
+    parts = (np.array(part, dtype=np.int64) for part in (counts, nodes, lengths, children))
+    return TreeBits(tree, *parts, np.array(weights, dtype=np.float32), None, bias), dense
+
+
+def test_exponentials_are_those_of_numpy():
+    scores = np.random.default_rng(0).normal(scale=20, size=501).astype(np.float32)
+    powers, out = np.empty(501, np.int32), np.empty(501, np.float32)
+    largest, total = kernels.exponentials(scores, powers, powers.view(np.float32), out)
+    expected = np.exp(scores.astype(np.float64) - scores.max())
+    assert largest == scores.max()
+    np.testing.assert_allclose(out, expected, rtol=2e-5, atol=1e-37)
+    np.testing.assert_allclose(total, expected.sum(), rtol=1e-5)
+
+
+@pytest.mark.parametrize("n_children", [2, 5, 33])
+def test_a_pass_makes_the_steps_of_the_twin(n_children):
+    rng = np.random.default_rng(n_children)
+    X = sparse.random_array((60, 20), density=0.3, rng=rng, format="csr", dtype=np.float32)
+    children, weights = rng.integers(n_children, size=60), rng.uniform(0.5, 2, size=60)
+    order = rng.permutation(60)
+    state = np.zeros((20, 2, n_children), dtype=np.float32)
+    state[:, 1] = 0.3
+    rows = X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data
+    kernels.node_softmax_pass(*rows, children, weights, order, 0.5, state)
+    expected = reference.node_softmax(
+        X.toarray(), children, weights, order, n_children=n_children, step=0.5, curvature=0.3
+    )
+    np.testing.assert_allclose(state[:, 0], expected[0], atol=2e-4)
+    np.testing.assert_allclose(state[:, 1], expected[1], rtol=1e-4)
+
+
+def test_features_are_numbered_as_they_occur():
+    indices = np.array([7, 2, 7, 0, 2], dtype=np.int32)
+    room, local = np.full(9, -1, dtype=np.int32), np.empty(5, dtype=np.int32)
+    features = kernels.local_features(indices, room, local)
+    expected = reference.local_features(indices)
+    assert np.array_equal(features, expected[0])
+    assert np.array_equal(local, expected[1])
+    assert (room == -1).all()
+
+
+def test_large_weights_are_those_of_the_twin():
+    state = np.random.default_rng(3).normal(size=(8, 2, 6)).astype(np.float32)
+    for found, expected in zip(kernels.large_weights(state, 0.7), reference.large_weights(state, 0.7), strict=True):
+        assert np.array_equal(found, expected)
+
+
+def test_runs_are_copied_one_after_the_other():
+    source, starts, lengths = np.arange(10.0), np.array([7, 0, 3]), np.array([2, 3, 1])
+    target = np.empty(6)
+    kernels.copy_runs(starts, lengths, source, target)
+    assert np.array_equal(target, reference.copied_runs(starts, lengths, source))
+
+
+@pytest.mark.parametrize(("n_leaves", "width"), [(5, 2), (40, 2), (100, 3), (300, 8)])
+@pytest.mark.parametrize("beam", [1, 3, 1000])
+def test_the_search_finds_what_the_twin_finds(n_leaves, width, beam):
+    rng = np.random.default_rng([n_leaves, beam])
+    tree = TreeGraph(n_leaves, width)
+    bits, _ = random_bits(tree, 12, rng)
+    X = sparse.random_array((30, 12), density=0.4, rng=rng, format="csr", dtype=np.float32)
+    margins = bits.margins(X)
+    leaves, logs = margins.best_leaves(4, beam)
+    for own, found, log in zip(np.asarray(margins), leaves, logs, strict=True):
+        expected, expected_logs = reference.searched(own, tree, beam, 4)
+        assert np.array_equal(found[found >= 0], expected)
+        np.testing.assert_allclose(log[found >= 0], expected_logs, atol=1e-4)
+
+
+@pytest.mark.parametrize("temperature", [1.0, 2.5])
+def test_probabilities_of_leaves_are_products_along_the_way(temperature):
+    rng = np.random.default_rng(5)
+    tree = TreeGraph(200, 4)
+    bits, _ = random_bits(tree, 12, rng)
+    X = sparse.random_array((20, 12), density=0.4, rng=rng, format="csr", dtype=np.float32)
+    margins = bits.margins(X)
+    expected = reference.leaf_log_probabilities(np.asarray(margins) / temperature, tree)
+    leaves = np.column_stack([rng.integers(200, size=(20, 30)), np.full(20, -1)])
+    found = margins.log_probabilities(leaves, temperature)
+    np.testing.assert_allclose(found[:, :-1], np.take_along_axis(expected, leaves[:, :-1], axis=1), atol=1e-4)
+    assert (found[:, -1] == -np.inf).all()
+    every = margins.log_probabilities(np.tile(np.arange(200), (20, 1)), temperature)
+    np.testing.assert_allclose(np.exp(every).sum(axis=1), 1, atol=1e-5)
