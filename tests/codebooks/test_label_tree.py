@@ -52,7 +52,8 @@ def test_codewords_ignore_all_nodes_but_those_on_the_way():
         own = bits[bits >= 0]
         assert np.array_equal(np.flatnonzero(codewords[leaf] == 1), np.sort(own))
         assert (codewords[leaf] != 0).sum() == sum(
-            n for first, n in zip(tree.first_bits, np.diff(tree.first_bits), strict=False)
+            n
+            for first, n in zip(tree.first_bits, np.diff(tree.first_bits), strict=False)
             if ((own >= first) & (own < first + n)).any()
         )
 

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from tests.reference.label_tree import leaf_log_probabilities
 
 from codekin.codebooks.label_tree import label_tree
 from codekin.coding import Assignment
 from codekin.decoding import BeamSearchDecoder
-from tests.reference.label_tree import leaf_log_probabilities
 
 CASES = [(5, 2), (40, 2), (100, 3), (700, 8)]
 

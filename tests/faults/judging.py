@@ -81,6 +81,8 @@ def saved_models(home: Path) -> dict[str, Path]:
         "learned decoder": ecoc(LogisticRegression(), decoding="learned").fit(dense, Y),
         "products of margins": ecoc(LogisticRegression(), n_bits=4, decoding="learned").fit(dense, Y),
         "trellis": trellis().fit(X, Y),
+        "label tree": trellis(code="tree").fit(X, Y),
+        "label trees": trellis(code="tree", rerank="learned", n_members=2, precision="float16").fit(X, Y),
         "tree of classes": trellis(taxonomy=tree).fit(X, Y),
         "spare codewords": trellis(n_spare=3).fit(X, Y),
         "halves": trellis(precision="float16").fit(X, Y),

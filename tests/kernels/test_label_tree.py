@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from tests.reference import label_tree as reference
 
 from codekin.codebooks.label_tree import TreeGraph
 from codekin.kernels import label_tree as kernels
 from codekin.learners.tree_bits import TreeBits
-from tests.reference import label_tree as reference
 
 
 def random_bits(tree, n_features, rng, share=0.5):

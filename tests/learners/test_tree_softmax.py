@@ -50,7 +50,9 @@ def test_it_learns_to_tell_classes_apart(samples, code):
 
 @pytest.mark.parametrize("n_threads", [1, 2, 5])
 def test_the_number_of_threads_changes_no_byte(samples, code, n_threads):
-    assert is_same(Softmax(n_threads=n_threads).fit(samples, code, rng=0), Softmax(n_threads=1).fit(samples, code, rng=0))
+    assert is_same(
+        Softmax(n_threads=n_threads).fit(samples, code, rng=0), Softmax(n_threads=1).fit(samples, code, rng=0)
+    )
 
 
 def test_the_order_of_the_samples_between_classes_changes_nothing(samples, code):
@@ -65,14 +67,17 @@ def test_a_node_is_learned_from_its_own_samples_only(samples, code):
     is_below = (leaves >= first_child[0]) & (leaves < first_child[1])
     fewer = samples.at(np.flatnonzero(~is_below | (np.arange(len(leaves)) % 2 == 0)))
     one, other = (Softmax(damping=0.3).fit(some, code, rng=0) for some in (samples, fewer))
-    other_nodes = [node for node in range(1, tree.n_nodes) if not first_child[0] <= tree.spans[node, 0] < first_child[1]]
+    other_nodes = [
+        node for node in range(1, tree.n_nodes) if not first_child[0] <= tree.spans[node, 0] < first_child[1]
+    ]
     dense = [np.asarray(bits.to_csr().toarray()) for bits in (one, other)]
     scale = dense[0].max()
     for node in other_nodes:
         bits = slice(tree.first_bits[node], tree.first_bits[node + 1])
         # The first curvature follows from the mean norm of all samples, which differs a little.
         np.testing.assert_allclose(dense[0][:, bits], dense[1][:, bits], atol=0.2 * scale)
-    assert not np.allclose(dense[0][:, tree.first_bits[1] : tree.first_bits[2]], dense[1][:, tree.first_bits[1] : tree.first_bits[2]], atol=0.2 * scale)  # fmt: skip
+    own = slice(tree.first_bits[1], tree.first_bits[2])
+    assert not np.allclose(dense[0][:, own], dense[1][:, own], atol=0.2 * scale)
 
 
 def test_small_weights_are_dropped(samples, code):

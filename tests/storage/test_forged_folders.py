@@ -28,13 +28,15 @@ def made(name):
         return TrellisClassifier(2, **options).fit(X, Y)
     if name == "learners":
         return ECOCClassifier(LogisticRegression(), calibrate="holdout", random_state=0).fit(X.toarray(), Y)
+    if name == "tree":
+        return TrellisClassifier(2, code="tree", **options).fit(X, np.arange(36) % 18)
     precision = "float32" if name == "sparse" else "int8"
     return TrellisClassifier(2, prune=0.9, precision=precision, **options).fit(X, Y, validation=(X, Y))
 
 
 @pytest.fixture(scope="module")
 def models():
-    return {name: made(name) for name in ("ranked", "plain", "learners", "sparse", "gapped")}
+    return {name: made(name) for name in ("ranked", "plain", "learners", "sparse", "gapped", "tree")}
 
 
 @pytest.fixture
@@ -104,6 +106,13 @@ def wrapped_features(arrays):
         ("ranked", add_twice("vector_lengths", 2**63), "lengths of class vectors"),
         ("ranked", wrapped_features, "features of class vectors"),
         ("plain", add_twice("codeword_of_class", 2**63), "Codewords are numbered from 0"),
+        ("tree", add_twice("chunk_counts", 2**63), "numbers of chunks"),
+        ("tree", set_last("chunk_nodes", 99), "nodes of chunks"),
+        ("tree", set_last("chunk_nodes", 0), "nodes of a feature's chunks must increase"),
+        ("tree", add_twice("chunk_lengths", 2**63), "lengths of chunks"),
+        ("tree", set_last("chunk_children", 99), "children of weights"),
+        ("tree", set_last("chunk_children", -1), "children of weights"),
+        ("tree", set_last("chunk_children", 0), "children of a chunk's weights must increase"),
     ],
 )
 def test_arrays_that_point_beyond_others_are_refused_in_their_own_type(model, change, reason, folder_of):
@@ -158,6 +167,14 @@ def test_an_assignment_of_a_trellis_far_beyond_its_classes_is_refused(tmp_path):
         ("plain", "n_classes", 7, "which is not what 'n_classes' and 'n_bits' say"),
         ("plain", "input", {"encoding": {"hash_bits": 10**6}}, "'hash_bits' option of a reader must be from 0 to 30"),
         ("plain", "input", {"encoding": {"labels": "none"}}, "The encoding of features"),
+        ("tree", "codebook.tree.n_codewords", 10**30, "cannot have 18 classes"),
+        ("tree", "codebook.tree.width", 1, "width of a tree must be at least 2"),
+        ("tree", "codebook.tree.width", 10**9, "nodes of chunks"),
+        ("tree", "bits.scale", [1.0], "'scale' must be a pair of numbers"),
+        ("tree", "bits.scale", [2.0, 1.0], "'scale' must not fall"),
+        ("tree", "bits.scale", None, "do not go with the scale None"),
+        ("tree", "bits.kind", "linear", "cannot have bits of kind 'linear'"),
+        ("plain", "bits.kind", "tree", "cannot have bits of kind 'tree'"),
         ("learners", "bits.bits.kind", "calibrated", "bits are calibrated once"),
         ("learners", "bits.bits.predictors", [{"constant": 10**9}] * 99, "'constant' must be -1 or 1"),
     ],

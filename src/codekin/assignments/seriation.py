@@ -25,7 +25,7 @@ def codeword_order(codebook: Codebook, n_classes: int, sense: Sense) -> IntArray
     Of more codewords than classes, evenly spread ones are taken.
     """
     n_codewords = codebook.n_codewords
-    order = np.arange(n_codewords) if codebook.trellis is not None else principal_order(codebook.indicators)
+    order = np.arange(n_codewords) if codebook.graph is not None else principal_order(codebook.indicators)
     chosen = order[np.arange(n_classes) * n_codewords // n_classes]
     return chosen if sense == "preserving" else chosen[bit_reversed(n_classes)]
 

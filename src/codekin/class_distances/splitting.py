@@ -54,16 +54,25 @@ def splitting_distances(
     >>> float(tree.path_length(0, 2)), float(tree.path_length(0, 1))
     (2.0, 4.0)
     """
+    samples = class_samples(X, class_index, n_classes=n_classes, sample_weight=sample_weight)
+    return TreeDistances(halving_tree(halving_order(samples.class_means, rng)))
+
+
+def halving_order(vectors: Any, rng: np.random.Generator | int | None = None) -> IntArray:
+    """Vectors in an order whose halves, halves of halves and so on hold those of similar directions.
+
+    >>> halving_order(np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.1], [0.1, 1.0]]), 0) % 2
+    array([1, 1, 0, 0])
+    """
     from codekin.kernels.balanced_split import balanced_split_order
 
-    samples = class_samples(X, class_index, n_classes=n_classes, sample_weight=sample_weight)
-    means = sparse.csr_array(samples.class_means)
-    norms = np.sqrt(np.asarray(means.multiply(means).sum(axis=1)).ravel())
-    means = sparse.csr_array(sparse.diags_array(1 / np.where(norms > 0, norms, 1)) @ means)
-    order = np.random.default_rng(rng).permutation(samples.n_classes).astype(np.int64)
-    rows = means.indptr.astype(np.int64), means.indices.astype(np.int64), means.data.astype(np.float64)
-    balanced_split_order(*rows, means.shape[1], N_ITERATIONS, order)
-    return TreeDistances(halving_tree(order))
+    rows = sparse.csr_array(vectors)
+    norms = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
+    rows = sparse.csr_array(sparse.diags_array(1 / np.where(norms > 0, norms, 1)) @ rows)
+    order = np.random.default_rng(rng).permutation(rows.shape[0]).astype(np.int64)
+    own = rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data.astype(np.float64)
+    balanced_split_order(*own, rows.shape[1], N_ITERATIONS, order)
+    return np.asarray(order, dtype=np.intp)
 
 
 def halving_tree(order: IntArray) -> ClassTree:

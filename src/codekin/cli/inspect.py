@@ -45,7 +45,7 @@ def inspect(
         "model": str(model),
         "kind": type(classifier).__name__,
         **facts,
-        "width": None if codebook.trellis is None else codebook.trellis.width,
+        "width": None if codebook.graph is None else codebook.graph.width,
         "n_features": getattr(classifier, "n_features_in_", None),
         "input": "features" if vectorizer is None else f"texts ({vectorizer.vectorizer.method})",
         "class_tree": None if tree is None else {"n_nodes": tree.n_nodes, "height": float(tree.depth.max())},
@@ -73,7 +73,8 @@ class _Bits:
 
     def __init__(self, classifier: Any, losses: list[float]) -> None:
         self.labels = classifier.classes_
-        self.matrix = classifier.model_.coding_matrix
+        # That of a tree is for trees of any size; none of its bits is the same for all classes.
+        self.matrix = classifier.model_.coding_matrix if classifier.codebook_.tree is None else np.zeros((0, 0))
         self.losses = losses
         has_both = (self.matrix > 0).any(axis=0) & (self.matrix < 0).any(axis=0)
         self.n_constant = int((~has_both).sum())

@@ -29,6 +29,16 @@ Width = Annotated[
         help="The width of the trellis; auto is the widest within --max-bits, the best within a budget, or 2.",
     ),
 ]
+CodeName = Annotated[
+    str,
+    typer.Option(
+        "--code",
+        parser=one_of(("auto", "trellis", "tree")),
+        metavar="NAME",
+        rich_help_panel=CODE,
+        help="What codewords are paths of: trellis or tree; auto is a tree for more than 50,000 classes.",
+    ),
+]
 MaxBits = Annotated[int | None, typer.Option(min=1, rich_help_panel=CODE, help="The most bits to use.")]
 MaxModelBytes = Annotated[
     int | None,

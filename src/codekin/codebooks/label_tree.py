@@ -56,9 +56,9 @@ def label_tree(n_codewords: int, width: int = 32) -> Codebook:
 class TreeGraph:
     """A balanced tree over a row of leaves.
 
-    The root has all of them. A node of more than ``4 * width`` leaves has ``width`` children, which share them as evenly
-    as halving, and halving the halves, does; any other node has its leaves as children. Nodes are numbered level by
-    level and from left to right; so are their children, the bits.
+    The root has all of them. A node of more than ``4 * width`` leaves has ``width`` children, which share them as
+    evenly as halving, and halving the halves, does; any other node has its leaves as children. Nodes are numbered level
+    by level and from left to right; so are their children, the bits.
 
     - ``n_paths``: the number of leaves, at least 2.
     - ``width``: how many children a node has that is not above leaves only.
@@ -91,7 +91,9 @@ class TreeGraph:
             counts = np.where(is_wide, self.width, sizes)
             begins = [_cuts(start, stop, n) for (start, stop), n in zip(spans.tolist(), counts.tolist(), strict=True)]
             levels.append((spans, counts, np.concatenate(begins)))
-            below = [np.column_stack([own, np.append(own[1:], spans[i, 1])]) for i, own in enumerate(begins) if is_wide[i]]
+            below = [
+                np.column_stack([own, np.append(own[1:], spans[i, 1])]) for i, own in enumerate(begins) if is_wide[i]
+            ]
             spans = np.concatenate(below) if below else np.zeros((0, 2), dtype=np.intp)
         return levels
 
@@ -152,7 +154,9 @@ class TreeGraph:
         leaves = np.asarray(ranks, dtype=np.intp)
         outside = leaves[(leaves < 0) | (leaves >= self.n_paths)]
         if leaves.ndim != 1 or outside.size:
-            raise ValueError(f"Leaves must be a row of numbers between 0 and {self.n_paths - 1}. Got {ranks!r} instead.")
+            raise ValueError(
+                f"Leaves must be a row of numbers between 0 and {self.n_paths - 1}. Got {ranks!r} instead."
+            )
         bits = np.full((len(leaves), self.depth), -1, dtype=np.intp)
         is_open, first = np.ones(len(leaves), dtype=bool), 0
         for level, (_, _, begins) in enumerate(self._levels):
@@ -175,7 +179,7 @@ class TreeGraph:
 
 
 def _cuts(start: int, stop: int, n_parts: int) -> IntArray:
-    """Where the parts of a row of leaves begin: halves of halves, the first the larger, in proportion to their parts."""
+    """Where the parts of a row of leaves begin: halves of halves, the first the larger, as large as their parts ask."""
     if n_parts == stop - start:
         return np.arange(start, stop, dtype=np.intp)
     begins, sizes = np.array([start]), np.array([stop - start])

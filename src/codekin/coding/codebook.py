@@ -3,65 +3,19 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from codekin._system.wording import plural
 from codekin.coding.assignment import Assignment
+from codekin.coding.graphs import Tree, Trellis
 from codekin.coding.types import CodingMatrix, FloatArray, IntArray
 
 MAX_DENSE_CODEWORDS = 5_000
 """Nothing of size codewords x codewords is made for more codewords than this."""
 MAX_SYMBOLS = 127
 """How many symbols a column may have: as many as there are numbers from 0 in a byte with a sign."""
-
-
-class Trellis(Protocol):
-    """What a codebook needs to know of a trellis; the graph itself lives in ``codekin.codebooks``."""
-
-    @property
-    def n_paths(self) -> int: ...
-    @property
-    def n_edges(self) -> int: ...
-    @property
-    def width(self) -> int: ...
-    @property
-    def digits(self) -> IntArray: ...
-    @property
-    def edge_offsets(self) -> IntArray: ...
-    @property
-    def min_distance(self) -> int: ...
-    def unrank(self, ranks: ArrayLike) -> IntArray: ...
-    def codewords(self, ranks: ArrayLike) -> CodingMatrix: ...
-
-
-class Tree(Protocol):
-    """What a codebook needs to know of a tree of classes; the tree itself lives in ``codekin.codebooks``."""
-
-    @property
-    def n_paths(self) -> int: ...
-    @property
-    def n_edges(self) -> int: ...
-    @property
-    def n_nodes(self) -> int: ...
-    @property
-    def width(self) -> int: ...
-    @property
-    def depth(self) -> int: ...
-    @property
-    def spans(self) -> IntArray: ...
-    @property
-    def first_bits(self) -> IntArray: ...
-    @property
-    def bit_starts(self) -> IntArray: ...
-    @property
-    def children(self) -> IntArray: ...
-    @property
-    def min_distance(self) -> int: ...
-    def unrank(self, ranks: ArrayLike) -> IntArray: ...
-    def codewords(self, ranks: ArrayLike) -> CodingMatrix: ...
 
 
 class Codebook:
@@ -107,7 +61,9 @@ class Codebook:
         n_symbols: int = 2,
     ) -> None:
         if sum(given is not None for given in (matrix, trellis, tree)) != 1:
-            raise ValueError("A codebook is made from either a matrix, a trellis or a tree. Got none of them, or several.")
+            raise ValueError(
+                "A codebook is made from either a matrix, a trellis or a tree. Got none of them, or several."
+            )
         if not 2 <= n_symbols <= (2 if matrix is None else MAX_SYMBOLS):
             most = f"at most {MAX_SYMBOLS}" if matrix is not None else "2 on a trellis or a tree"
             raise ValueError(f"The 'n_symbols' parameter of a codebook must be at least 2 and {most}. Got {n_symbols}.")

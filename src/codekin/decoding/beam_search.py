@@ -13,8 +13,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from codekin.coding import Assignment, FloatArray, IntArray
-from codekin.coding.codebook import Tree
-from codekin.decoding.losses import LossLike
+from codekin.coding.graphs import Tree
 from codekin.decoding.minimum_loss import as_margins, check_k
 
 BEAM = 10
@@ -57,7 +56,7 @@ class BeamSearchDecoder:
     tree: Tree
     assignment: Assignment
     beam: int = BEAM
-    loss: ClassVar[LossLike] = "logistic"
+    loss: ClassVar[str] = "logistic"
     is_learned: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -121,14 +120,39 @@ class BeamSearchDecoder:
         return classes, np.take_along_axis(losses, classes, axis=1)
 
     def losses_of(self, margins: Any, classes: IntArray, temperature: float = 1.0) -> FloatArray:
-        """The losses of given classes, (n_samples, n); infinite for class -1."""
+        """The losses of given classes.
+
+        Parameters
+        ----------
+        margins : array of shape (n_samples, n_bits), or lazy margins
+        classes : array of shape (n_samples, n)
+            -1 where there is none.
+        temperature : float, default=1.0
+            What margins are divided by.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n)
+            Infinite for class -1.
+        """
         if hasattr(margins, "log_probabilities"):
-            return -margins.log_probabilities(self.leaf_of_class[classes], temperature)
+            return np.asarray(-margins.log_probabilities(self.leaf_of_class[classes], temperature))
         every = np.column_stack([self.class_losses(margins, temperature), np.full(len(margins), np.inf)])
         return np.take_along_axis(every, classes, axis=1)
 
     def class_losses(self, margins: Any, temperature: float = 1.0) -> FloatArray:
-        """The loss of every class, (n_samples, n_classes); of very many classes it takes long."""
+        """The loss of every class; of very many classes it takes long.
+
+        Parameters
+        ----------
+        margins : array of shape (n_samples, n_bits), or lazy margins
+        temperature : float, default=1.0
+            What margins are divided by.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
         f = as_margins(np.asarray(margins), self.tree.n_edges).astype(np.float64) / temperature
         first_bits = self.tree.first_bits
         largest = np.maximum.reduceat(f, first_bits[:-1], axis=1)

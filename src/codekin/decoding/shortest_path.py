@@ -21,7 +21,7 @@ from scipy.special import logsumexp
 
 from codekin._system.threads import run_blocks
 from codekin.coding import Assignment, FloatArray, IntArray, Margins
-from codekin.coding.codebook import Trellis
+from codekin.coding.graphs import Trellis
 from codekin.decoding.losses import STABLE_UNITS, Loss, LossLike, get_loss
 from codekin.decoding.minimum_loss import as_margins, check_k, set_apart
 

@@ -88,3 +88,9 @@ class PathProbabilities(CodedClassifier, ABC):
         """
         self._check_is_fitted()
         return all_log_probabilities(self.model_, self._validated_samples(X), self.temperature_)
+
+    def __sklearn_tags__(self) -> Any:
+        """Sparse rows are what it is made for."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

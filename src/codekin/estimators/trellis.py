@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import fields, replace
 from numbers import Integral, Real
-from typing import Any, Literal, Self, cast
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -50,12 +50,13 @@ def _learns_in_batches(classifier: TrellisClassifier) -> bool:
 
 
 class TrellisClassifier(PathProbabilities):
-    """Multiclass classification with the paths of a trellis as codewords.
+    """Multiclass classification with the paths of a trellis, or the leaves of a tree, as codewords.
 
     A trellis of width ``b`` has as many paths as there are classes and ``O(b**2 log_b K)`` edges. Every class is a
     path, every edge is a bit, all bits are learned in one pass over the samples, and the best class is the shortest
     path (W-LTLS, Evron et al. 2018). Similar classes get similar paths: in the depth-first order of a class tree
-    (Evron et al. 2023).
+    (Evron et al. 2023). For very many classes a tree is better: each node learns a softmax over its children from its
+    own samples only, and a search from the root goes into the best few nodes of each level.
 
     Parameters
     ----------
@@ -66,14 +67,15 @@ class TrellisClassifier(PathProbabilities):
         The most bits that the automatic width may use; an error with a width of one's own.
     max_model_bytes : int, default=None
         A budget: the most bytes that the saved model may take on disk, the whole folder. All settings that are "auto"
-        are then chosen by the validation samples of :meth:`fit`: some recipes are tried, a wide code alone first, and
-        the best one within the budget is kept. What was tried is in ``trials_``, in :meth:`report` and in
-        ``codekin inspect``.
+        are then chosen by the validation samples of :meth:`fit`: some recipes are tried and the best one within the
+        budget is kept. What was tried is in ``trials_`` and in :meth:`report`.
     max_microseconds : float, default=None
         The same for the time of a prediction, of many samples at once, on one thread of this machine.
     time_limit : float, default=None
-        Seconds after which no further recipe is tried once one is within the budget; without it, some five are. An
-        error without a budget.
+        Seconds after which no further recipe is tried once one is within the budget; without it, some five are.
+    code : {"auto", "trellis", "tree"}, default="auto"
+        What the codewords are paths of. A tree has ``width`` children in each node, 32 by default. "auto" is a tree for
+        more than 50,000 classes of sparse samples in memory, unless something is given that only a trellis has.
     taxonomy : ClassTree, list of (parent, child) pairs, nested dict or networkx graph, default=None
         The class tree; its leaves are named like the labels. None learns one from the class means.
     assignment : str, Assignment, array or callable, default="auto"
@@ -81,7 +83,8 @@ class TrellisClassifier(PathProbabilities):
         prefer "preserving" after one pass of AROW under either, and "preserving" for fewer classes and for more.
         "preserving" gives the paths in their order to the classes in the tree's depth-first order; "learnability"
         searches from there for the paths whose bits are learned best, and needs no taxonomy; "random", "breaking", the
-        name of a search from ``codekin.assignments.ASSIGNMENTS``, or for each class its path.
+        name of a search from ``codekin.assignments.ASSIGNMENTS``, or for each class its path. Of a tree "auto" is
+        "halving": nodes are halves of halves of the class means, or, with "learnability", of what ridge sees of them.
     estimator : "auto", "arow", "softmax" or Learner, default="auto"
         Who learns the bits: ``AROW()`` each on its own, ``Softmax()`` all of them together, so that the true path wins
         among all paths. "auto" is AROW at width 2 and softmax above, where it is better by one or two points; with
@@ -107,10 +110,9 @@ class TrellisClassifier(PathProbabilities):
         How many paths to leave free, for classes to come: see :meth:`add_classes`. They lie among the others, so that
         there is one near every class. A code with free paths is not re-ranked.
     n_jobs : int, default=None
-        How many of joblib's workers share the work of :meth:`fit`, -1 for as many as there are processors: the bits
-        where AROW learns them, and the restarts of a search for an assignment. By default those of a block of
-        ``joblib.parallel_config``, and without one none, so that threads of this process do. The result does not
-        depend on it.
+        How many of joblib's workers share the work of :meth:`fit`, -1 for all processors: the bits where AROW learns
+        them, and the restarts of a search for an assignment. By default those of a block of ``joblib.parallel_config``,
+        and without one threads of this process. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None
         Determines the order of the samples in each pass and the random assignment.
 
@@ -119,7 +121,7 @@ class TrellisClassifier(PathProbabilities):
     classes_ : ndarray of shape (n_classes,)
         The labels.
     codebook_ : Codebook
-        The codewords, paths of ``codebook_.trellis``.
+        The codewords, paths of ``codebook_.trellis`` or leaves of ``codebook_.tree``.
     assignment_ : Assignment
         Which class has which path.
     assignment_result_ : AssignmentResult or None
@@ -131,7 +133,7 @@ class TrellisClassifier(PathProbabilities):
     loss_ : Loss
         The decoding loss.
     temperature_ : float
-        What the losses are divided by before they become probabilities; chosen by the validation samples, 1 without.
+        What losses are divided by to become probabilities; chosen by the validation samples, 1 without.
     model_ : Model
         The fitted code, or the fitted codes and their re-ranking.
     recipe_ : Recipe
@@ -167,6 +169,7 @@ class TrellisClassifier(PathProbabilities):
         "max_model_bytes": [Interval(Integral, 1, None, closed="left"), None],
         "max_microseconds": [Interval(Real, 0, None, closed="neither"), None],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
+        "code": [StrOptions({"auto", "trellis", "tree"})],
         "taxonomy": "no_validation",
         "assignment": "no_validation",
         "estimator": "no_validation",
@@ -188,6 +191,7 @@ class TrellisClassifier(PathProbabilities):
         max_model_bytes: int | None = None,
         max_microseconds: float | None = None,
         time_limit: float | None = None,
+        code: Literal["auto", "trellis", "tree"] = "auto",
         taxonomy: Any = None,
         assignment: Any = "auto",
         estimator: Any = "auto",
@@ -205,6 +209,7 @@ class TrellisClassifier(PathProbabilities):
         self.max_model_bytes = max_model_bytes
         self.max_microseconds = max_microseconds
         self.time_limit = time_limit
+        self.code = code
         self.taxonomy = taxonomy
         self.assignment = assignment
         self.estimator = estimator
@@ -269,6 +274,7 @@ class TrellisClassifier(PathProbabilities):
                     settings, samples, held_out, watch=watch, parts=parts, reserved_bytes=reserved_bytes
                 )
             else:
+                settings = settings.of_code(X)
                 plan = settings.plan(settings.default_recipe(X), has_validation=held_out is not None)
                 fit = fit_model(plan, samples, held_out=held_out, watch=watch)
         budget = {} if settings.limits is None else {"budget": str(settings.limits), "trials": fit.trials}
@@ -291,7 +297,7 @@ class TrellisClassifier(PathProbabilities):
         plan = fit.plan
         self._take_parts(fit)
         self.learner_, self.trials_, self.temperature_ = fit.learner, fit.trials, fit.temperature.value
-        self.recipe_ = Recipe(cast("int", plan.width), plan.n_members, plan.rerank, plan.precision, plan.prune)
+        self.recipe_ = Recipe.of(plan)
         self._report_facts = {"learner": learner_name(fit.learner), **fit.temperature.measures, **facts}
         return self
 
@@ -326,19 +332,13 @@ class TrellisClassifier(PathProbabilities):
         class_index = self._batch_class_index(y, classes)
         samples = Samples(X, class_index, checked_weights(sample_weight, X))
         if is_first:
-            settings = self._settings()
+            settings = self._settings().of_code(X)
             recipe = replace(settings.default_recipe(X), rerank=None)
             begun = begin_fit(settings.plan(recipe, has_validation=False), samples)
             return self._take(replace(begun, model=learn_batch(begun.model, begun.learner, samples, begun.rng)))
         self._set_model(learn_batch(self.model_, self.learner_, samples, self._rng))
         self.temperature_, self._report_facts = 1.0, {"learner": learner_name(self.learner_)}
         return self
-
-    def __sklearn_tags__(self) -> Any:
-        """Sparse rows are what it is made for."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
     def _validated_samples(self, X: Any) -> Any:
         if self._is_valid(X):

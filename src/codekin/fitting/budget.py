@@ -26,7 +26,7 @@ from codekin.fitting.ranked import holdout
 from codekin.fitting.recipe import Limits, Recipe, Trial, microseconds_of
 from codekin.fitting.shared_work import SharedWork
 from codekin.fitting.size import BYTES_PER_TRIAL, bytes_besides_weights, bytes_of_fit, fixed_bytes
-from codekin.fitting.trellis_settings import TrellisSettings
+from codekin.fitting.trellis_settings import TREE_WIDTH, TrellisSettings
 from codekin.learners import Checkpoints
 from codekin.progress import tell, within
 from codekin.ranking.vectors import LARGEST_GAP
@@ -35,6 +35,7 @@ from codekin.storage.classifier_parts import ClassifierParts
 
 WIDTHS = (10, 20, 5, 3, 2)
 """In the order in which they are tried."""
+TREE_WIDTHS = (TREE_WIDTH, 2 * TREE_WIDTH)
 MAX_TRIALS = 5
 BYTES_PER_WEIGHT = {"float32": 4, "float16": 2, "int8": 1}
 BYTES_PER_ENTRY = 3
@@ -64,22 +65,29 @@ class Task:
         """The options of a setting that is open, or what it is settled to."""
         return options if self.settings[name] == "auto" else (self.settings[name],)
 
+    @property
+    def has_tree(self) -> bool:
+        """Whether the codes are trees, whose weights are few and not known before they are learned."""
+        return bool(self.settings["code"] == "tree")
+
     def n_weights(self, width: int) -> int:
-        """How many weights a code has before any is dropped."""
+        """How many weights a code on a trellis has before any is dropped."""
         return trellis_codebook(self.n_classes, width).n_bits * self.n_features
 
     def recipe(self, width: int, n_members: int, rerank: Any, limits: Limits) -> Recipe:
         """A recipe with all weights where they fit, and without the small ones otherwise."""
         (precision,) = self.choices("precision", ("int8",))
-        fits = self.n_weights(width) * BYTES_PER_WEIGHT[precision] <= self.room(width, n_members, rerank, limits)
+        room = self.room(width, n_members, rerank, limits)
+        fits = not self.has_tree and self.n_weights(width) * BYTES_PER_WEIGHT[precision] <= room
         (prune,) = self.choices("prune", (None if fits else "to fit",))
-        return Recipe(width, n_members, rerank, precision, prune)
+        return Recipe(width, n_members, rerank, precision, prune, self.settings["code"])
 
     def room(self, width: int, n_members: int, rerank: Any, limits: Limits) -> float:
         """How many bytes each code may take, after all else that is saved."""
         if limits.n_bytes is None:
             return np.inf
-        n_bits = n_members * trellis_codebook(self.n_classes, width).n_bits
+        # The losses of a tree's bits are not measured.
+        n_bits = 0 if self.has_tree else n_members * trellis_codebook(self.n_classes, width).n_bits
         left = limits.n_bytes - self.n_fixed_bytes - bytes_besides_weights(n_bits, n_members, self.n_classes)
         left -= 2 * MAX_TRIALS * BYTES_PER_TRIAL
         return (left - (0 if rerank is None else self.n_vector_bytes or 0)) / n_members
@@ -129,8 +137,9 @@ def vector_bytes(X: Any, class_index: IntArray, n_classes: int) -> int | None:
 
 def recipes_within(task: Task, limits: Limits) -> Recipes:
     """Recipes to try for a budget, each chosen by what those before it were worth."""
-    widths = tuple(dict.fromkeys(min(width, task.n_classes) for width in task.choices("width", WIDTHS)))
-    left = available_memory()
+    possible = TREE_WIDTHS if task.has_tree else WIDTHS
+    widths = tuple(dict.fromkeys(min(width, task.n_classes) for width in task.choices("width", possible)))
+    left = None if task.has_tree else available_memory()
     teachable = [w for w in widths if left is None or BYTES_IN_TRAINING * task.n_weights(w) <= left]
     first, *others = teachable or [min(widths)]
     n_members, *more_members = task.choices("n_members", (1, 2))
@@ -262,7 +271,7 @@ def fit_within_budget(
     reserved_bytes: int = 0,
 ) -> Fit:
     """The most accurate model within the limits that a search finds; without validation samples some are held out."""
-    limits = settings.limits
+    limits, settings = settings.limits, settings.of_code(samples.X)
     assert limits is not None
     if isinstance(samples.X, StoredRows):
         raise ValueError("A budget is for samples in memory. Find the recipe with a part of the samples.")

@@ -44,7 +44,7 @@ def warn_of_constant_bits(codebook: Codebook, assignment: Assignment) -> None:
 
     A trellis may have an edge that all paths share. It is part of the graph, and nothing to warn of.
     """
-    if codebook.trellis is not None:
+    if codebook.graph is not None:
         return
     indicators = Code(codebook, assignment).indicators
     has_symbol = np.stack([(indicators > 0).any(axis=0), (indicators < 0).any(axis=0)])

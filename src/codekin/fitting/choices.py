@@ -122,6 +122,10 @@ class Classes:
         """How often classes occur, and how much of them least squares explains."""
         return class_moments(self._needed_numbers("class moments"), self.class_index, **self._options)
 
+    def learnability_factors(self) -> ClassDistances:
+        """Learnability in the form of factors, a vector for each class."""
+        return self._from_data("learnability", form="factored", ridge=LEARNABILITY_RIDGE)
+
     def learned_tree(self) -> ClassTree:
         """A tree made by halving the set of classes again and again, for any number of them."""
         tree = self._from_data("splitting").tree

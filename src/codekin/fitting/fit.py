@@ -39,7 +39,7 @@ def choose_parts(plan: Plan, samples: Samples, held_out: Samples | None = None) 
         rng=rngs.distances,
     )
     codebook = choose_codebook(plan.codebook, plan.n_bits, classes, rngs.codebook, n_symbols=plan.n_symbols)
-    if plan.width is not None:
+    if plan.width is not None and not plan.has_tree:
         # Asked before the assignment is chosen, which may take memory for every feature, too.
         n_features = int(samples.X.shape[1])
         require_memory(

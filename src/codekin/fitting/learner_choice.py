@@ -59,6 +59,20 @@ def candidate_learners(learner: Any, width: int, *, has_validation: bool) -> Seq
     return [found]
 
 
+def can_learn_trees(learner: Any) -> bool:
+    """Whether the ``learner`` parameter of an estimator leaves a tree possible."""
+    return isinstance(learner, AutoLearner | Softmax) or (isinstance(learner, str) and learner in ("auto", "softmax"))
+
+
+def tree_learner(learner: Any) -> Learner:
+    """Who learns the nodes of a tree, by the ``learner`` parameter of an estimator."""
+    if not can_learn_trees(learner):
+        raise ValueError(f"The nodes of a tree are learned by softmax. Got estimator={learner!r} instead.")
+    if isinstance(learner, str):
+        return Softmax()
+    return learner.softmax if isinstance(learner, AutoLearner) else learner
+
+
 def memory_limit(learner: Any) -> int | None:
     """How many bytes a learner allows for weights; None where it sets no limit."""
     limit: int | None = getattr(learner, "max_memory", None)

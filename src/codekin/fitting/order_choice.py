@@ -10,6 +10,7 @@ import numpy as np
 from codekin.assignments import AssignmentResult
 from codekin.coding import Assignment, Code, Codebook
 from codekin.fitting.choices import Classes, choose_assignment
+from codekin.fitting.leaves import leaf_assignment
 from codekin.fitting.plan import Plan
 from codekin.learners import AROW
 from codekin.model import make_decoder
@@ -62,12 +63,20 @@ def choose_orders(
         assert trial is not None
         policy, first, result = better_policy(policy, codebook, classes, trial, rng=rng, max_memory=max_memory)
     else:
-        first, result = choose_assignment(policy, codebook, classes, rng)
+        first, result = _chosen(policy, codebook, classes, rng)
     if codebook.trellis is not None and isinstance(policy, str) and policy == "ordered":
         first = _spread(first, codebook.n_codewords)
     if plan.policy:
         first = replace(first, policy=plan.policy)
     return Orders(policy, first, result, codebook, classes, rng)
+
+
+def _chosen(
+    policy: Any, codebook: Codebook, classes: Classes, rng: np.random.Generator
+) -> tuple[Assignment, AssignmentResult | None]:
+    if codebook.tree is not None and isinstance(policy, str):
+        return leaf_assignment(policy, codebook, classes, rng), None
+    return choose_assignment(policy, codebook, classes, rng)
 
 
 def other_assignment(
@@ -81,7 +90,7 @@ def other_assignment(
         codeword_of_class = np.empty(classes.n_classes, dtype=np.intp)
         codeword_of_class[classes.tree.class_order(rng)] = np.arange(classes.n_classes)
         return Assignment(codeword_of_class, method="ordered")
-    other, _ = choose_assignment(policy, codebook, classes, rng)
+    other, _ = _chosen(policy, codebook, classes, rng)
     # Of a few classes there are few orders, which chance may find twice.
     if classes.n_classes >= 8 and np.array_equal(other.codeword_of_class, first.codeword_of_class):
         raise ValueError(

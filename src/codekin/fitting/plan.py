@@ -70,9 +70,14 @@ class Plan:
 
     @property
     def width(self) -> int | None:
-        """The width of the trellis whose paths are the codewords; None for other codes."""
-        trellis = self.codebook.trellis if isinstance(self.codebook, Codebook) else None
-        return None if trellis is None else int(trellis.width)
+        """The width of the trellis or tree whose paths are the codewords; None for other codes."""
+        graph = self.codebook.graph if isinstance(self.codebook, Codebook) else None
+        return None if graph is None else int(graph.width)
+
+    @property
+    def has_tree(self) -> bool:
+        """Whether the codewords are the leaves of a tree."""
+        return isinstance(self.codebook, Codebook) and self.codebook.tree is not None
 
     @property
     def is_ranked(self) -> bool:
@@ -106,7 +111,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return ", ".join(str(_plain(item)) for item in value)
     if isinstance(value, Codebook):
-        return value.name if value.trellis is None else f"{value.name} of width {value.trellis.width}"
+        return value.name if value.graph is None else f"{value.name} of width {value.graph.width}"
     return repr(value) if hasattr(value, "decoding_loss") else shown(value)
 
 

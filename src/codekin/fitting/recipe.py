@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from time import process_time
 from typing import Any, Literal
 
 from codekin._system.memory import in_units
 from codekin._system.threads import limited_threads
 from codekin.learners.compact import Precision
+
+GENTLE_PRUNING = 0.001
+"""How much validation accuracy may go with small weights where none have to."""
 
 
 @dataclass(frozen=True)
@@ -19,6 +22,7 @@ class Recipe:
     - ``precision``: how weights are kept.
     - ``prune``: how much validation accuracy small weights may cost that are dropped; "to fit" drops those that cost
       next to none, and as many more as a budget asks for.
+    - ``code``: what the codewords are paths of.
     """
 
     width: int
@@ -26,10 +30,18 @@ class Recipe:
     rerank: Literal["centroid", "learned"] | None
     precision: Precision
     prune: float | Literal["to fit"] | None
+    code: Literal["trellis", "tree"] = "trellis"
+
+    @classmethod
+    def of(cls, plan: Any) -> Recipe:
+        """The settings that a plan has of a recipe."""
+        own = {setting.name: getattr(plan, setting.name) for setting in fields(cls) if setting.name != "code"}
+        return cls(**own, code="tree" if plan.has_tree else "trellis")
 
     def __str__(self) -> str:
         """A few words."""
-        parts = [f"width {self.width}" if self.n_members == 1 else f"{self.n_members} x width {self.width}"]
+        kind = "tree of width" if self.code == "tree" else "width"
+        parts = [f"{kind} {self.width}" if self.n_members == 1 else f"{self.n_members} x {kind} {self.width}"]
         parts += [f"{self.rerank} re-ranking"] * (self.rerank is not None)
         parts.append(self.precision)
         pruned = (

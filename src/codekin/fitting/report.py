@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from math import isnan, nan
 from typing import Any, Self
@@ -164,6 +164,8 @@ class FitReport:
 
     def _measures(self) -> list[str]:
         """What was measured on samples, for the terminal."""
+        if not len(self.bit_losses) and not isnan(self.error):
+            return [f"  error                          {self.error:.4f} on {counted(self.n_measured, 'sample')}"]
         if not len(self.bit_losses):
             return ["  losses of the bits             not measured; report(X, y) measures them on samples"]
         hardest = np.argsort(-self.bit_losses, kind="stable")[:3]
@@ -230,7 +232,7 @@ def code_report(model: Model, loss: Loss, class_distances: ClassDistances | None
     - ``**others``: further fields of the report.
     """
     score, z = nan, nan
-    if class_distances is not None:
+    if class_distances is not None and model.codebook.tree is None:
         score, z = AssignmentProblem.of(model.codebook, class_distances).score_and_z(model.assignment)
         if model.codebook.is_equidistant:
             z = nan  # every assignment has this score
@@ -254,15 +256,13 @@ def measured(report: FitReport, model: Model, loss: Loss, X: Any, class_index: I
 
     ``report``: what is known without them.
     """
+    if model.codebook.tree is not None:
+        wrong = [model.predict(block) != class_index[rows] for rows, block in _blocks(X, len(class_index), 4096)]
+        return replace(report, n_measured=len(class_index), error=float(np.concatenate(wrong).mean()))
     n_samples = len(class_index)
     total, n_wrong, n_certified = np.zeros(model.n_bits), 0, 0
     step = max(MARGINS_PER_BLOCK // (model.n_bits * model.codebook.n_symbols // 2), 256)
-    is_stored = isinstance(X, StoredRows)
-    if is_stored:
-        step = min(step, X.rows_at_once)
-    for start in range(0, n_samples, step):
-        rows = slice(start, start + step)
-        block = X[rows] if is_stored else _safe_indexing(X, rows)
+    for rows, block in _blocks(X, n_samples, step):
         margins = model.margins(block)
         if model.codebook.n_symbols == 2:
             losses = binary_losses(margins, class_index[rows], model.coding_matrix, loss)
@@ -286,6 +286,16 @@ def measured(report: FitReport, model: Model, loss: Loss, X: Any, class_index: I
         error=n_wrong / n_samples,
         certified_share=n_certified / n_samples if report.n_members > 1 else nan,
     )
+
+
+def _blocks(X: Any, n_samples: int, step: int) -> Iterator[tuple[slice, Any]]:
+    """Some samples after the others, and which they are."""
+    is_stored = isinstance(X, StoredRows)
+    if is_stored:
+        step = min(step, X.rows_at_once)
+    for start in range(0, n_samples, step):
+        rows = slice(start, start + step)
+        yield rows, X[rows] if is_stored else _safe_indexing(X, rows)
 
 
 def restored(values: Mapping[str, Any], model: Model) -> FitReport:

@@ -15,6 +15,8 @@ RERANK = ("centroid", "learned")
 ALONE = ("auto", 1)
 """Numbers of members that leave a single code possible."""
 
+TRELLIS_ONLY = "a trellis. Got {code.given}"
+
 
 class Rule(NamedTuple):
     """A setting and what it needs.
@@ -70,8 +72,11 @@ TRELLIS_RULES = (
         "a single code without re-ranking. Got {n_members.given} and {rerank.given}",
         lambda s: not s.n_spare or (s.n_members in ALONE and s.rerank not in RERANK),
     ),
+    Rule("max_bits", TRELLIS_ONLY, lambda s: s.code != "tree" or s.max_bits is None),
+    Rule("n_spare", TRELLIS_ONLY, lambda s: s.code != "tree" or not s.n_spare),
+    Rule("loss", TRELLIS_ONLY, lambda s: s.code != "tree" or (isinstance(s.loss, str) and s.loss == "auto")),
 )
-"""Of a classifier on a trellis."""
+"""Of a classifier on a trellis or a tree."""
 
 CODE_RULES = (
     Rule(

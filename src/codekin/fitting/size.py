@@ -32,7 +32,8 @@ def bytes_of_fit(fit: Fit, parts: ClassifierParts, n_trials: int = 0) -> int:
     """What a fitted classifier takes on disk, whatever its report will say of its bits and of so many trials."""
     report = code_report(fit.model, fit.loss, None, budget="x" * 64).as_dict()
     widest = {name: WIDEST if value is None or isinstance(value, float) else value for name, value in report.items()}
-    widest |= {"bit_losses": [WIDEST] * fit.model.n_bits, "trials": ["x" * BYTES_PER_TRIAL] * n_trials}
+    n_bits = 0 if fit.plan.has_tree else fit.model.n_bits  # whose losses may be measured
+    widest |= {"bit_losses": [WIDEST] * n_bits, "trials": ["x" * BYTES_PER_TRIAL] * n_trials}
     whole = replace(
         parts,
         report=widest,

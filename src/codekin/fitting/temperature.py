@@ -15,10 +15,12 @@ from codekin.coding import IntArray
 from codekin.decoding import ShortestPathDecoder
 from codekin.measures import confidence_error
 from codekin.model import Candidates, Model
-from codekin.model.probabilities import edge_scores, log_probabilities_of, top_k_probabilities
+from codekin.model.probabilities import code_log_probabilities, edge_scores, log_probabilities_of, top_k_probabilities
 from codekin.progress import tell
 
 MAX_TEMPERATURE = 100.0
+MOST_ON_TREES = 2_000
+"""How many samples the temperature of trees is fitted to; each takes a walk to its leaf at every temperature tried."""
 STAGE = "fitting the temperature"
 
 
@@ -47,7 +49,7 @@ class Temperature:
 def fit_temperature(model: Model, X: Any, class_index: IntArray) -> Temperature:
     """The temperature under which the classes of held-out samples are most likely, before any re-ranking.
 
-    - ``model``: on a trellis. The measures are those of its final probabilities.
+    - ``model``: on a trellis or trees. The measures are those of its final probabilities.
     - ``class_index`` of shape (n_samples,): the true classes; samples of an unknown one, -1, are left out.
     """
     tell(STAGE)
@@ -55,6 +57,28 @@ def fit_temperature(model: Model, X: Any, class_index: IntArray) -> Temperature:
     if len(known) == 0:
         return Temperature()
     X, classes = X[known], class_index[known]
+    value = _least(_tree_nll(model, X, classes) if model.codebook.tree is not None else _trellis_nll(model, X, classes))
+    tell("measuring the probabilities")
+    plain = model if model.ranking is None else replace(model, ranking=replace(model.ranking, temperature=1.0))
+    nll_before, ece_before = _measures(plain, X, classes, 1.0)
+    nll_after, ece = _measures(model, X, classes, value)
+    return Temperature(value, nll_before, nll_after, ece_before, ece)
+
+
+def _tree_nll(model: Model, X: Any, classes: IntArray) -> Callable[[float], float]:
+    """How unlikely the classes of some samples are, at a temperature; of many samples, of those at equal distances."""
+    rows = np.arange(0, len(classes), -(-len(classes) // MOST_ON_TREES))
+    margins, wanted = model.lazy_margins(X[rows]), classes[rows][:, None]
+
+    def nll(temperature: float) -> float:
+        tell(STAGE, detail=f"trying {temperature:.3g}")
+        return -float(code_log_probabilities(model, margins, wanted, temperature).mean())
+
+    return nll
+
+
+def _trellis_nll(model: Model, X: Any, classes: IntArray) -> Callable[[float], float]:
+    """How unlikely the classes of the samples are, at a temperature."""
     members = model.members
     decoders = [cast("ShortestPathDecoder", member.decoder) for member in members]
     parts = np.split(model.margins(X), len(members), axis=1)
@@ -69,12 +93,7 @@ def fit_temperature(model: Model, X: Any, class_index: IntArray) -> Temperature:
         ]
         return -float(logsumexp(logs, axis=0).mean())
 
-    value = _least(nll)
-    tell("measuring the probabilities")
-    plain = model if model.ranking is None else replace(model, ranking=replace(model.ranking, temperature=1.0))
-    nll_before, ece_before = _measures(plain, X, classes, 1.0)
-    nll_after, ece = _measures(model, X, classes, value)
-    return Temperature(value, nll_before, nll_after, ece_before, ece)
+    return nll
 
 
 def fit_candidate_temperature(candidates: Candidates, class_index: IntArray) -> float:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, cast
 
-from codekin._system.stored_rows import is_sparse
+from codekin._system.stored_rows import StoredRows, is_sparse
 from codekin.classes import ClassTree
 from codekin.codebooks import trellis_codebook
+from codekin.codebooks.label_tree import label_tree
 from codekin.fitting.checked_choices import check_assignment_choice
 from codekin.fitting.choices import is_one_order
-from codekin.fitting.learner_choice import candidate_learners
+from codekin.fitting.learner_choice import can_learn_trees, candidate_learners, tree_learner
+from codekin.fitting.leaves import LEAF_POLICIES
 from codekin.fitting.plan import Plan, Seed
-from codekin.fitting.recipe import Limits, Recipe
+from codekin.fitting.recipe import GENTLE_PRUNING, Limits, Recipe
 from codekin.fitting.rules import TRELLIS_RULES, check_rules
 
 MANY_CLASSES = 100
@@ -20,6 +22,8 @@ MANY_CLASSES = 100
 TOO_MANY_CLASSES = 50_000
 """Beyond, the factors that fit into memory know too little of the classes, and the depth-first order is better: 17.9
 against 16.4 % on 102,673 classes."""
+TREE_WIDTH = 32
+"""How many children the nodes of a tree have unless somebody asks for another number."""
 MAX_CLUSTERED_CLASSES = 15_000
 """A class tree of more classes than this is learned by halving the set of classes instead of joining pairs."""
 
@@ -47,11 +51,12 @@ class TrellisSettings:
     max_model_bytes: int | None
     max_microseconds: float | None
     time_limit: float | None
+    code: Any = "trellis"
     validation: Any = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         """Check that they go together."""
-        check_assignment_choice(self.assignment, "auto")
+        check_assignment_choice(self.assignment, "auto", "halving")
         check_rules(TRELLIS_RULES, {setting.name: getattr(self, setting.name) for setting in fields(self)})
 
     @property
@@ -74,12 +79,32 @@ class TrellisSettings:
             settings.update(rerank=None, n_members=1)
         return settings
 
+    def of_code(self, X: Any) -> TrellisSettings:
+        """The same with the code that suits the samples, where it is left open."""
+        if self.code != "auto":
+            return self
+        is_tree = (
+            self.n_classes > TOO_MANY_CLASSES
+            and is_sparse(X)
+            and not isinstance(X, StoredRows)
+            and self.width == "auto"
+            and self.max_bits is None
+            and not self.n_spare
+            and self.loss == "auto"
+            and isinstance(self.assignment, str)
+            and self.assignment in ("auto", *LEAF_POLICIES)
+            and can_learn_trees(self.learner)
+        )
+        return replace(self, code="tree" if is_tree else "trellis")
+
     def default_recipe(self, X: Any) -> Recipe:
         """What is taken where there is no budget.
 
         100 classes of sparse samples or more are re-ranked, since that gains most where a bit has to separate most
         classes; few classes or dense samples are not: their class vectors would be as large as one predictor per class.
         """
+        if self.code == "tree":
+            return self._default_tree()
         is_reranked = self.n_classes >= MANY_CLASSES and is_sparse(X)
         defaults: dict[str, Any] = {
             "width": 2,
@@ -87,11 +112,26 @@ class TrellisSettings:
             "rerank": "learned" if is_reranked else None,
             "precision": "float32",
             "prune": None,
+            "code": "trellis",
+        }
+        return Recipe(**{name: defaults[name] if value == "auto" else value for name, value in self.open.items()})
+
+    def _default_tree(self) -> Recipe:
+        """A tree with one byte a weight."""
+        prune = None if self.validation is None else GENTLE_PRUNING
+        defaults: dict[str, Any] = {
+            "width": TREE_WIDTH,
+            "n_members": 1,
+            "rerank": None,
+            "precision": "int8",
+            "prune": prune,
         }
         return Recipe(**{name: defaults[name] if value == "auto" else value for name, value in self.open.items()})
 
     def plan(self, recipe: Recipe, *, has_validation: bool) -> Plan:
         """All settings, with those of a recipe."""
+        if recipe.code == "tree":
+            return self._tree_plan(recipe)
         n_paths = self.n_classes + self.n_spare
         codebook = trellis_codebook(n_paths, min(recipe.width, n_paths))
         width = cast("Any", codebook.trellis).width
@@ -104,6 +144,22 @@ class TrellisSettings:
             policy="preserving" if isinstance(self.assignment, str) and self.assignment == "preserving" else "",
             learners=tuple(candidate_learners(self.learner, width, has_validation=has_validation)),
             loss=self.loss,
+            seed=self.seed,
+            n_members=recipe.n_members,
+            rerank=recipe.rerank,
+            precision=recipe.precision,
+            prune=recipe.prune,
+        )
+
+    def _tree_plan(self, recipe: Recipe) -> Plan:
+        """All settings of a code whose codewords are the leaves of a tree."""
+        is_auto = isinstance(self.assignment, str) and self.assignment == "auto"
+        return Plan(
+            n_classes=self.n_classes,
+            codebook=label_tree(self.n_classes, recipe.width),
+            class_distances="splitting" if self.class_tree is None else self.class_tree,
+            assignment="halving" if is_auto else self.assignment,
+            learners=(tree_learner(self.learner),),
             seed=self.seed,
             n_members=recipe.n_members,
             rerank=recipe.rerank,

@@ -122,7 +122,11 @@ def large_weights(state, threshold):
         for j in range(n_children):
             counts[f] += abs(w[j]) > threshold
     n_kept = counts.sum()
-    children, weights, curvatures = np.empty(n_kept, np.int32), np.empty(n_kept, np.float32), np.empty(n_kept, np.float32)
+    children, weights, curvatures = (
+        np.empty(n_kept, np.int32),
+        np.empty(n_kept, np.float32),
+        np.empty(n_kept, np.float32),
+    )
     n = 0
     for f in range(n_features):
         if counts[f] > 0:

@@ -218,6 +218,8 @@ def compacted(bits: LinearBits | SparseLinearBits, precision: Precision) -> Any:
     """
     if precision not in PRECISIONS:
         raise ValueError(f"The 'precision' parameter must be one of {list(PRECISIONS)}. Got {precision!r} instead.")
+    if hasattr(bits, "compacted"):
+        return bits.compacted(precision)  # those of a tree
     if precision == "float32":
         return bits
     if isinstance(bits, SparseLinearBits):

@@ -23,7 +23,6 @@ from codekin.learners.softmax_state import ClassPaths, SoftmaxBits, class_paths
 from codekin.learners.streamed_rows import StreamedRows, training_rows
 from codekin.learners.training import Block, EpochReport, Passes, Watchers, check_common_settings, check_setting
 from codekin.learners.training_rows import TrainingRows, checksum, pass_order
-from codekin.learners.tree_bits import TreeBits
 from codekin.learners.tree_softmax import fit_tree
 from codekin.samples import Samples
 
@@ -116,7 +115,7 @@ class Softmax:
         validation: Validation | None = None,
         on_epoch: Callable[[EpochReport], None] | None = None,
         checkpoints: Checkpoints | None = None,
-    ) -> LinearBits | TreeBits:
+    ) -> LinearBits | Any:
         """Learn all bits of a code together.
 
         Parameters
@@ -167,7 +166,7 @@ class Softmax:
 
     def partial_fit(
         self, bits: Any, samples: Samples, code: Code, *, rng: np.random.Generator | int | None = None
-    ) -> SoftmaxBits | TreeBits:
+    ) -> SoftmaxBits | Any:
         """Make one pass over further samples; the given bits are left as they are.
 
         Parameters

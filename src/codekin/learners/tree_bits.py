@@ -18,9 +18,9 @@ from scipy import sparse
 from codekin._system.arrays import as_narrow
 from codekin._system.threads import run_blocks
 from codekin.coding import FloatArray, IntArray
-from codekin.coding.codebook import Tree
+from codekin.coding.graphs import Tree
 from codekin.learners.compact import PRECISIONS, Precision
-from codekin.learners.linear import KEPT_SHARES, Float32Array, SparseRows, Validation
+from codekin.learners.linear import KEPT_SHARES, QUANTILE_SAMPLE, Float32Array, SparseRows, Validation
 
 SAMPLES_PER_BLOCK = 256
 LARGEST_STEP = 127
@@ -79,8 +79,8 @@ class TreeBits:
         arrays = [getattr(self, each.name) for each in fields(self)]
         return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
 
-    def margins(self, X: Any) -> TreeMargins:
-        """The margins of samples, reckoned where they are asked for; ``numpy.asarray`` gives all of them."""
+    def margins(self, X: Any) -> Any:
+        """The margins of samples as :class:`TreeMargins`, reckoned where they are asked for."""
         return TreeMargins(self, SparseRows.of(sparse.csr_array(X), self.n_features))
 
     @cached_property
@@ -170,15 +170,16 @@ class TreeBits:
 
         What the arguments mean, and the search, is as in :meth:`codekin.learners.linear.LinearBits.pruned`.
         """
-        lowest = validation.score(self.margins(validation.X)) - max_loss  # type: ignore[arg-type]
+        lowest = validation.score(self.margins(validation.X)) - max_loss
         best = finished(self)
-        thresholds = np.quantile(np.abs(self.values), 1 - 2 * KEPT_SHARES) if len(self.values) else []
+        sizes = np.abs(self.values[:: max(1, len(self.values) // QUANTILE_SAMPLE)])
+        thresholds: list[float] = np.quantile(sizes, 1 - 2 * KEPT_SHARES).tolist() if len(sizes) else []
         accepted, refused = -1, len(thresholds)
         smaller = None
         while refused - accepted > 1:
             middle = (accepted + refused) // 2
-            candidate = finished(self.sparse(float(thresholds[middle])))
-            if not is_small_enough(candidate) or validation.score(candidate.margins(validation.X)) >= lowest:  # type: ignore[arg-type]
+            candidate = finished(self.sparse(thresholds[middle]))
+            if not is_small_enough(candidate) or validation.score(candidate.margins(validation.X)) >= lowest:
                 best, accepted = candidate, middle
             else:
                 smaller, refused = candidate, middle
@@ -194,7 +195,7 @@ def _sizes(scale: tuple[float, float]) -> Float32Array:
     steps = np.arange(256, dtype=np.uint8).view(np.int8).astype(np.float64)
     ratio = max(np.log(scale[1] / scale[0]), 1e-12) / (LARGEST_STEP - 1)
     sizes = scale[0] * np.exp((np.abs(steps) - 1) * ratio)
-    return (np.sign(steps) * sizes).astype(np.float32)
+    return np.asarray(np.sign(steps) * sizes, dtype=np.float32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,7 +234,8 @@ class TreeMargins:
 
         def fill(start: int, stop: int) -> None:
             own = leaves[start:stop], logs[start:stop]
-            search_leaves(*self._kernel_arguments(start, stop), beam, np.float32(1 / temperature), *own)
+            arguments: Any = *self._kernel_arguments(start, stop), beam, np.float32(1 / temperature), *own
+            search_leaves(*arguments)
 
         run_blocks(fill, len(self), block=SAMPLES_PER_BLOCK, n_threads=self.bits.n_threads)
         return leaves.astype(np.intp, copy=False), logs
@@ -246,10 +248,9 @@ class TreeMargins:
         logs = np.empty(wanted.shape)
 
         def fill(start: int, stop: int) -> None:
-            own = self.bits.paths, wanted[start:stop], logs[start:stop]
-            (node_of_bit, paths), some, out = own
-            scale = np.float32(1 / temperature)
-            leaf_probabilities(*self._kernel_arguments(start, stop), scale, node_of_bit, paths, some, out)
+            own = *self.bits.paths, wanted[start:stop], logs[start:stop]
+            arguments: Any = *self._kernel_arguments(start, stop), np.float32(1 / temperature), *own
+            leaf_probabilities(*arguments)
 
         run_blocks(fill, len(self), block=SAMPLES_PER_BLOCK, n_threads=self.bits.n_threads)
         return logs

@@ -19,7 +19,7 @@ from codekin._system.memory import available_memory, in_units
 from codekin._system.stored_rows import StoredRows
 from codekin._system.threads import available_threads, on_threads
 from codekin.coding import Code, FloatArray, IntArray
-from codekin.coding.codebook import Tree
+from codekin.coding.graphs import Tree
 from codekin.learners.linear import Float32Array, SparseRows
 from codekin.learners.training import EpochReport
 from codekin.learners.training_rows import TrainingRows, pass_order
@@ -56,7 +56,7 @@ class TreeSamples:
 
     @classmethod
     def of(cls, learner: Any, samples: Samples, code: Code) -> TreeSamples:
-        """Check the samples and sort them; ``learner`` knows the class weights, the damping and whether there is a bias."""
+        """Check the samples and sort them; ``learner`` knows the class weights, the damping and of a bias."""
         tree = code.codebook.tree
         assert tree is not None
         if isinstance(samples.X, StoredRows):
@@ -117,12 +117,13 @@ def fit_tree(
     nodes = sorted((node for node in work if work[node] > 0), key=lambda node: -work[node])
     _check_memory(learner, own, nodes[:n_threads])
     seed = int(np.random.default_rng(rng).integers(2**63))
+    passes = _Passes(n_epochs, learner.step, learner.shuffle, seed)
     before = None if begun is None else _Begun.of(begun)
     total, n_done = max(sum(work.values()), 1), 0
 
     def learned(node: int) -> LearnedNode:
         nonlocal n_done
-        found = _learned_node(learner, own, node, seed, n_epochs, before)
+        found = _learned_node(passes, own, node, before)
         n_done += work[node]
         tell(STAGE, n_done, total)
         return found
@@ -133,17 +134,13 @@ def fit_tree(
         nothing = np.zeros(0, dtype=np.int32)
         untouched = [node for node in range(own.tree.n_nodes) if node not in found]
         found |= {node: before.left_over(node, nothing) for node in untouched}
-    bits = _gathered(
-        own, found, has_bias=learner.fit_intercept, n_threads=learner.n_threads, learns_on=learns_on
-    )
+    bits = _gathered(own, found, has_bias=learner.fit_intercept, n_threads=learner.n_threads, learns_on=learns_on)
     if on_epoch is not None:
         on_epoch(EpochReport(n_epochs, n_epochs, 1, 1, perf_counter() - started, None, lambda: bits))  # type: ignore[arg-type,return-value]
     return bits
 
 
-def _learned_node(
-    learner: Any, samples: TreeSamples, node: int, seed: int, n_epochs: int, begun: _Begun | None
-) -> LearnedNode:
+def _learned_node(passes: _Passes, samples: TreeSamples, node: int, begun: _Begun | None) -> LearnedNode:
     from codekin.kernels.label_tree import large_weights, local_features, node_softmax_pass
 
     start, stop = samples.span(node)
@@ -153,24 +150,36 @@ def _learned_node(
     entries = slice(int(rows.indptr[start]), int(rows.indptr[stop]))
     local = np.empty(entries.stop - entries.start, dtype=np.int32)
     features = local_features(rows.indices[entries], np.full(samples.n_features, -1, dtype=np.int32), local)
-    children = np.searchsorted(tree.bit_starts[first : first + n_children], samples.leaves[start:stop], side="right") - 1
+    children = (
+        np.searchsorted(tree.bit_starts[first : first + n_children], samples.leaves[start:stop], side="right") - 1
+    )
     state = np.zeros((len(features), 2, n_children), dtype=np.float32)
     state[:, 1] = samples.curvature
     if begun is not None:
         begun.put_into(state, node, features)
-    for epoch in range(n_epochs):
-        order = pass_order(stop - start, _seed_of(seed, node, epoch), is_shuffled=learner.shuffle)
+    for epoch in range(passes.n_epochs):
+        order = pass_order(stop - start, passes.seed_of(node, epoch), is_shuffled=passes.shuffle)
         own = indptr, local, rows.values[entries], children, samples.weights[start:stop]
-        node_softmax_pass(*own, order, learner.step, state)
+        node_softmax_pass(*own, order, passes.step, state)
     counts, of_child, weights, curvatures = large_weights(state, np.float32(LEAST_WEIGHT))
     found = LearnedNode(features[counts > 0], counts[counts > 0], of_child, weights, curvatures)
     if begun is None:
         return found
-    return LearnedNode(*(np.concatenate(both) for both in zip(found, begun.left_over(node, features), strict=True)))
+    parts: Any = zip(found, begun.left_over(node, features), strict=True)
+    return LearnedNode(*map(np.concatenate, parts))
 
 
-def _seed_of(seed: int, node: int, epoch: int) -> Any:
-    return [seed, node, epoch]
+class _Passes(NamedTuple):
+    """How every node is learned."""
+
+    n_epochs: int
+    step: float
+    shuffle: bool
+    seed: int
+
+    def seed_of(self, node: int, epoch: int) -> Any:
+        """What is random in a pass of a node."""
+        return [self.seed, node, epoch]
 
 
 class _Begun(NamedTuple):
@@ -192,14 +201,17 @@ class _Begun(NamedTuple):
         return cls(bits, feature_of_chunk, _starts(bits.lengths), chunks, first_chunks)
 
     def put_into(self, state: Float32Array, node: int, features: NDArray[np.int32]) -> None:
-        """Let the state of a node begin with the weights and the curvatures that its features had, and with its bias."""
+        """Let the state of a node begin with the weights and curvatures that its features had, and with its bias."""
         row_of = np.full(self.bits.n_features + 1, -1, dtype=np.intp)
         row_of[features] = np.arange(len(features))
         chunks = self.chunks[self.first_chunks[node] : self.first_chunks[node + 1]]
         chunks = chunks[row_of[self.feature_of_chunk[chunks]] >= 0]
         lengths = self.bits.lengths[chunks].astype(np.intp)
         own = np.repeat(self.starts[chunks] - _starts(lengths)[:-1], lengths) + np.arange(lengths.sum())
-        rows, children = np.repeat(row_of[self.feature_of_chunk[chunks]], lengths), self.bits.children[own].astype(np.intp)
+        rows, children = (
+            np.repeat(row_of[self.feature_of_chunk[chunks]], lengths),
+            self.bits.children[own].astype(np.intp),
+        )
         state[rows, 0, children] = self.bits.values[own]
         if self.bits.curvatures is not None:
             state[rows, 1, children] = self.bits.curvatures[own]
@@ -229,8 +241,8 @@ def _gathered(
 
     tree, n_features = samples.tree, samples.n_features - has_bias
     nodes = sorted(found)
-    empty = LearnedNode(*(np.zeros(0, dtype) for dtype in (np.int32, np.int64, np.int32, np.float32, np.float32)))
-    parts = [found[node] for node in nodes] or [empty]
+    nothing: Any = (np.zeros(0, dtype) for dtype in ("int32", "int64", "int32", "float32", "float32"))
+    parts = [found[node] for node in nodes] or [LearnedNode(*nothing)]
     features, lengths = (np.concatenate([part[i] for part in parts]) for i in range(2))
     node_of_chunk = np.repeat(np.asarray(nodes, dtype=np.int32), [len(found[node].features) for node in nodes])
     order = np.argsort(features, kind="stable")
@@ -271,8 +283,9 @@ def _check_memory(learner: Any, samples: TreeSamples, nodes: list[int]) -> None:
         n_entries = int(samples.rows.indptr[stop] - samples.rows.indptr[start])
         needed += min(n_entries, samples.n_features) * samples.n_children(node) * BYTES_PER_WEIGHT
     if limits and needed > min(limits):
+        limit = "allowed by max_memory" if min(limits) == learner.max_memory else "available"
         raise MemoryError(
             f"The largest nodes of the tree need {in_units(needed)} while they are learned, but "
-            f"{in_units(min(limits))} are {'allowed by max_memory' if min(limits) == learner.max_memory else 'available'}. "
+            f"{in_units(min(limits))} are {limit}. "
             "Use a smaller width, fewer threads or fewer features."
         )

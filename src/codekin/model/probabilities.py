@@ -2,8 +2,9 @@
 
 A code gives class ``y`` a probability proportional to ``exp(-loss_y / temperature)``, exactly normalised by the sum
 over all paths; several codes give the mean of theirs. On a tree the probability of a class is the product of those on
-the way to its leaf, the margins in every node divided by the temperature. A re-ranking leaves the candidates' probability as a whole what
-it is and shares it out in proportion to ``exp(-final loss / its own temperature)``. All classes together have 1.
+the way to its leaf, the margins in every node divided by the temperature. A re-ranking leaves the candidates'
+probability as a whole what it is and shares it out in proportion to ``exp(-final loss / its own temperature)``. All
+classes together have 1.
 """
 
 from __future__ import annotations

@@ -65,9 +65,7 @@ class RankedTrees(RankedCodes):
         order = np.lexsort((~is_candidate, losses), axis=1)[:, :n_out]
         listed = [np.take_along_axis(array, order, axis=1) for array in (classes, losses, scores)]
         missing = n_out - order.shape[1]
-        filled = [np.pad(array, ((0, 0), (0, missing)), constant_values=fill) for array, fill in zip(listed, FILL)]
-        return Candidates(filled[0], filled[1], filled[2], is_certified)
-
-
-FILL = (-1, np.inf, 0.0)
-"""What stands where there are no more candidates."""
+        if missing:
+            fills = zip(listed, (-1, np.inf, 0.0), strict=True)
+            listed = [np.pad(array, ((0, 0), (0, missing)), constant_values=fill) for array, fill in fills]
+        return Candidates(listed[0], listed[1], listed[2], is_certified)

@@ -8,7 +8,7 @@ import numpy as np
 
 from codekin._system.arrays import Arrays
 from codekin._system.index_arrays import check_counts, check_indices
-from codekin.coding.codebook import Tree
+from codekin.coding.graphs import Tree
 from codekin.learners.compact import PRECISIONS
 from codekin.learners.tree_bits import TreeBits
 from codekin.storage.files import Json
@@ -30,8 +30,8 @@ def restore_tree_bits(description: Json, arrays: Arrays, tree: Tree) -> TreeBits
     check_counts(counts, len(nodes), "the numbers of chunks")
     check_indices(nodes, tree.n_nodes, "the nodes of chunks")
     check_counts(lengths, len(weights), "the lengths of chunks")
-    if lengths.shape != nodes.shape or children.shape != weights.shape:
-        raise ValueError("every chunk needs a node and a length, and every weight a child.")
+    if lengths.shape != nodes.shape or children.shape != weights.shape or (lengths == 0).any():
+        raise ValueError("every chunk needs a node and a weight, and every weight a child.")
     feature = np.repeat(np.arange(len(counts)), counts)
     _check_increasing(nodes, feature, "the nodes of a feature's chunks")
     chunk = np.repeat(np.arange(len(lengths)), lengths)

@@ -1,0 +1,59 @@
+"""Which class sits at which leaf of a tree: an order of the classes, laid onto the row of leaves."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from codekin.assignments.seriation import codeword_order
+from codekin.class_distances.samples import class_samples
+from codekin.class_distances.splitting import halving_order
+from codekin.classes.product import ProductDistances
+from codekin.coding import Assignment, Codebook, IntArray
+from codekin.fitting.choices import Classes
+
+LEAF_POLICIES = ("halving", "learnability", "preserving", "breaking", "random", "identity")
+"""How the leaves of a tree may be given to classes."""
+
+
+def leaf_assignment(policy: str, codebook: Codebook, classes: Classes, rng: np.random.Generator) -> Assignment:
+    """The leaves of the classes.
+
+    "halving" puts the classes into the order whose halves, halves of halves and so on hold classes of similar means, so
+    that the nodes of the tree are their clusters; "learnability" does so by what ridge regression sees of them.
+    "preserving" takes the depth-first order of the class tree that is known, "breaking" the same with neighbours as far
+    apart as the tree allows.
+    """
+    if policy not in (*LEAF_POLICIES, "ordered"):
+        raise ValueError(
+            f"The 'assignment' of a tree must be one of {list(LEAF_POLICIES)}, a function, an Assignment or an array. "
+            f"Got {policy!r} instead."
+        )
+    leaves = np.arange(classes.n_classes)
+    if policy in ("random", "identity"):
+        return Assignment(rng.permutation(leaves) if policy == "random" else leaves, method=policy)
+    order = _class_order(policy, classes, rng)
+    leaf_of_class = np.empty(classes.n_classes, dtype=np.intp)
+    leaf_of_class[order] = codeword_order(codebook, classes.n_classes, "breaking") if policy == "breaking" else leaves
+    return Assignment(leaf_of_class, method=policy)
+
+
+def _class_order(policy: str, classes: Classes, rng: np.random.Generator) -> IntArray:
+    if policy == "halving":
+        return halving_order(_class_means(classes), rng)
+    if policy == "learnability":
+        factors = classes.learnability_factors()
+        assert isinstance(factors, ProductDistances)
+        return halving_order(factors.factors, rng)
+    return classes.tree.class_order()
+
+
+def _class_means(classes: Classes) -> object:
+    numbers = classes.numbers
+    if numbers is None:
+        raise ValueError(
+            "The leaves of a tree are found by halving the set of class means. Got samples that are no numbers."
+        )
+    known = class_samples(
+        numbers, classes.class_index, n_classes=classes.n_classes, sample_weight=classes.sample_weight
+    )
+    return known.class_means

@@ -1,0 +1,185 @@
+"""TrellisClassifier with the leaves of a tree as codewords."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from codekin import TrellisClassifier
+from codekin.classes import ClassTree
+from codekin.learners import AROW, Softmax
+from codekin.storage import load_model, model_bytes, save_model, stored_bytes
+
+N_CLASSES, N_FEATURES = 90, 220
+
+
+def drawn(n_per_class, seed):
+    """Classes that have two features of their own, one shared with their neighbours, and noise."""
+    rng = np.random.default_rng(seed)
+    classes = np.repeat(np.arange(N_CLASSES), n_per_class)
+    n = len(classes)
+    X = (rng.random((n, N_FEATURES)) < 0.02).astype(np.float32)
+    X[np.arange(n), 2 * classes + rng.integers(2, size=n)] = 1.5
+    X[np.arange(n), 180 + classes // 5] = 1
+    return sparse.csr_matrix(X), np.array([f"c{k:03}" for k in range(N_CLASSES)])[classes]
+
+
+@pytest.fixture(scope="module")
+def data():
+    return drawn(10, 0), drawn(4, 1), drawn(4, 2)
+
+
+@pytest.fixture(scope="module")
+def fitted(data):
+    return TrellisClassifier(4, code="tree", random_state=0).fit(*data[0], validation=data[1])
+
+
+def test_it_is_right(fitted, data):
+    assert fitted.score(*data[2]) > 0.75
+    assert fitted.codebook_.tree.width == 4
+    assert fitted.recipe_.code == "tree"
+    assert "tree of width 4" in str(fitted.recipe_)
+
+
+def test_probabilities_sum_to_one_and_agree_with_each_other(fitted, data):
+    X, y = data[2][0][:40], data[2][1][:40]
+    every = fitted.predict_proba(X)
+    np.testing.assert_allclose(every.sum(axis=1), 1, atol=1e-6)
+    labels, best = fitted.top_k_proba(X, 3)
+    np.testing.assert_allclose(best[:, 0], every.max(axis=1), rtol=1e-3)
+    of_labels = np.take_along_axis(every, np.searchsorted(fitted.classes_, labels), axis=1)
+    np.testing.assert_allclose(best, of_labels, rtol=1e-3)
+    own = fitted.log_proba(X, y)
+    np.testing.assert_allclose(np.exp(own), every[np.arange(40), np.searchsorted(fitted.classes_, y)], rtol=1e-3)
+    assert fitted.log_proba(X[:1], ["unheard of"])[0] == -np.inf
+
+
+def test_a_search_that_is_wide_enough_finds_what_going_through_all_classes_does(fitted, data):
+    X = data[2][0]
+    labels, losses = fitted.top_k(X, N_CLASSES)
+    every = -fitted.decision_function(X)
+    np.testing.assert_allclose(losses, np.sort(every, axis=1), rtol=1e-4, atol=1e-4)
+    assert (np.sort(labels, axis=1) == fitted.classes_).all()
+    assert (fitted.predict(X) == labels[:, 0]).mean() > 0.98
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"rerank": "learned"}, {"n_members": 2}, {"n_members": 2, "rerank": "centroid"}]
+)
+def test_a_saved_model_predicts_the_same_and_takes_what_was_said(data, tmp_path, options):
+    classifier = TrellisClassifier(4, code="tree", random_state=0, **options).fit(*data[0], validation=data[1])
+    X = data[2][0]
+    again = load_model(save_model(classifier, tmp_path / "model"))
+    assert model_bytes(tmp_path / "model") == stored_bytes(classifier)
+    assert np.array_equal(again.predict(X), classifier.predict(X))
+    for one, other in zip(again.top_k_proba(X, 7), classifier.top_k_proba(X, 7), strict=True):
+        assert np.array_equal(one, other)
+    assert (
+        save_model(again, tmp_path / "again").joinpath("arrays.safetensors").read_bytes()
+        == (tmp_path / "model" / "arrays.safetensors").read_bytes()
+    )
+    assert classifier.score(*data[2]) > 0.75
+
+
+@pytest.mark.parametrize("options", [{"rerank": "learned"}, {"n_members": 2}])
+def test_ranked_probabilities_sum_to_one(data, options):
+    classifier = TrellisClassifier(4, code="tree", random_state=0, **options).fit(*data[0])
+    X = data[2][0][:30]
+    np.testing.assert_allclose(classifier.predict_proba(X).sum(axis=1), 1, atol=1e-6)
+    labels, losses = classifier.top_k(X, 30)
+    assert (np.diff(losses, axis=1) >= 0).all()
+    assert all(len(set(row)) == 30 for row in labels)
+    every = -classifier.decision_function(X)
+    assert np.array_equal(classifier.classes_[every.argmin(axis=1)], classifier.predict(X))
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_the_same_seed_gives_the_same_model(data, fitted, n_jobs):
+    again = TrellisClassifier(4, code="tree", random_state=0, n_jobs=n_jobs).fit(*data[0], validation=data[1])
+    assert np.array_equal(again.model_.bits.weights, fitted.model_.bits.weights)
+    assert np.array_equal(again.assignment_.codeword_of_class, fitted.assignment_.codeword_of_class)
+
+
+@pytest.mark.parametrize("assignment", ["halving", "learnability", "preserving", "breaking", "random", "identity"])
+def test_every_way_to_give_leaves_to_classes_is_a_bijection(data, assignment):
+    classifier = TrellisClassifier(4, code="tree", assignment=assignment, random_state=0).fit(*data[0])
+    assert np.array_equal(np.sort(classifier.assignment_.codeword_of_class), np.arange(N_CLASSES))
+    assert classifier.assignment_.method == assignment
+    assert classifier.score(*data[2]) > 0.6
+
+
+def test_similar_classes_share_nodes_where_they_should(data):
+    """Five neighbours share a feature: halving puts them near each other, breaking far apart."""
+    spread = {}
+    for assignment in ("halving", "learnability", "random", "breaking"):
+        classifier = TrellisClassifier(4, code="tree", assignment=assignment, random_state=0).fit(*data[0])
+        leaves = classifier.assignment_.codeword_of_class.reshape(-1, 5)
+        spread[assignment] = np.ptp(leaves, axis=1).mean()
+    assert max(spread["halving"], spread["learnability"]) < spread["random"]
+
+
+def test_the_taxonomy_is_taken_where_it_is_asked_for(data):
+    tree = ClassTree.from_nested([[f"c{k:03}" for k in range(five, five + 5)] for five in range(0, N_CLASSES, 5)])
+    taxonomy = {"taxonomy": tree, "random_state": 0}
+    classifier = TrellisClassifier(4, code="tree", assignment="preserving", **taxonomy).fit(*data[0])
+    assert np.array_equal(classifier.assignment_.codeword_of_class, np.arange(N_CLASSES))
+
+
+def test_members_have_trees_of_their_own(data):
+    classifier = TrellisClassifier(4, code="tree", n_members=2, random_state=0).fit(*data[0])
+    first, second = (member.code.assignment.codeword_of_class for member in classifier.model_.members)
+    assert not np.array_equal(first, second)
+
+
+def test_it_learns_batch_by_batch(data, tmp_path):
+    X, y = data[0]
+    classifier = TrellisClassifier(4, code="tree", random_state=0)
+    for _ in range(3):
+        for rows in np.array_split(np.random.default_rng(0).permutation(X.shape[0]), 2):
+            classifier.partial_fit(X[rows], y[rows], classes=np.unique(y))
+    assert classifier.score(*data[2]) > 0.6
+    again = load_model(save_model(classifier, tmp_path / "model"))
+    assert again.partial_fit(X, y).score(*data[2]) > 0.6
+
+
+def test_a_budget_is_kept(data):
+    limit = stored_bytes(TrellisClassifier(4, code="tree", random_state=0).fit(*data[0], validation=data[1])) * 3 // 4
+    classifier = TrellisClassifier(code="tree", width=4, max_model_bytes=limit, random_state=0)
+    classifier.fit(*data[0], validation=data[1])
+    assert stored_bytes(classifier) <= limit
+    assert classifier.recipe_.code == "tree"
+    assert classifier.score(*data[2]) > 0.75
+
+
+def test_a_report_measures_the_error(fitted, data):
+    report = fitted.report(*data[2])
+    assert report.error == pytest.approx(1 - fitted.score(*data[2]))
+    assert "error" in str(report)
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"max_bits": 100}, "max_bits=100 needs a trellis. Got code='tree'"),
+        ({"n_spare": 3}, "n_spare=3 needs a trellis"),
+        ({"loss": "hinge"}, "loss='hinge' needs a trellis"),
+        ({"estimator": AROW()}, "nodes of a tree are learned by softmax"),
+        ({"assignment": "tabu"}, "'assignment' of a tree must be one of"),
+    ],
+)
+def test_what_only_a_trellis_has_is_refused(data, options, reason):
+    with pytest.raises(ValueError, match=reason):
+        TrellisClassifier(code="tree", **options).fit(*data[0])
+
+
+def test_few_classes_stay_on_a_trellis_unless_asked(data):
+    assert TrellisClassifier(random_state=0, rerank=None).fit(*data[0]).codebook_.trellis is not None
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [({}, "tree"), ({"width": 2}, "trellis"), ({"estimator": AROW()}, "trellis"), ({"estimator": Softmax()}, "tree")],
+)
+def test_very_many_classes_get_a_tree_unless_something_else_is_asked_for(data, monkeypatch, options, code):
+    monkeypatch.setattr("codekin.fitting.trellis_settings.TOO_MANY_CLASSES", 50)
+    classifier = TrellisClassifier(random_state=0, rerank=None, **options).fit(*data[0])
+    assert classifier.recipe_.code == code
