@@ -1,4 +1,4 @@
-"""What a codebook needs to know of the graph whose paths are its codewords; the graphs live in ``codekin.codebooks``."""
+"""What a codebook needs to know of the graph whose paths are its codewords; graphs live in ``codekin.codebooks``."""
 
 from __future__ import annotations
 
