@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from codekin.coding import Codebook
 from codekin.decoding import Loss
@@ -27,6 +27,8 @@ class AutoLearner:
 
     arow: Learner = field(default_factory=AROW)
     softmax: Learner = field(default_factory=Softmax)
+
+    learns_trees: ClassVar[bool] = True
 
     def candidates(self, width: int, *, has_validation: bool) -> Sequence[Learner]:
         """Whom to train; the first of them unless the validation samples prefer another one.
@@ -61,16 +63,16 @@ def candidate_learners(learner: Any, width: int, *, has_validation: bool) -> Seq
 
 def can_learn_trees(learner: Any) -> bool:
     """Whether the ``learner`` parameter of an estimator leaves a tree possible."""
-    return isinstance(learner, AutoLearner | Softmax) or (isinstance(learner, str) and learner in ("auto", "softmax"))
+    found = AutoLearner() if isinstance(learner, str) and learner == "auto" else learner_of(learner) or learner
+    return bool(getattr(found, "learns_trees", False))
 
 
 def tree_learner(learner: Any) -> Learner:
     """Who learns the nodes of a tree, by the ``learner`` parameter of an estimator."""
     if not can_learn_trees(learner):
         raise ValueError(f"The nodes of a tree are learned by softmax. Got estimator={learner!r} instead.")
-    if isinstance(learner, str):
-        return Softmax()
-    return learner.softmax if isinstance(learner, AutoLearner) else learner
+    found: Learner = getattr(learner, "softmax", None) or learner_of(learner) or Softmax()
+    return found
 
 
 def memory_limit(learner: Any) -> int | None:

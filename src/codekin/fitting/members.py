@@ -16,7 +16,6 @@ from codekin.decoding.decoder_fit import DecoderFit
 from codekin.fitting.decoders import learned_decoder, with_decoder
 from codekin.fitting.learner_choice import decoding_loss
 from codekin.fitting.plan import Plan, Watch
-from codekin.fitting.recipe import GENTLE_PRUNING
 from codekin.fitting.shared_work import SharedWork
 from codekin.fitting.size import bytes_of_bits
 from codekin.learners import Checkpoints, Learner, Validation, learner_name
@@ -25,6 +24,9 @@ from codekin.learners.compact import compacted
 from codekin.model import Member, make_decoder
 from codekin.progress import tell, within
 from codekin.samples import Samples
+
+GENTLE_PRUNING = 0.001
+"""How much validation accuracy may go with small weights where none have to."""
 
 
 class LearnedCode(NamedTuple):

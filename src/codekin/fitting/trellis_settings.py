@@ -14,7 +14,7 @@ from codekin.fitting.choices import is_one_order
 from codekin.fitting.learner_choice import can_learn_trees, candidate_learners, tree_learner
 from codekin.fitting.leaves import LEAF_POLICIES
 from codekin.fitting.plan import Plan, Seed
-from codekin.fitting.recipe import GENTLE_PRUNING, Limits, Recipe
+from codekin.fitting.recipe import Limits, Recipe
 from codekin.fitting.rules import TRELLIS_RULES, check_rules
 
 MANY_CLASSES = 100
@@ -118,14 +118,7 @@ class TrellisSettings:
 
     def _default_tree(self) -> Recipe:
         """A tree with one byte a weight."""
-        prune = None if self.validation is None else GENTLE_PRUNING
-        defaults: dict[str, Any] = {
-            "width": TREE_WIDTH,
-            "n_members": 1,
-            "rerank": None,
-            "precision": "int8",
-            "prune": prune,
-        }
+        defaults = dict.fromkeys(("rerank", "prune")) | {"width": TREE_WIDTH, "n_members": 1, "precision": "int8"}
         return Recipe(**{name: defaults[name] if value == "auto" else value for name, value in self.open.items()})
 
     def plan(self, recipe: Recipe, *, has_validation: bool) -> Plan:

@@ -46,7 +46,7 @@ class Softmax:
     probabilities are exact. Training takes 8 bytes for each feature and bit (4 more with validation), the result 4.
 
     On a tree of classes every node is a softmax over its children, learned from the samples of its own classes, and
-    weights below 0.1 are dropped: training then takes 8 bytes for each feature and child of the widest node. All passes
+    weights below 0.2 are dropped: training then takes 8 bytes for each feature and child of the widest node. All passes
     are made; validation samples choose none.
 
     Parameters
@@ -95,6 +95,8 @@ class Softmax:
 
     learns_probabilities: ClassVar[bool] = True
     """Of the classes; there is nothing to calibrate."""
+    learns_trees: ClassVar[bool] = True
+    """Node by node."""
 
     def __post_init__(self) -> None:
         """Check the hyper-parameters."""

@@ -27,8 +27,10 @@ from codekin.learners.tree_bits import TreeBits
 from codekin.progress import tell
 from codekin.samples import Samples
 
-LEAST_WEIGHT = 0.1
-"""Smaller weights are dropped as soon as their node is learned: most of them are, and accuracy stays what it is."""
+LEAST_WEIGHT = 0.2
+"""Smaller weights are dropped as soon as their node is learned: most of them are, and accuracy stays what it is. Of
+102,673 classes 21 million weights are above 0.1 and 9.6 million above 0.2, both right in 38.2 % of the validation
+samples."""
 STAGE = "learning the nodes of the tree"
 BYTES_PER_WEIGHT = 8
 
