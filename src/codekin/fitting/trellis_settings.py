@@ -118,7 +118,11 @@ class TrellisSettings:
 
     def _default_tree(self) -> Recipe:
         """A tree with one byte a weight."""
-        defaults = dict.fromkeys(("rerank", "prune")) | {"width": TREE_WIDTH, "n_members": 1, "precision": "int8"}
+        defaults: dict[str, Any] = {"rerank": None, "prune": None} | {
+            "width": TREE_WIDTH,
+            "n_members": 1,
+            "precision": "int8",
+        }
         return Recipe(**{name: defaults[name] if value == "auto" else value for name, value in self.open.items()})
 
     def plan(self, recipe: Recipe, *, has_validation: bool) -> Plan:
