@@ -142,7 +142,7 @@ def test_it_learns_batch_by_batch(data, tmp_path):
 
 
 def test_a_budget_is_kept(data):
-    limit = stored_bytes(TrellisClassifier(4, code="tree", random_state=0).fit(*data[0], validation=data[1])) * 3 // 4
+    limit = stored_bytes(TrellisClassifier(4, code="tree", random_state=0).fit(*data[0])) * 7 // 8
     classifier = TrellisClassifier(code="tree", width=4, max_model_bytes=limit, random_state=0)
     classifier.fit(*data[0], validation=data[1])
     assert stored_bytes(classifier) <= limit

@@ -214,7 +214,8 @@ class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
         """What will be saved around the model; who learned the bits, and what followed from that, is left out."""
         params = self.get_params(deep=False)
         del params["n_jobs"]  # how the work was shared out says nothing about the model
-        if self.codebook_.n_symbols == 2:
+        codebook = getattr(self, "codebook_", None)  # not there yet while a budget is being kept
+        if codebook is None or codebook.n_symbols == 2:
             params.pop("n_symbols", None)  # two symbols go without saying
         distances = getattr(self, "class_distances_", None)
         return ClassifierParts(
