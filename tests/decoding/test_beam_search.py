@@ -6,7 +6,7 @@ from tests.reference.label_tree import leaf_log_probabilities
 
 from codekin.codebooks.label_tree import label_tree
 from codekin.coding import Assignment
-from codekin.decoding import BeamSearchDecoder
+from codekin.decoding.beam_search import BeamSearchDecoder
 
 CASES = [(5, 2), (40, 2), (100, 3), (700, 8)]
 

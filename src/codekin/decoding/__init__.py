@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Protocol
 
 from codekin.coding import FloatArray, IntArray, Margins
-from codekin.decoding.beam_search import BeamSearchDecoder
 from codekin.decoding.decoder_fit import fit_decoder
 from codekin.decoding.learned import LearnedDecoder
 from codekin.decoding.losses import LOSSES, Loss, LossLike
@@ -14,7 +13,6 @@ from codekin.decoding.shortest_path import ShortestPathDecoder
 
 __all__ = [
     "LOSSES",
-    "BeamSearchDecoder",
     "LearnedDecoder",
     "Loss",
     "MinimumLossDecoder",

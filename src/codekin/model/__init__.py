@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from codekin.coding import Assignment, Code, Codebook, CodingMatrix, FloatArray, IntArray, Margins
-from codekin.decoding import BeamSearchDecoder, Decoder, MinimumLossDecoder, ShortestPathDecoder
+from codekin.decoding import Decoder, MinimumLossDecoder, ShortestPathDecoder
+from codekin.decoding.beam_search import BeamSearchDecoder
 from codekin.decoding.losses import LossLike
 from codekin.decoding.minimum_loss import check_k
 from codekin.learners import FittedBits

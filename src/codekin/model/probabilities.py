@@ -15,7 +15,8 @@ import numpy as np
 from scipy.special import log_softmax, logsumexp
 
 from codekin.coding import FloatArray, IntArray, Margins
-from codekin.decoding import BeamSearchDecoder, ShortestPathDecoder
+from codekin.decoding import ShortestPathDecoder
+from codekin.decoding.beam_search import BeamSearchDecoder
 from codekin.decoding.losses import get_loss
 from codekin.model import Candidates, Model
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from codekin.coding import FloatArray
-from codekin.decoding import BeamSearchDecoder
+from codekin.decoding.beam_search import BeamSearchDecoder
 from codekin.model.candidates import Candidates, RankedCodes
 from codekin.ranking import Reranking
 
