@@ -20,9 +20,9 @@ def node_softmax(X, children, weights, order, *, n_children, step, curvature) ->
     return w, g
 
 
-def large_weights(state: np.ndarray, threshold: float) -> tuple[np.ndarray, ...]:
-    """How many weights of each feature are larger than a threshold; their children, sizes and curvatures."""
-    is_large = np.abs(state[:, 0]) > threshold
+def large_weights(state: np.ndarray, thresholds: np.ndarray) -> tuple[np.ndarray, ...]:
+    """How many weights of each feature are larger than its threshold; their children, sizes and curvatures."""
+    is_large = np.abs(state[:, 0]) > thresholds[:, None]
     return is_large.sum(axis=1), np.nonzero(is_large)[1], state[:, 0][is_large], state[:, 1][is_large]
 
 

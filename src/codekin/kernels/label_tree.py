@@ -110,17 +110,18 @@ def node_softmax_pass(indptr, local, values, child_of_sample, weight_of_sample, 
 
 
 @njit(cache=True, nogil=True)
-def large_weights(state, threshold):
-    """The weights of a node that are larger than a threshold: how many of each feature, of which children, how large.
+def large_weights(state, thresholds):
+    """The weights of a node that are larger than thresholds: how many of each feature, of which children, how large.
 
     ``state``: float32 (n_features, 2, n_children)
+    ``thresholds``: float32 (n_features,)
     """
     n_features, _, n_children = state.shape
     counts = np.zeros(n_features, np.int64)
     for f in range(n_features):
         w = state[f, WEIGHT]
         for j in range(n_children):
-            counts[f] += abs(w[j]) > threshold
+            counts[f] += abs(w[j]) > thresholds[f]
     n_kept = counts.sum()
     children, weights, curvatures = (
         np.empty(n_kept, np.int32),
@@ -131,7 +132,7 @@ def large_weights(state, threshold):
     for f in range(n_features):
         if counts[f] > 0:
             for j in range(n_children):
-                if abs(state[f, WEIGHT, j]) > threshold:
+                if abs(state[f, WEIGHT, j]) > thresholds[f]:
                     children[n], weights[n], curvatures[n] = j, state[f, WEIGHT, j], state[f, CURVATURE, j]
                     n += 1
     return counts, children, weights, curvatures

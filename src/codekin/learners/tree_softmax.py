@@ -119,7 +119,7 @@ def fit_tree(
     nodes = sorted((node for node in work if work[node] > 0), key=lambda node: -work[node])
     _check_memory(learner, own, nodes[:n_threads])
     seed = int(np.random.default_rng(rng).integers(2**63))
-    passes = _Passes(n_epochs, learner.step, learner.shuffle, seed)
+    passes = _Passes(n_epochs, learner.step, learner.shuffle, seed, learner.fit_intercept)
     before = None if begun is None else _Begun.of(begun)
     total, n_done = max(sum(work.values()), 1), 0
 
@@ -163,7 +163,9 @@ def _learned_node(passes: _Passes, samples: TreeSamples, node: int, begun: _Begu
         order = pass_order(stop - start, passes.seed_of(node, epoch), is_shuffled=passes.shuffle)
         own = indptr, local, rows.values[entries], children, samples.weights[start:stop]
         node_softmax_pass(*own, order, passes.step, state)
-    counts, of_child, weights, curvatures = large_weights(state, np.float32(LEAST_WEIGHT))
+    is_bias = passes.has_bias & (features == samples.n_features - 1)
+    thresholds = np.where(is_bias, np.float32(0), np.float32(LEAST_WEIGHT))
+    counts, of_child, weights, curvatures = large_weights(state, thresholds)
     found = LearnedNode(features[counts > 0], counts[counts > 0], of_child, weights, curvatures)
     if begun is None:
         return found
@@ -178,6 +180,7 @@ class _Passes(NamedTuple):
     step: float
     shuffle: bool
     seed: int
+    has_bias: bool
 
     def seed_of(self, node: int, epoch: int) -> Any:
         """What is random in a pass of a node."""
