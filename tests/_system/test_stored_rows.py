@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from codekin._system import stored_rows
-from codekin._system.stored_rows import class_sums
+from codekin._system.stored_rows import BYTES_PER_VALUE, StoredRows, class_sums
 from codekin.class_distances import CLASS_DISTANCES_FROM_DATA
 from codekin.datasets import SparseData, cached_data, write_data
 from codekin.ranking.learned import learned_vectors
@@ -63,6 +63,23 @@ def test_blocks_have_every_row_once_and_fit_into_memory(is_part, both):
     np.testing.assert_array_equal(sparse.vstack([block for _, block in shuffled]).toarray(), X[rows[numbers]].toarray())
     for _, block in blocks + shuffled:
         assert 8 * block.nnz <= stored.max_memory / 2
+
+
+def test_rows_that_are_far_apart_are_read_without_holding_what_lies_between(both, monkeypatch):
+    X, stored, _ = both
+    rows, n_read = np.arange(0, X.shape[0], 7), []
+    read = StoredRows._items
+
+    def counted(self, name, dtype, pieces):
+        n_read.append(sum(count for _, count in pieces))
+        return read(self, name, dtype, pieces)
+
+    monkeypatch.setattr(StoredRows, "_items", counted)
+    part = stored.at(rows)
+    for found in (part[:], part[1:], part.in_memory(), next(part.blocks())[1]):
+        assert found.nnz > 0
+    longest_row = int(np.diff(stored.row_ends).max())
+    assert max(n_read) <= max(part._page_bytes / BYTES_PER_VALUE, longest_row) < X.nnz / 2
 
 
 def test_a_shuffled_block_has_rows_from_all_over_the_file(both):

@@ -86,7 +86,7 @@ class StoredRows:
             start, stop, step = key.indices(self.shape[0])
             if step != 1:
                 raise TypeError("Rows on disk are indexed by slices without a step.")
-            return self._joined([(start, max(start, stop))])
+            return self._joined(self._pages_between(start, max(start, stop)))
         return self.at(np.asarray(key)).in_memory()
 
     def at(self, rows: IntArray) -> StoredRows:
@@ -102,7 +102,7 @@ class StoredRows:
         step = self._pages_per_block
         for first in range(0, len(self._pages), step):
             start, stop = self._pages[first][0], self._pages[first : first + step][-1][1]
-            yield slice(start, stop), self._joined([(start, stop)])
+            yield slice(start, stop), self._joined(self._pages_between(start, stop))
 
     def shuffled_blocks(self, rng: np.random.Generator) -> Iterator[tuple[IntArray, sparse.csr_array]]:
         """Blocks of pieces from all over the file, each piece in one of them; the rows of a block are not shuffled.
@@ -136,23 +136,38 @@ class StoredRows:
             starts.append(stop)
         return list(pairwise(starts))
 
+    def _pages_between(self, start: int, stop: int) -> list[tuple[int, int]]:
+        """The pieces of the file that hold some rows; one piece where no other rows lie between them."""
+        if self.rows is None or start == stop:
+            return [(start, stop)]
+        return [(max(a, start), min(b, stop)) for a, b in self._pages if a < stop and start < b]
+
     def _joined(self, pages: Sequence[tuple[int, int]]) -> sparse.csr_array:
-        """Some pieces of the file in one matrix; what lies between the rows of a piece is read as well and dropped."""
-        numbers = range(len(self.row_ends) - 1) if self.rows is None else self.rows
-        spans = [(int(numbers[start]), int(numbers[stop - 1]) + 1) for start, stop in pages if start < stop]
-        ends = [self.row_ends[first : last + 1] for first, last in spans]
+        """Some pieces of the file in one matrix.
+
+        What lies between the rows of a piece is read with it and dropped before the next piece is read: rows that are
+        far apart take the memory of the rows and of one piece.
+        """
+        if self.rows is None:
+            joined = self._read(pages)
+        else:
+            spans = [(int(self.rows[start]), int(self.rows[stop - 1]) + 1) for start, stop in pages if start < stop]
+            wanted = [self._read([span])[np.flatnonzero(_is_among(self.rows, *span))] for span in spans]
+            joined = sparse.vstack(wanted, format="csr") if wanted else self._read([])
+        return cast(sparse.csr_array, joined if self.columns is None else sparse.csr_array(joined[:, self.columns]))
+
+    def _read(self, spans: Sequence[tuple[int, int]]) -> sparse.csr_array:
+        """All rows of the file from the first one of each span to before its last."""
+        ends = [self.row_ends[first : stop + 1] for first, stop in spans if first < stop]
         lengths = np.concatenate([np.zeros(0, np.int64), *(np.diff(of_span) for of_span in ends)])
         indptr = np.concatenate([[0], np.cumsum(lengths)])
         pieces = [(int(of_span[0]), int(of_span[-1] - of_span[0])) for of_span in ends]
-        joined: Any = sparse.csr_array(
+        read: Any = sparse.csr_array(
             (self._items("values.npy", np.float32, pieces), self._items("features.npy", np.int32, pieces), indptr),
             shape=(len(lengths), self.n_features),
         )
-        joined.has_sorted_indices = joined.has_canonical_format = True
-        if self.rows is not None:
-            is_wanted = np.concatenate([_is_among(self.rows, *span) for span in spans])
-            joined = joined if is_wanted.all() else joined[np.flatnonzero(is_wanted)]
-        return cast(sparse.csr_array, joined if self.columns is None else sparse.csr_array(joined[:, self.columns]))
+        read.has_sorted_indices = read.has_canonical_format = True
+        return cast(sparse.csr_array, read)
 
     def _items(self, name: str, dtype: type, pieces: Sequence[tuple[int, int]]) -> NDArray[Any]:
         """The items of some pieces of an array on disk, each given by its first item and how many it has."""
