@@ -112,7 +112,7 @@ def compare_memory(folder):
 
 
 def keeps_hard_limit(folder, options, limit, hard_limit):
-    """Whether a training on disk ends well where the operating system gives no more, and one in memory in a sentence."""
+    """Whether training on disk ends well where the system gives no more memory, and in memory ends in a sentence."""
     on_disk = trained(folder, "many.svm", [*options, "--max-memory", str(limit)], hard_limit)
     in_memory = trained(folder, "many.svm", options, hard_limit)
     lines = in_memory.stderr.splitlines()

@@ -343,5 +343,5 @@ def test_an_array_whose_header_promises_more_than_the_file_has_is_refused(cache)
     with (cache / "class_index.npy").open("wb") as file:
         np.lib.format.write_array_header_1_0(file, {"descr": "<i8", "fortran_order": False, "shape": (10**13,)})
     sign_cache(cache)
-    with pytest.raises(CacheError, match="it has not the bytes of an array"):
+    with pytest.raises(CacheError, match="its bytes are not those of an array"):
         open_cache(cache)

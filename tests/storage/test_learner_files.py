@@ -270,7 +270,7 @@ def many_copies(schema, _files):
     [
         (more_outputs, "a tree must have one output"),
         (outputs_by_number, "two different nodes have the number"),
-        (longer_array, "has not the bytes of an array"),
+        (longer_array, "bytes are not those of an array"),
         (many_copies, "two nodes are made of"),
     ],
 )
