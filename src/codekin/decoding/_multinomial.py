@@ -2,17 +2,22 @@
 
     minimise  sum_i w_i (log sum_k exp(W_k . u_i) - W_y(i) . u_i)  +  strength / (2 K) ||W - centre||^2,   sum_i w_i = 1
 
-Solved by L-BFGS in coordinates in which the curvature is about the same in all directions: ``W R'`` with
-``R' R = sum_i w_i u_i u_i' + strength``, since the Hessian is at most half of that for each class (Böhning 1992).
+Solved by L-BFGS in coordinates in which the curvature is about the same in all directions: the eigenvectors of
+``sum_i w_i u_i u_i'``, divided by the roots of eigenvalue + strength, since the Hessian is at most half of that for
+each class (Böhning 1992). The eigenvectors serve all strengths; gradients are computed in single precision.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import linalg
-from scipy.optimize import minimize, minimize_scalar
+from scipy.optimize import minimize
+from scipy.special import softmax
 
 from codekin.coding import FloatArray, IntArray
 
@@ -22,6 +27,10 @@ BLOCK_ENTRIES = 2**22
 WIDEST = 12.0
 """Scores of unit variance are multiplied by at most ``exp(WIDEST)`` and at least ``exp(-WIDEST)``."""
 
+MAX_ROWS_OF_FACTOR = 4_000
+"""So many samples, evenly spread, tell one number."""
+MAX_FACTOR_STEPS, FACTOR_PRECISION = 40, 0.01
+
 N_CORRECTIONS = 12
 """Of L-BFGS."""
 
@@ -30,7 +39,7 @@ N_CORRECTIONS = 12
 class Problem:
     """Samples whose classes are to be explained."""
 
-    features: FloatArray
+    features: NDArray[np.floating[Any]]
     class_index: IntArray
     sample_weight: FloatArray
     """Positive; they sum to 1."""
@@ -44,9 +53,18 @@ class Problem:
         n_samples, n_features = self.features.shape
         return work_of_gradient(n_samples, n_features, self.n_classes)
 
+    @cached_property
+    def axes(self) -> tuple[FloatArray, FloatArray, Problem]:
+        """Eigenvalues and eigenvectors of the second moments, and the same problem in these coordinates."""
+        second_moment = self.features.T @ (self.features * self.sample_weight[:, None])
+        values, vectors = linalg.eigh(second_moment)
+        turned = (self.features @ vectors).astype(np.float32)
+        return np.maximum(values, 0), vectors, replace(self, features=turned)
+
     def loss(self, weights: FloatArray, gradient: FloatArray | None = None) -> float:
         """The mean negative log-likelihood of weights (n_classes, n_features); adds its gradient to ``gradient``."""
         total, step = 0.0, max(1, BLOCK_ENTRIES // self.n_classes)
+        weights = weights.astype(self.features.dtype, copy=False)
         for start in range(0, len(self.features), step):
             rows = slice(start, start + step)
             # A row for each class: sums over few classes are then fast too.
@@ -59,7 +77,7 @@ class Problem:
     def _add(self, scores: FloatArray, rows: slice) -> float:
         """The loss of some scores, which become its derivatives with respect to them."""
         own = self.class_index[rows], np.arange(scores.shape[1])
-        w = self.sample_weight[rows]
+        w = self.sample_weight[rows].astype(scores.dtype, copy=False)
         scores -= scores.max(axis=0)
         explained = (1 - self.smoothing) * scores[own] + self.smoothing * scores.mean(axis=0)
         np.exp(scores, out=scores)
@@ -77,47 +95,60 @@ def work_of_gradient(n_samples: int, n_features: int, n_classes: int) -> float:
 
 def best_factor(problem: Problem, weights: FloatArray) -> float:
     """The positive factor of some weights under which the classes are most likely."""
-    centred = weights - weights.mean(axis=0)
-    second_moment = problem.features.T @ (problem.features * problem.sample_weight[:, None])
-    size = float(np.sqrt(max(np.einsum("kf,fg,kg->", centred, second_moment, centred) / problem.n_classes, 0.0)))
+    some = slice(None, None, -(-len(problem.features) // MAX_ROWS_OF_FACTOR))
+    w = problem.sample_weight[some] / problem.sample_weight[some].sum()
+    scores = problem.features[some] @ (weights - weights.mean(axis=0)).T
+    size = float(np.sqrt(w @ np.square(scores).mean(axis=1)))
     if size == 0:
         return 1.0
-    found = minimize_scalar(
-        lambda log: problem.loss(weights * (np.exp(log) / size)),
-        bounds=(-WIDEST, WIDEST),
-        method="bounded",
-        options={"xatol": 0.01},
-    )
-    return float(np.exp(found.x) / size)
+    scores /= size
+    explained = (1 - problem.smoothing) * scores[np.arange(len(w)), problem.class_index[some]]
+    explained += problem.smoothing * scores.mean(axis=1)
+    low, high, log = -WIDEST, WIDEST, 0.0
+    for _ in range(MAX_FACTOR_STEPS):  # Newton's method within bounds: the loss is convex in the factor
+        probabilities = softmax(np.exp(log) * scores, axis=1)
+        mean = (probabilities * scores).sum(axis=1)
+        slope = float(w @ (mean - explained))
+        curvature = float(w @ ((probabilities * scores**2).sum(axis=1) - mean**2))
+        low, high = (low, log) if slope > 0 else (log, high)
+        factor = np.exp(log) - slope / max(curvature, 1e-12)
+        new = float(np.log(factor)) if factor > 0 else -np.inf
+        log, last = new if low < new < high else (low + high) / 2, log
+        if abs(log - last) < FACTOR_PRECISION:
+            break
+    return float(np.exp(log) / size)
 
 
 def shrunk_weights(
-    problem: Problem, centre: FloatArray, strength: float, start: FloatArray, max_gradients: int
+    problem: Problem,
+    centre: FloatArray,
+    strength: float,
+    start: FloatArray,
+    max_gradients: int,
+    *,
+    tolerance: float = 1e-6,
 ) -> tuple[FloatArray, int]:
     """The weights that minimise the penalised loss, as far as so many gradients lead, and how many were used.
 
-    Infinite strength returns the centre.
+    Infinite strength returns the centre. A step that gains less than ``tolerance`` is the last.
     """
     if np.isinf(strength):
         return centre, 0
-    U, penalty = problem.features, strength / problem.n_classes
-    second_moment = U.T @ (U * problem.sample_weight[:, None])
-    R = linalg.cholesky(second_moment + strength * np.eye(U.shape[1]))
-    inverse = linalg.solve_triangular(R, np.eye(len(R)))
-    turned = Problem(U @ inverse, problem.class_index, problem.sample_weight, problem.n_classes, problem.smoothing)
+    values, vectors, turned = problem.axes
+    penalty, scale, turned_centre = strength / problem.n_classes, 1 / np.sqrt(values + strength), centre @ vectors
 
     def objective(x: FloatArray) -> tuple[float, FloatArray]:
-        T = x.reshape(centre.shape)
-        off = T @ inverse.T - centre
-        gradient = penalty * (off @ inverse)
-        loss = turned.loss(T, gradient)
-        return loss + penalty / 2 * float(np.vdot(off, off)), gradient.ravel()
+        W = x.reshape(centre.shape) * scale
+        off = W - turned_centre
+        gradient = penalty * off
+        loss = turned.loss(W, gradient)
+        return loss + penalty / 2 * float(np.vdot(off, off)), (gradient * scale).ravel()
 
     found = minimize(
         objective,
-        (start @ R.T).ravel(),
+        (start @ vectors / scale).ravel(),
         jac=True,
         method="L-BFGS-B",
-        options={"maxfun": max_gradients, "maxcor": N_CORRECTIONS, "ftol": 1e-6, "gtol": 1e-7},
+        options={"maxfun": max_gradients, "maxcor": N_CORRECTIONS, "ftol": tolerance, "gtol": 1e-7},
     )
-    return np.asarray(found.x.reshape(centre.shape) @ inverse.T), int(found.nfev)
+    return np.asarray((found.x.reshape(centre.shape) * scale) @ vectors.T), int(found.nfev)

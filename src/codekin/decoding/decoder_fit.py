@@ -23,7 +23,8 @@ from threadpoolctl import threadpool_limits
 
 from codekin.coding import Code, FloatArray, IntArray, Margins
 from codekin.decoding._multinomial import Problem, best_factor, shrunk_weights, work_of_gradient
-from codekin.decoding.learned import LearnedDecoder, Products, evidence, products_of
+from codekin.decoding._standard import Standard
+from codekin.decoding.learned import LearnedDecoder, evidence, products_of
 from codekin.decoding.losses import LossLike, get_loss
 from codekin.decoding.minimum_loss import MinimumLossDecoder, as_margins
 from codekin.samples import stratified_folds
@@ -37,15 +38,15 @@ LINEAR_LOSSES = ("linear", "logistic", "squared")
 MAX_MARGINS = 20_000
 """Rows of margins that a decoder is learned from; of more, so many are drawn."""
 
-MAX_WORK_OF_GRADIENT = 2 * 10**9
+MAX_WORK_OF_GRADIENT = 10**9
 """Multiplications for one gradient, beyond which fewer rows are drawn, but at least two for every class."""
 
 MAX_WORK_OF_PRODUCTS = 5 * 10**8
 """Multiplications for one gradient, beyond which products of margins are not tried."""
 
-MAX_WORK = 10**11
-"""Multiplications of the comparison, and of the last fit: about ten seconds of one processor each. What has been
-reached by then is compared, and kept, like any other fit."""
+MAX_WORK = 5 * 10**10
+"""Multiplications of the comparison, and of the last fit: a few seconds of one processor each. What has been reached by
+then is compared, and kept, like any other fit."""
 
 MAX_GRADIENTS = 60
 """For one strength."""
@@ -53,6 +54,9 @@ MAX_GRADIENTS = 60
 MIN_GRADIENTS = 3
 
 N_FOLDS = 5
+
+ROUGHLY, CLOSELY = 1e-4, 1e-5
+"""How little a step may gain to be the last, of decoders that are compared and of the one that is kept."""
 
 ENOUGH_HELD_OUT = 2_000
 """So many held-out rows tell the strengths apart; no further fold is held out once there are as many."""
@@ -190,7 +194,7 @@ def fit_decoder(
     # One thread: sums, and with them the decoder, must not depend on how many there are.
     with threadpool_limits(1, user_api="blas"):
         held_out = _folds(classes, generator)
-        tried = [trial for family in families for trial in _compared(family, held_out)]
+        tried = _compared(families, held_out)
         seen = np.concatenate(held_out)
         chosen = _choice(tried, weights[seen])
         decoder = _fitted(tried[chosen], codewords)
@@ -213,9 +217,12 @@ class _Family(NamedTuple):
 
     loss: LossLike
     strengths: Sequence[float]
-    standard: _Standard
+    standard: Standard
     problem: Problem
     centre: FloatArray
+    """The weights that stand for the coding matrix, times a factor."""
+    factor: float
+    """The one under which the classes are most likely."""
 
     @property
     def has_products(self) -> bool:
@@ -239,14 +246,16 @@ def _families(
 
     def family(of_loss: LossLike, strengths: Sequence[float]) -> _Family:
         values = evidence(margins, of_loss)
-        standard = _Standard.of(values, weights)
+        standard = Standard.of(values, weights)
         smoothing = 1 / (len(classes) + 2)
         problem = Problem(standard.features(values), classes, weights, len(codewords), smoothing)
-        return _Family(of_loss, strengths, standard, problem, standard.weights(codewords))
+        centre = standard.weights(codewords)
+        factor = best_factor(problem, centre)
+        return _Family(of_loss, strengths, standard, problem, factor * centre, factor)
 
     linear = family(loss, STRENGTHS) if is_linear else family("linear", STRENGTHS[1:])
     families = [linear] if is_linear else [family(loss, STRENGTHS[:1]), linear]
-    features = linear.problem.features
+    features = np.asarray(linear.problem.features, dtype=np.float64)
     n_products = margins.shape[1] * (margins.shape[1] + 1) // 2
     work = work_of_gradient(len(margins), features.shape[1] + n_products, len(codewords))
     if with_products and work <= MAX_WORK_OF_PRODUCTS:
@@ -258,12 +267,11 @@ def _families(
 
 def _fitted(trial: _Trial, codewords: FloatArray) -> LearnedDecoder:
     """The decoder of a family and a strength, fitted on all samples."""
-    loss, _, standard, problem, centre = trial.family
-    factor = best_factor(problem, centre)
+    loss, _, standard, problem, centre, factor = trial.family
     if np.isinf(trial.strength):  # without rounding: equal losses stay equal
         return LearnedDecoder(factor * codewords, np.zeros(len(codewords)), loss)
     n_allowed = int(np.clip(MAX_WORK / problem.work, MIN_GRADIENTS, MAX_GRADIENTS))
-    weights, _ = shrunk_weights(problem, factor * centre, trial.strength, trial.weights, n_allowed)
+    weights, _ = shrunk_weights(problem, centre, trial.strength, trial.weights, n_allowed, tolerance=CLOSELY)
     return standard.decoder(weights, loss)
 
 
@@ -278,25 +286,48 @@ class _Trial(NamedTuple):
     """Those of one of the decoders."""
 
 
-def _compared(family: _Family, held_out: list[IntArray]) -> list[_Trial]:
-    """What the strengths are worth, strongest first; each fit begins where the one before it ended."""
+def _compared(families: list[_Family], held_out: list[IntArray]) -> list[_Trial]:
+    """What the strengths of all families are worth on held-out samples.
+
+    The first fold tells which are worth a look at the others: the first of all, and of each family the likeliest and
+    the most accurate.
+    """
+    tried = [_path(family, held_out[0]) for family in families]
+    if len(held_out) == 1:
+        return [trial for path in tried for trial in path]
+    compared = []
+    for number, path in enumerate(path for path in tried if path):
+        likeliest = int(np.argmin([trial.log_losses.mean() for trial in path]))
+        most_accurate = int(np.argmax([trial.is_right.mean() for trial in path]))
+        kept = sorted({likeliest, most_accurate} | ({0} if number == 0 else set()))
+        family = path[0].family._replace(strengths=[path[i].strength for i in kept])
+        others = [_path(family, rows, is_whole=True) for rows in held_out[1:]]
+        for i, further in zip(kept, zip(*others, strict=True), strict=True):
+            folds = [path[i], *further]
+            log_losses, is_right = (np.concatenate(parts) for parts in zip(*[fold[2:4] for fold in folds], strict=True))
+            compared.append(path[i]._replace(log_losses=log_losses, is_right=is_right))
+    return compared
+
+
+def _path(family: _Family, rows: IntArray, *, is_whole: bool = False) -> list[_Trial]:
+    """What the strengths are worth on some rows, strongest first; each fit begins where the one before it ended.
+
+    The comparison ends where the classes become less and less likely, unless the whole path is wanted.
+    """
     problem, centre = family.problem, family.centre
-    parts = [_without(problem, rows) for rows in held_out]
-    centres = [best_factor(part, centre) * centre for part in parts]
-    current, tried = list(centres), list[_Trial]()
-    n_left = MAX_WORK / problem.work / len(parts)
+    part, weights, tried = _without(problem, rows), centre, list[_Trial]()
+    features, classes = problem.features[rows], problem.class_index[rows]
+    n_left = MAX_WORK / problem.work
     for strength in family.strengths:
-        n_allowed = int(min(MAX_GRADIENTS, n_left / PATIENCE))
+        n_allowed = int(np.clip(n_left / PATIENCE, MIN_GRADIENTS if is_whole else 0, MAX_GRADIENTS))
         if np.isfinite(strength) and n_allowed < MIN_GRADIENTS:
             break
-        for i, part in enumerate(parts):
-            current[i], n_used = shrunk_weights(part, centres[i], strength, current[i], n_allowed)
-            n_left -= n_used / len(parts)
-        scores = np.concatenate([problem.features[rows] @ W.T for rows, W in zip(held_out, current, strict=True)])
-        classes = problem.class_index[np.concatenate(held_out)]
+        weights, n_used = shrunk_weights(part, centre, strength, weights, n_allowed, tolerance=ROUGHLY)
+        n_left -= n_used
+        scores = features @ weights.T
         log_losses = logsumexp(scores, axis=1) - scores[np.arange(len(classes)), classes]
-        tried.append(_Trial(family, strength, log_losses, scores.argmax(axis=1) == classes, current[0]))
-        if _has_passed_the_best(tried):
+        tried.append(_Trial(family, strength, log_losses, scores.argmax(axis=1) == classes, weights))
+        if not is_whole and _has_passed_the_best(tried):
             break
     return tried
 
@@ -318,37 +349,6 @@ def _choice(tried: list[_Trial], weights: FloatArray) -> int:
     is_candidate = accuracies >= np.maximum(accuracies[0], accuracies[best] - errors) - ROUNDING
     log_losses = np.array([trial.log_losses @ share for trial in tried])
     return int(np.where(is_candidate, log_losses, np.inf).argmin())
-
-
-class _Standard(NamedTuple):
-    """Where the columns lie and how wide they are."""
-
-    mean: FloatArray
-    scale: FloatArray
-
-    @classmethod
-    def of(cls, values: FloatArray, sample_weight: FloatArray) -> _Standard:
-        mean = sample_weight @ values
-        scale = np.sqrt(sample_weight @ (values - mean) ** 2)
-        # A column that does not vary says nothing, whatever its weights.
-        return cls(mean, np.where(scale > 1e-9 * np.abs(mean), scale, np.inf))
-
-    def features(self, values: FloatArray) -> FloatArray:
-        """Columns of mean 0 and variance 1, and a column of ones."""
-        return np.column_stack([(values - self.mean) / self.scale, np.ones(len(values))])
-
-    def weights(self, weights: FloatArray) -> FloatArray:
-        """Weights of the features that stand for weights of the columns as they were."""
-        scale = np.where(np.isinf(self.scale), 0.0, self.scale)
-        return np.column_stack([weights * scale, weights @ self.mean])
-
-    def decoder(self, weights: FloatArray, loss: LossLike) -> LearnedDecoder:
-        """The decoder that weights of the features, and perhaps of their products, stand for."""
-        n_bits = len(self.mean)
-        plain = weights[:, :n_bits] / self.scale
-        of_products = weights[:, n_bits + 1 :]
-        products = Products(of_products, self.mean, self.scale) if of_products.size else None
-        return LearnedDecoder(plain, weights[:, n_bits] - plain @ self.mean, loss, products)
 
 
 def _without(problem: Problem, rows: IntArray) -> Problem:

@@ -6,10 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from codekin.coding import IntArray, Margins
 from codekin.decoding import fit_decoder
 from codekin.decoding.decoder_fit import MAX_MARGINS, DecoderFit
 from codekin.fitting.plan import Plan
 from codekin.learners import Learner
+from codekin.learners.left_out import left_out_margins
 from codekin.learners.unseen import are_linear, has_honest_margins, unseen_margins
 from codekin.model import Member
 from codekin.progress import tell
@@ -31,9 +33,9 @@ def learned_decoder(
     """A decoder for bits that were learned from samples; None where there is nothing to learn it from, or no need to.
 
     "auto" learns one for linear bits, whose losses throw much away. Trees say most of what they know in the signs of
-    their margins, and learning from these would take several further fits of every tree. Where linear
-    bits have to be learned again, without a fifth of the samples at a time, that is done once for many samples and up
-    to five times for few.
+    their margins, and learning from these would take several further fits of every tree. Ridge classifiers, linear SVMs
+    and logistic regressions tell what their margins would be without a sample; other linear bits are learned again
+    without a fifth of the samples, once for many samples and up to five times for few.
     """
     if plan.decoding == "loss":
         return None
@@ -48,12 +50,7 @@ def learned_decoder(
     if is_auto and len(counted) < max(LEAST_SAMPLES, LEAST_PER_CLASS * code.n_classes):
         return None
     n_wanted = max(ENOUGH_MARGINS, MARGINS_PER_CLASS * code.n_classes) if is_auto else MAX_MARGINS
-    if has_honest_margins(member.bits, Samples(None, class_index[counted]), code):
-        margins, rows = member.bits.margins(rows_at(samples.X, counted)), counted
-    else:
-        tell("learning the bits again without some samples, for the decoder")
-        margins, rows = unseen_margins(learner, samples, code, n_margins=n_wanted, rng=rng)
-        margins, rows = margins[class_index[rows] >= 0], rows[class_index[rows] >= 0]
+    margins, rows = _honest_margins(member, learner, samples, n_wanted, rng=rng)
     tell("learning the decoder")
     return fit_decoder(
         margins,
@@ -65,6 +62,24 @@ def learned_decoder(
         sample_weight=weights[rows],
         rng=rng,
     )
+
+
+def _honest_margins(
+    member: Member, learner: Learner, samples: Samples, n_wanted: int, *, rng: np.random.Generator
+) -> tuple[Margins, IntArray]:
+    """Margins such as new samples would have, and of which samples, by the cheapest way there is."""
+    bits, code = member.bits, member.code
+    tell("finding margins of samples by bits without them, for the decoder")
+    found = left_out_margins(bits, samples, code, n_margins=n_wanted, rng=rng)
+    if found is not None:
+        return found
+    counted = np.flatnonzero(samples.class_index >= 0)
+    if has_honest_margins(bits, Samples(None, samples.class_index[counted]), code):
+        return bits.margins(rows_at(samples.X, counted)), counted
+    tell("learning the bits again without some samples, for the decoder")
+    margins, rows = unseen_margins(learner, samples, code, n_margins=n_wanted, rng=rng)
+    is_counted = samples.class_index[rows] >= 0
+    return margins[is_counted], rows[is_counted]
 
 
 def with_decoder(plan: Plan, member: Member, fit: DecoderFit | None) -> Member:
