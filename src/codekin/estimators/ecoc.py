@@ -71,12 +71,12 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
         regression whose scores are the products of codewords and margins.
     codebook : str, Codebook, array or callable, default="auto"
         Which codewords exist: a name from ``codekin.codebooks.CODEBOOKS``, a codebook, a matrix with entries -1, 0 and
-        +1, or a function of the number of classes. "auto" is "one_vs_rest" for linear estimators and up to 200 classes,
-        and "dense_random" for all others and where ``n_bits`` is given. :meth:`report` says why.
+        +1, or a function of the number of classes. "auto" is "one_vs_rest" for linear estimators and up to 1,000
+        classes, and "dense_random" for all others and where ``n_bits`` is given. :meth:`report` says why.
     n_bits : int, default=None
         How many bits the codewords have, for codebooks that leave the choice; None for the codebook's own default
-        (``ceil(10 log2 K)`` for "dense_random", but never more columns than there are different ones). With more than
-        two symbols, how many columns, each learned by one classifier of at most ``n_symbols`` classes.
+        (``ceil(10 log2 K)`` for "dense_random", but never more columns than there are different ones; behind "auto" at
+        most ``max(K, 15)``). With more than two symbols, how many columns, each learned by one classifier of at most ``n_symbols`` classes.
     n_symbols : int, default=None
         How many classes the estimator learns at once, from 2 to 127. Every column of the code gives each class one of
         so many symbols, and the estimator, which then needs ``predict_proba`` or ``decision_function`` of that many
@@ -330,14 +330,14 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
         check_weights_of_learner(self._bit_classifier())
         learner = self._bit_learner(params)
         check_rules(CODE_RULES, {**self.get_params(deep=False), "learner": learner})
-        n_classes, codebook, reason = self._check_n_classes(), self.codebook, ""
+        n_classes, codebook, n_bits, reason = self._check_n_classes(), self.codebook, self.n_bits, ""
         n_symbols = chosen_symbols(self.get_params(deep=False), self._bit_classifier(), learner, n_classes)
         if isinstance(codebook, str) and codebook == "auto":
-            codebook, reason = default_code(learner, n_classes, self.n_bits, n_symbols)
+            codebook, n_bits, reason = default_code(learner, n_classes, n_bits, n_symbols)
         return Plan(
             n_classes=n_classes,
             codebook=codebook,
-            n_bits=self.n_bits,
+            n_bits=n_bits,
             n_symbols=n_symbols,
             reason=reason,
             class_distances=self.class_distances,

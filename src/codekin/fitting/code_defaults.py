@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from codekin.codebooks.sizes import DENSE_BITS_PER_DOUBLING, default_n_bits, n_binary_columns
 from codekin.learners import Learner
 from codekin.learners.natural_loss import learns_linearly
 
-MAX_COLUMNS = 200
+MAX_COLUMNS = 1_000
 """For more classes than this, one column a class takes longer than it is worth."""
 
 
+FEW_COLUMNS = 15
+"""Dense columns beyond one a class and these cost more than most users would pay for the gain."""
+
+
 class CodeDefault(NamedTuple):
-    """A codebook and why; no reason where there was no choice."""
+    """A codebook, how many bits where it leaves the choice, and why; no reason where there was no choice."""
 
     codebook: str
+    n_bits: int | None
     reason: str
 
 
@@ -22,13 +28,16 @@ def default_code(learner: Learner, n_classes: int, n_bits: int | None = None, n_
     """The code that is taken where the user leaves it open.
 
     One column a class loses nothing with linear bits, and under a learned decoder it is rarely behind any other code of
-    as many bits (``benchmarks/predictors.py``). Others gain by dense columns, each another problem to learn: the more,
-    the better.
+    as many bits (``benchmarks/predictors.py``). Others gain by dense columns, each another problem to learn: as many as
+    classes, but at least 15 and at most those of Allwein et al. (2000).
     """
     if n_bits is not None or n_classes == 2 or n_symbols > 2:
-        return CodeDefault("dense_random", "")
-    if not learns_linearly(getattr(learner, "estimator", learner)):
-        return CodeDefault("dense_random", "the bits are not linear")
-    if n_classes > MAX_COLUMNS:
-        return CodeDefault("dense_random", f"the classes are more than {MAX_COLUMNS}")
-    return CodeDefault("one_vs_rest", f"the bits are linear, the classes at most {MAX_COLUMNS}")
+        return CodeDefault("dense_random", n_bits, "")
+    is_linear = learns_linearly(getattr(learner, "estimator", learner))
+    if is_linear and n_classes <= MAX_COLUMNS:
+        return CodeDefault("one_vs_rest", None, f"the bits are linear, the classes at most {MAX_COLUMNS:,}")
+    if is_linear:
+        return CodeDefault("dense_random", None, f"the classes are more than {MAX_COLUMNS:,}")
+    n_columns = n_binary_columns(n_classes) if n_classes <= FEW_COLUMNS else n_classes
+    most = default_n_bits(n_classes, DENSE_BITS_PER_DOUBLING, n_columns=n_columns)
+    return CodeDefault("dense_random", min(max(n_classes, FEW_COLUMNS), most), "the bits are not linear")

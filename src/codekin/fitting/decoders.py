@@ -23,8 +23,8 @@ MAX_BITS_PER_CLASS = 8
 """Of more bits "auto" learns no decoder: it would take long, and their losses lose little."""
 LEAST_SAMPLES, LEAST_PER_CLASS = 100, 10
 """From fewer samples, or fewer for each class, "auto" learns no decoder: which strength is best would be chance."""
-ENOUGH_MARGINS, MARGINS_PER_CLASS = 500, 20
-"""Where "auto" has to learn the bits again for a decoder, it stops once so many margins are known."""
+ENOUGH_MARGINS, MARGINS_PER_CLASS = 500, 2
+"""Where samples are left out a fifth at a time, "auto" stops once so many margins are known."""
 
 
 def learned_decoder(

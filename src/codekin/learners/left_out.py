@@ -15,7 +15,7 @@ in high dimensions", ICML 2018.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,7 +38,8 @@ MAX_FEATURES = 300
 
 N_FOLDS = 5
 NEWTON_STEPS, GRADIENT_STEPS = 2, 8
-ROWS_PER_BLOCK = 4096
+ROWS_PER_BLOCK, BITS_PER_BLOCK = 4096, 32
+TINY = np.float32(1e-30)
 LEAST_PENALTY = 1e-9
 LEAST_CURVATURE = 0.02
 """What is left of the curvature along a sample without it, at least."""
@@ -178,7 +179,7 @@ class _Lesson(NamedTuple):
         penalties = np.append(np.full(X.shape[1], objective.penalty), objective.intercept_penalty)
         return cls(A, signs, counts, weights, np.maximum(penalties, LEAST_PENALTY), objective)
 
-    def derivatives(self, weights: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def derivatives(self, weights: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Margins, and the first and second derivatives of the losses with respect to them."""
         margins = np.asarray(self.A @ weights)
         first, second = self.objective.derivatives(self.signs * margins)
@@ -204,19 +205,21 @@ class _Lesson(NamedTuple):
         """Margins of these samples by bits that have taken some steps towards their minimum without them."""
         is_kept = np.ones((len(self.signs), 1))
         is_kept[rows] = 0
-        kept = self._replace(counts=self.counts * is_kept)
-        weights, penalties = self.weights, self.penalties[:, None]
-        squares = self.A.multiply(self.A) if hasattr(self.A, "multiply") else np.square(self.A)
-        for _ in range(NEWTON_STEPS):
-            _, first, second = kept.derivatives(weights)
-            gradient = self.A.T @ first + penalties * weights
-            scale = squares.T @ second + penalties
-            weights = weights - _conjugate_gradients(
-                lambda V: self.A.T @ (second * (self.A @ V)) + penalties * V,  # noqa: B023 -- called at once
-                gradient,
-                scale,
-            )
-        return np.asarray(self.A[rows] @ weights)
+        A = self.A.astype(np.float32)
+        squares = A.multiply(A) if hasattr(A, "multiply") else np.square(A)
+        turned = A.T.tocsr() if hasattr(A, "tocsr") else A.T
+        margins = np.empty((len(rows), self.signs.shape[1]))
+        for start in range(0, margins.shape[1], BITS_PER_BLOCK):  # few enough for the cache
+            bits = slice(start, start + BITS_PER_BLOCK)
+            kept = self._replace(A=A, signs=self.signs[:, bits], counts=self.counts[:, bits] * is_kept)
+            weights, penalties = self.weights[:, bits].astype(np.float32), self.penalties[:, None].astype(np.float32)
+            for _ in range(NEWTON_STEPS):
+                first, second = (values.astype(np.float32) for values in kept.derivatives(weights)[1:])
+                gradient = turned @ first + penalties * weights
+                scale = squares.T @ second + penalties
+                weights -= _conjugate_gradients(_System(A, turned, second, penalties), gradient, scale)
+            margins[:, bits] = self.A[rows] @ weights
+        return margins
 
 
 def _blocks(rows: IntArray) -> Iterator[IntArray]:
@@ -224,18 +227,29 @@ def _blocks(rows: IntArray) -> Iterator[IntArray]:
         yield rows[start : start + ROWS_PER_BLOCK]
 
 
-def _conjugate_gradients(
-    product: Callable[[FloatArray], FloatArray], target: FloatArray, scale: FloatArray
-) -> FloatArray:
-    """For each column, about the solution of a symmetric system whose diagonal is ``scale``; a few steps from zero."""
+class _System(NamedTuple):
+    """The matrix ``A' curvature A + penalties`` of each bit."""
+
+    A: Any
+    turned: Any
+    curvature: Any
+    penalties: Any
+
+    def times(self, V: Any) -> Any:
+        return self.turned @ (self.curvature * (self.A @ V)) + self.penalties * V
+
+
+def _conjugate_gradients(system: _System, target: Any, scale: Any) -> Any:
+    """About the solutions of the systems with the diagonals ``scale``: a few steps from zero."""
     found, residual = np.zeros_like(target), target
     direction = scaled = residual / scale
-    size = (residual * scaled).sum(axis=0)
+    size = np.einsum("fb,fb->b", residual, scaled)
     for _ in range(GRADIENT_STEPS):
-        image = product(direction)
-        step = size / np.maximum((direction * image).sum(axis=0), np.finfo(float).tiny)
-        found, residual = found + step * direction, residual - step * image
+        image = system.times(direction)
+        step = size / np.maximum(np.einsum("fb,fb->b", direction, image), TINY)
+        found += step * direction
+        residual = residual - step * image
         scaled = residual / scale
-        size, last = (residual * scaled).sum(axis=0), size
-        direction = scaled + size / np.maximum(last, np.finfo(float).tiny) * direction
+        size, last = np.einsum("fb,fb->b", residual, scaled), size
+        direction = scaled + size / np.maximum(last, TINY) * direction
     return found
