@@ -76,7 +76,8 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
     n_bits : int, default=None
         How many bits the codewords have, for codebooks that leave the choice; None for the codebook's own default
         (``ceil(10 log2 K)`` for "dense_random", but never more columns than there are different ones; behind "auto" at
-        most ``max(K, 15)``). With more than two symbols, how many columns, each learned by one classifier of at most ``n_symbols`` classes.
+        most ``max(K, 15)``). With more than two symbols, how many columns, each learned by one classifier of at most
+        ``n_symbols`` classes.
     n_symbols : int, default=None
         How many classes the estimator learns at once, from 2 to 127. Every column of the code gives each class one of
         so many symbols, and the estimator, which then needs ``predict_proba`` or ``decision_function`` of that many
