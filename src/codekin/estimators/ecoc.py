@@ -28,13 +28,10 @@ from codekin.estimators.coded import checked_weights
 from codekin.estimators.inputs import validated, with_learner_tags
 from codekin.estimators.metadata import learner_params, router
 from codekin.estimators.weight_signature import lists_weights_if
-from codekin.fitting.checked_choices import check_assignment_choice, check_distances_choice
-from codekin.fitting.code_defaults import default_code
+from codekin.fitting.code_settings import code_plan
 from codekin.fitting.fit import begin_fit, choose_parts, fit_model, learn_batch
 from codekin.fitting.fit_facts import Fit
 from codekin.fitting.plan import Plan
-from codekin.fitting.rules import CODE_RULES, check_rules
-from codekin.fitting.symbol_choice import chosen_symbols
 from codekin.learners import LEARNERS, IndependentBits, Learner, is_named, learner_of
 from codekin.learners.calibration import N_FOLDS
 from codekin.model import Model
@@ -326,36 +323,9 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
 
     def _plan(self, params: Mapping[str, Any]) -> Plan:
         """All settings of a fit, with the arguments of the learners."""
-        check_distances_choice(self.class_distances)
-        check_assignment_choice(self.assignment)
-        check_weights_of_learner(self._bit_classifier())
-        learner = self._bit_learner(params)
-        check_rules(CODE_RULES, {**self.get_params(deep=False), "learner": learner})
-        n_classes, codebook, n_bits, reason = self._check_n_classes(), self.codebook, self.n_bits, ""
-        n_symbols = chosen_symbols(self.get_params(deep=False), self._bit_classifier(), learner, n_classes)
-        if isinstance(codebook, str) and codebook == "auto":
-            codebook, n_bits, reason = default_code(learner, n_classes, n_bits, n_symbols)
-        return Plan(
-            n_classes=n_classes,
-            codebook=codebook,
-            n_bits=n_bits,
-            n_symbols=n_symbols,
-            reason=reason,
-            class_distances=self.class_distances,
-            assignment=self.assignment,
-            learners=(learner,),
-            seed=self._seed(),
-            loss=self.loss,
-            weighted_decoding=self.weighted_decoding,
-            decoding=self._decoding(n_symbols),
-            calibrate=self.calibrate,  # type: ignore[arg-type]
-        )
-
-    def _decoding(self, n_symbols: int) -> Literal["auto", "loss", "learned"]:
-        """Who gives a loss, or has margins calibrated, wants them to decode; and more symbols lose little by it."""
-        is_settled = self.calibrate is not None or not (isinstance(self.loss, str) and self.loss == "auto")
-        is_settled |= n_symbols > 2
-        return "loss" if self.decoding == "auto" and is_settled else self.decoding
+        classifier, learner = self._bit_classifier(), self._bit_learner(params)
+        check_weights_of_learner(classifier)
+        return code_plan(self.get_params(deep=False), classifier, learner, self._check_n_classes(), self._seed())
 
     def _take(self, fit: Fit) -> None:
         self._take_parts(fit)
