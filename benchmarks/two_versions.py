@@ -134,6 +134,7 @@ def main():
     parser.add_argument("trees", nargs="*", metavar="OLD NEW")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
+    parser.add_argument("--no-first-use", action="store_true", help="leave import and --help out")
     parser.add_argument("--measure", choices=SETS, help="one set, with the codekin that is installed")
     arguments = parser.parse_args()
     if arguments.measure:
@@ -143,7 +144,7 @@ def main():
         parser.error("two source trees are needed")
     ratios = []
     print(f"{'CPU seconds':<26} {'old':>9} {'new':>9} {'ratio':>6}")
-    for name, words in FIRST_USE.items():
+    for name, words in () if arguments.no_first_use else FIRST_USE.items():
         rounds = 5 * arguments.rounds
         old, new = compared(arguments.trees, rounds, lambda tree, words=words: {"": started(tree, words)[1]})
         ratios.append(shown(name, old[""], new[""]))

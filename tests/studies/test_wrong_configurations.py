@@ -112,7 +112,12 @@ WRONG = [
     ("bound", "dense_random", "dense_rand", "line 12: 'codebooks[0].codebook' must be one of .* Got 'dense_rand'"),
     ("bound", "dense_random", "decoc", "'codebooks[0].codebook' must be one of .* Got 'decoc'"),
     ("bound", DENSE, "", "line 10: 'codebooks[0].codebook' is missing"),
-    ("bound", "n_bits = 6", "n_bit = 8", "line 13: 'codebooks[0].options.n_bit' is not known. .* n_bits, n_draws"),
+    (
+        "bound",
+        "n_bits = 6",
+        "n_bit = 8",
+        "line 13: 'codebooks[0].options.n_bit' is not known. .* n_bits, n_symbols, n_draws",
+    ),
     ("bound", "n_bits = 6", 'n_bits = "8"', "'codebooks[0].options.n_bits' must be a whole number .* Got '8'"),
     ("bound", "n_bits = 6", "n_bits = 2", "line 10: 'codebooks[0]' cannot be made for 5 classes: 2 bits cannot tell"),
     ("bound", "seed = 0\n", 'seed = "a"\n', "'seed' must be a whole number from 0 to 4294967295. Got 'a'"),
