@@ -4,7 +4,9 @@ import subprocess
 
 import numpy as np
 import pytest
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import RidgeClassifier
+from sklearn.pipeline import make_pipeline
 
 from codekin import ECOCClassifier, load_model, save_model
 from codekin.datasets import read_data
@@ -179,6 +181,17 @@ def test_a_code_without_labels_is_refused(topics_model, run, tmp_path):
     shown = run("predict", tmp_path / "bare", stdin=b"1:1\n")
     assert shown.code == 2
     assert "holds a code without labels" in shown.err
+
+
+def test_a_classifier_of_no_table_is_inspected_but_predicts_in_python_only(run, succeed, tmp_path):
+    texts, labels = ["one a", "two b", "three c", "one d", "two e", "three f"], [1, 2, 3, 1, 2, 3]
+    pipeline = make_pipeline(TfidfVectorizer(), RidgeClassifier())
+    model = save_model(ECOCClassifier(pipeline, random_state=0).fit(texts, labels), tmp_path / "model")
+    succeed("inspect", model)
+    (tmp_path / "texts.svm").write_text("1 1:1\n")
+    shown = run("predict", model, tmp_path / "texts.svm")
+    assert shown.code == 2
+    assert "how many features" in shown.err
 
 
 @pytest.mark.parametrize(("odd", "options"), [("two\nlines", ()), ("a\rb", ()), ("a\tb", ("--top-k", 2))], ids=str)

@@ -33,6 +33,11 @@ def reading_options(
     - ``labels``: what labels are; by default what those of the model are.
     - ``multilabel``: what to do with samples of several labels.
     """
+    if not hasattr(saved.model, "n_features_in_"):
+        raise ModelFolderError(
+            "The model does not say how many features a sample has, so no file can be read for it. Load it in Python "
+            "with load_model and pass samples like those it was fitted to."
+        )
     if index_base is not None and saved.model_input.vectorizer is not None:
         raise ValueError(f"--index-base {index_base} needs features with numbers. Got a model of texts.")
     return ReadOptions(
