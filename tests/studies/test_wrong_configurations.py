@@ -88,7 +88,24 @@ tree = "given"
 widths = [2]
 n_epochs = 1
 """
+DECODING = """kind = "decoding"
+title = "Decoding"
+seed = 0
+n_spans = 10
+n_trained = 2
+n_multinomial = 1
+[[data]]
+name = "tiny"
+n_test = 60
+ridge = 0.001
+[[codebooks]]
+name = "dense"
+codebook = "dense_random"
+options = { n_bits = 6 }
+seed = 0
+"""
 STUDIES = {
+    "decoding": DECODING,
     "bound": BOUND,
     "exhaustive": EXHAUSTIVE,
     "intermediate": INTERMEDIATE,
@@ -100,6 +117,9 @@ DENSE = 'codebook = "dense_random"\noptions = { n_bits = 6 }\nseed = 0\n'
 
 # Kind, what stands in its file, what is put there, and what the sentence must say.
 WRONG = [
+    ("decoding", "ridge = 0.001", "ridge = -1", "'data[0].ridge' must be a number above 0. Got -1 instead"),
+    ("decoding", "n_spans = 10\n", "", "'n_spans' is missing"),
+    ("decoding", "dense_random", "separating", "'codebooks[0].codebook' must be one of .* Got 'separating'"),
     ("bound", "C = 1.0", "Cc = 1", "line 9: 'data[0].learner.Cc' is not known. The keys here are name, C."),
     ("bound", "linear_svm", "linear_smv", "'data[0].learner.name' must be one of 'linear_svm', .* Got 'linear_smv'"),
     ("bound", SVM, "", "line 6: 'data[0].learner' is missing. It must be a table, for example { name ="),

@@ -12,6 +12,8 @@ from codekin.pages import Page
 from codekin.studies.bound import tasks as bound
 from codekin.studies.bound.page import bound_page
 from codekin.studies.configuration import Study
+from codekin.studies.decoding import tasks as decoding
+from codekin.studies.decoding.page import decoding_page
 from codekin.studies.engine.runner import TaskFunction
 from codekin.studies.engine.schema import Table
 from codekin.studies.engine.task import Stage
@@ -53,6 +55,7 @@ STUDY_KINDS: dict[str, StudyKind] = {
     "intermediate": _kind(intermediate, intermediate_page),
     "extreme": _kind(extreme, extreme_page),
     "bound": _kind(bound, bound_page),
+    "decoding": _kind(decoding, decoding_page),
 }
 """Name -> kind."""
 
