@@ -232,6 +232,8 @@ def _sentence(error: Any) -> str:
 
 def _reason(error: Exception) -> str:
     """What is wrong; for errors of the system the file and the reason, without their number."""
+    if isinstance(error, MemoryError) and not str(error):
+        return "There is not enough memory. codekin train takes samples from disk with --max-memory."
     if not isinstance(error, OSError) or error.errno is None or error.strerror is None:
         return str(error)
     reason = REASONS.get(error.errno, f"{error.strerror[:1].lower()}{error.strerror[1:]}.")
