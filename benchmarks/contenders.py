@@ -331,6 +331,10 @@ class Liblinear(Contender):
 class Pecos(Contender):
     package, module = "libpecos", "pecos"
 
+    def __init__(self, data, folder, seed, *, threshold=None):
+        super().__init__(data, folder, seed)
+        self.options = {} if threshold is None else {"threshold": threshold}
+
     def fit(self):
         from pecos.xmc import Indexer, LabelEmbeddingFactory
         from pecos.xmc.xlinear.model import XLinearModel
@@ -340,7 +344,7 @@ class Pecos(Contender):
         embedding = LabelEmbeddingFactory.create(labels, data.X, method="pifa", threads=1)
         clusters = Indexer.gen(embedding, seed=self.seed, threads=1)
         self.n_nodes = sum(layer.shape[0] for layer in clusters)
-        XLinearModel.train(data.X, labels, C=clusters, threads=1).save(str(self.model_path))
+        XLinearModel.train(data.X, labels, C=clusters, threads=1, **self.options).save(str(self.model_path))
 
     def load(self):
         from pecos.xmc.xlinear.model import XLinearModel
@@ -371,6 +375,7 @@ PAPER = {f"paper, width {width}": paper(width) for width in (2, 5, 10)}
 RECIPE = {"rerank": "learned", "precision": "int8"}
 """What codekin does beyond the paper; the order of the classes and who learns are left to it."""
 OURS = {
+    "ours, default": Trellis,
     "ours, width 2": partial(Trellis, width=2, **RECIPE),
     "ours, width 2, not re-ranked": partial(Trellis, width=2, **RECIPE | {"rerank": None}),
     "ours, width 2, no taxonomy": partial(Trellis, width=2, has_tree=False, **RECIPE),
@@ -392,6 +397,7 @@ PEERS = {
     "omikuji, 3 trees": Omikuji,
     "omikuji, 1 tree": partial(Omikuji, n_trees=1),
     "PECOS XR-Linear": Pecos,
+    "PECOS XR-Linear, weights from 0.3": partial(Pecos, threshold=0.3),
     # A sample touches only the predictors on its way through the tournament, so that most of the table stays empty.
     "Vowpal Wabbit ect": partial(Vowpal, reduction="ect", n_hash_bits=27),
     # A weight of its own for every feature and class of icd10cm_category; 16 bytes each in training.

@@ -103,10 +103,7 @@ def test_a_fit_tells_every_stage_in_its_order(heard, topics):
     first += ["measuring the probabilities"]
     again = ["learning bits", "listing the classes that are confused", "learning class vectors"]
     found = stages(heard)
-    assert found[: -len(first) - len(again)] == [
-        "measuring learnability",
-        "searching for an assignment",
-    ]
+    assert found[: -len(first) - len(again)] == ["measuring learnability", "searching for an assignment"]
     assert found[2:] == [*(f"on nine tenths of the samples: {stage}" for stage in first), *again]
 
 
@@ -120,5 +117,5 @@ def test_a_fit_within_a_budget_tells_which_trial_it_makes(topics):
     assert list(trials) == [f"trial {number + 1}" for number in range(n_trials)]
     for trial in trials:
         of_trial = [name for name in stages(told) if name.startswith(trial)]
-        assert any(name.endswith("learning bits") for name in of_trial)
+        assert trial != "trial 1" or any(name.endswith("learning bits") for name in of_trial)
         assert of_trial[-1] == f"{trial}: measuring accuracy, size and speed"

@@ -21,7 +21,7 @@ def contents(folder):
 
 def test_the_summary_says_what_was_made(topics, topics_model, succeed, tmp_path):
     text = succeed("train", topics / "train.svm", tmp_path / "model", "--taxonomy", topics / "taxonomy.txt")
-    assert text.startswith("32 classes, 21 bits: trellis codebook, ordered assignment, arow learner\n")
+    assert text.startswith("32 classes, 45 bits: trellis codebook, ordered assignment, softmax learner\n")
     assert "600 samples x 400 features in" in text
     assert contents(tmp_path / "model") == contents(topics_model)
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
@@ -84,7 +84,16 @@ def test_a_budget_chooses_the_recipe_and_inspect_shows_what_was_tried(option, to
 
 
 def test_neither_the_number_of_threads_nor_the_memory_of_the_weights_changes_anything(topics, succeed, tmp_path):
-    common = ("train", topics / "train.svm", "--taxonomy", topics / "taxonomy.txt", "--n-features", 20_000)
+    common = (
+        "train",
+        topics / "train.svm",
+        "--taxonomy",
+        topics / "taxonomy.txt",
+        "--n-features",
+        20_000,
+        "--width",
+        2,
+    )
     succeed(*common, tmp_path / "first", "--n-threads", 1, "--max-memory", "3MB")  # not enough for 21 bits at once
     succeed(*common, tmp_path / "second")
     weights = [load_model(tmp_path / name).model_.bits.weights for name in ("first", "second")]
@@ -330,26 +339,6 @@ def test_a_resumed_training_ends_with_the_same_bytes(n_epochs, topics, topics_mo
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
 
-def test_a_resumed_training_of_several_learners_ends_with_the_same_bytes(topics, run, succeed, tmp_path, monkeypatch):
-    options = ("--width", 4, "--validation", topics / "test.svm", "--n-epochs", 3)
-    succeed("train", topics / "train.svm", tmp_path / "undisturbed", *options)
-    told, n_reports = training.Passes._report, 0
-
-    def report(self, epoch_report):
-        nonlocal n_reports
-        told(self, epoch_report)
-        n_reports += 1
-        if n_reports == 5:  # in the second pass of the second learner
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(training.Passes, "_report", report)
-    assert run("train", topics / "train.svm", tmp_path / "model", *options).code == 130
-    assert sorted(path.name for path in (tmp_path / "model.checkpoint").iterdir()) == ["arow", "softmax"]
-    assert run("train", topics / "train.svm", tmp_path / "model", *options, "--resume").code == 0
-    assert contents(tmp_path / "model") == contents(tmp_path / "undisturbed")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "undisturbed"]
-
-
 def test_an_interruption_before_the_first_epoch_leaves_nothing(topics, run, interrupted, tmp_path):
     interrupted(0)
     shown = run("train", topics / "train.svm", tmp_path / "model", "--quiet")
@@ -360,7 +349,7 @@ def test_an_interruption_before_the_first_epoch_leaves_nothing(topics, run, inte
 
 def test_resuming_with_other_options_or_without_a_checkpoint(topics, run, interrupted, tmp_path):
     mend = interrupted(2)
-    arguments = ("train", topics / "train.svm", tmp_path / "model", "--quiet")
+    arguments = ("train", topics / "train.svm", tmp_path / "model", "--quiet", "--width", 2)
     run(*arguments)
     mend()
     shown = run(*arguments, "--resume", "--r", 2)

@@ -1,10 +1,14 @@
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_digits
+from sklearn.neighbors import NearestCentroid
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from tests.fitting.open_settings import open_settings
 
 from codekin.classes import ClassTree
+from codekin.codebooks import trellis_codebook
 from codekin.datasets import make_sparse_topics
 from codekin.estimators import TrellisClassifier
 from codekin.estimators.taxonomies import as_class_tree
@@ -48,16 +52,6 @@ def test_auto_is_arow_at_width_two_and_softmax_above(digits):
     by_name = TrellisClassifier(3, estimator="softmax", random_state=0).fit(X[:300], y[:300])
     np.testing.assert_array_equal(choices[3].bit_margins(X), by_name.bit_margins(X))
     assert "softmax learner" in str(by_name.report())
-
-
-def test_validation_may_prefer_arow_above_width_two(digits):
-    X, y = digits
-    held_out = X[600:1000], y[600:1000]
-    for hampered, preferred in (({"n_epochs": 1, "step": 1e-4}, AROW), ({}, Softmax)):
-        auto = AutoLearner(AROW(n_epochs=3) if hampered else AROW(r=1e6), Softmax(**hampered))
-        classifier = TrellisClassifier(4, estimator=auto, random_state=0).fit(X[:600], y[:600], validation=held_out)
-        assert isinstance(classifier.learner_, preferred)
-        assert classifier.score(*held_out) > 0.8
 
 
 def test_probabilities_of_softmax_are_those_it_was_trained_for(digits):
@@ -130,7 +124,7 @@ def test_a_taxonomy_may_come_in_any_form(digits):
     tree = ClassTree.from_edges(edges)
     orders = []
     for taxonomy in (edges, nested, tree):
-        classifier = TrellisClassifier(taxonomy=taxonomy, random_state=0).fit(X[:400], names[y[:400]])
+        classifier = TrellisClassifier(2, taxonomy=taxonomy, random_state=0).fit(X[:400], names[y[:400]])
         orders.append(classifier.assignment_.codeword_of_class)
         assert classifier.class_distances_.tree.n_classes == 10
     np.testing.assert_array_equal(orders[0], orders[1])
@@ -163,18 +157,35 @@ def test_preserving_beats_random_where_similar_classes_share_words(topics, is_gi
     scores = {}
     for assignment in ("random", "preserving"):
         tree = topics.class_tree if is_given else None
-        classifier = TrellisClassifier(assignment=assignment, rerank=None, taxonomy=tree)
+        classifier = TrellisClassifier(2, assignment=assignment, rerank=None, taxonomy=tree)
         models = [clone(classifier).set_params(random_state=seed).fit(topics.X, topics.y) for seed in range(4)]
         scores[assignment] = np.mean([model.score(topics.test.X, topics.test.y) for model in models])
     assert scores["preserving"] > scores["random"] + 0.02
 
 
-def test_the_automatic_width_is_two_or_the_widest_within_the_bits(topics):
-    narrow, wide = (
-        TrellisClassifier(max_bits=n_bits, random_state=0).fit(topics.X, topics.y) for n_bits in (None, 100)
+def test_the_automatic_width_is_ten_or_the_widest_within_the_bits(topics):
+    wide, narrow = (
+        TrellisClassifier(max_bits=n_bits, rerank=None, random_state=0).fit(topics.X, topics.y)
+        for n_bits in (None, 100)
     )
-    assert narrow.codebook_.trellis.width == 2
-    assert narrow.codebook_.n_bits < 60 < wide.codebook_.n_bits <= 100
+    assert wide.codebook_.trellis.width == 10
+    assert 60 < narrow.codebook_.n_bits <= 100 < wide.codebook_.n_bits
+
+
+@pytest.mark.parametrize(("share", "width"), [(1.0, 10), (0.9, 5), (0.3, 2), (0.0001, 2)])
+def test_the_automatic_width_fits_into_the_memory_that_is_allowed(share, width):
+    n_classes, n_features = 1_000, 5_000
+    limit = share * 12 * n_features * trellis_codebook(n_classes, 10).n_bits
+    learner = AutoLearner(AROW(max_memory=int(limit) + 1), Softmax(max_memory=int(limit) + 1))
+    settings = open_settings(n_classes, learner=learner)
+    assert settings.default_recipe(sparse.csr_array((3, n_features))).width == width
+
+
+def test_the_default_is_better_than_class_means(digits):
+    X, y = digits
+    held = slice(900, None)
+    nearest = NearestCentroid().fit(X[:900], y[:900]).score(X[held], y[held])
+    assert TrellisClassifier(random_state=0).fit(X[:900], y[:900]).score(X[held], y[held]) > nearest + 0.01
 
 
 def test_validation_stops_early_and_epochs_are_reported(digits):

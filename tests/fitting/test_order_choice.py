@@ -17,7 +17,7 @@ def topics():
 
 def fitted(topics, *, has_validation=True, **settings):
     held_out = (topics.test.X, topics.test.y) if has_validation else None
-    classifier = TrellisClassifier(rerank=None, random_state=0, taxonomy=topics.class_tree, **settings)
+    classifier = TrellisClassifier(2, rerank=None, random_state=0, taxonomy=topics.class_tree, **settings)
     return classifier.fit(topics.train.X, topics.train.y, validation=held_out)
 
 

@@ -46,7 +46,7 @@ def test_reranking_and_further_codes_improve_a_narrow_code(topics, has_validatio
     scores = {}
     for options in ({}, {"rerank": "centroid"}, {"rerank": "learned"}, {"n_members": 2, "assignment": "random"}):
         settings = {"assignment": "preserving", "rerank": None, **options}
-        classifier = TrellisClassifier(random_state=0, **settings).fit(topics.X, topics.y, validation=validation)
+        classifier = TrellisClassifier(2, random_state=0, **settings).fit(topics.X, topics.y, validation=validation)
         scores[str(options)] = classifier.score(topics.test.X, topics.test.y)
     bare, *better = scores.values()
     assert all(score > bare + 0.01 for score in better), scores

@@ -3,6 +3,7 @@ import json
 import numpy as np
 import pytest
 
+from codekin.codebooks import trellis_codebook
 from codekin.datasets import make_sparse_topics
 from codekin.estimators import FitReport, TrellisClassifier
 from codekin.fitting import fit
@@ -12,7 +13,7 @@ from codekin.learners import Checkpoints, Softmax
 from codekin.storage import load_model, model_bytes, save_model, stored_bytes
 from tests.fitting.open_settings import open_settings
 
-OPEN = {"width": "auto", "n_members": "auto", "rerank": "auto", "precision": "auto", "prune": "auto"}
+OPEN = {**dict.fromkeys(("width", "n_members", "rerank", "precision", "prune"), "auto"), "code": "trellis"}
 
 
 @pytest.fixture(scope="module")
@@ -31,14 +32,20 @@ def fitted(topics, *, assignment="preserving", **settings):
     return classifier.fit(topics.train.X, topics.train.y, validation=(topics.test.X, topics.test.y))
 
 
-def test_many_classes_of_sparse_samples_are_searched_and_re_ranked(topics):
+def test_many_classes_of_sparse_samples_are_re_ranked_and_their_weights_pruned(topics):
     classifier = fitted(topics, assignment="auto")
-    assert classifier.recipe_ == Recipe(2, 1, "learned", "float32", None)
+    assert classifier.recipe_ == Recipe(2, 1, "learned", "int8", 0.001)
     assert classifier.model_.ranking is not None
     assert classifier.assignment_.method == "portfolio"
-    paper = fitted(topics, rerank=None, estimator="arow")
+    paper = fitted(topics, width=2, rerank=None, estimator="arow")
     assert paper.model_.is_single
     assert classifier.score(topics.test.X, topics.test.y) > paper.score(topics.test.X, topics.test.y)
+
+
+def test_from_five_hundred_classes_on_and_without_a_re_ranking_the_code_is_wide(topics):
+    widths = [open_settings(n).default_recipe(topics.train.X).width for n in (4, 99, 100, 499, 500, 50_001)]
+    assert widths == [4, 10, 2, 2, 10, 10]
+    assert open_settings(120, rerank=None).default_recipe(topics.train.X).width == 10
 
 
 def test_few_classes_and_dense_samples_are_not_re_ranked(topics):
@@ -77,7 +84,7 @@ def test_members_of_one_width_share_their_orders_with_every_recipe(topics, monke
     monkeypatch.setattr(
         fit, "choose_orders", lambda *given, **options: found.append(given[1].n_bits) or search(*given, **options)
     )
-    classifier = fitted(topics, assignment="random", max_model_bytes=60_000)
+    classifier = fitted(topics, assignment="random", width=5, max_model_bytes=60_000)
     assert len({trial.recipe.width for trial in classifier.trials_}) < len(classifier.trials_)
     assert sorted(found) == sorted(set(found))
 
@@ -160,15 +167,26 @@ def asked(task, limits, fits):
             return recipes
 
 
-def test_a_wide_code_alone_is_tried_first_then_re_ranked_then_others():
+def test_a_wide_code_is_tried_first_and_others_while_all_take_three_times_its_work():
     task = Task(OPEN, 1_000, 2_000, 10_000, 50_000)
     recipes = asked(task, Limits(n_bytes=200_000), lambda recipe: True)
-    assert recipes[0] == Recipe(10, 1, None, "int8", "to fit")
-    assert recipes[1] == Recipe(10, 1, "learned", "int8", "to fit")
-    assert [(recipe.width, recipe.n_members) for recipe in recipes[2:]] == [(10, 2), (20, 1), (5, 1), (3, 1), (2, 1)]
-    assert {recipe.rerank for recipe in recipes[2:]} == {"learned"}
+    assert recipes[0] == Recipe(10, 1, "learned", "int8", "to fit")
+    assert [(recipe.width, recipe.n_members) for recipe in recipes[1:]] == [(20, 1)]
+    assert {recipe.rerank for recipe in recipes} == {"learned"}
     without = asked(task, Limits(n_bytes=200_000), lambda recipe: recipe.rerank is None)
-    assert {recipe.rerank for recipe in without[2:]} == {None}
+    assert {recipe.rerank for recipe in without[1:]} == {None}
+    nothing = asked(task, Limits(n_bytes=200_000), lambda recipe: False)
+    assert [(recipe.width, recipe.n_members) for recipe in nothing] == [
+        (10, 1), (10, 1), (20, 1), (10, 2), (5, 1), (3, 1), (2, 1)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("n_classes", [300, 12_582, 80_000])
+def test_the_work_of_all_trials_is_at_most_three_fits_of_any_that_may_be_the_best(n_classes):
+    task = Task(OPEN, n_classes, 2_000, 10_000, 50_000)
+    recipes = asked(task, Limits(n_bytes=10**8), lambda recipe: True)
+    alone = [trellis_codebook(n_classes, r.width).n_bits * r.n_members + 500 for r in recipes]
+    assert sum(alone) <= 3 * alone[0]
 
 
 def test_nothing_is_tried_that_cannot_fit():
@@ -176,7 +194,8 @@ def test_nothing_is_tried_that_cannot_fit():
     assert {recipe.rerank for recipe in asked(task, Limits(n_bytes=55_000), lambda recipe: True)} == {None}
     slow = asked(task, Limits(microseconds=1), lambda recipe: False)
     assert [(recipe.width, recipe.n_members, recipe.rerank) for recipe in slow] == [
-        (width, 1, None) for width in (10, 5, 3, 2)
+        (10, 1, "learned"),
+        *((width, 1, None) for width in (10, 5, 3, 2)),
     ]
 
 
@@ -190,7 +209,7 @@ def test_codes_of_one_width_are_learned_once(few_topics, monkeypatch):
     fit = Softmax.fit
     monkeypatch.setattr(Softmax, "fit", lambda *given, **options: learned.append(1) or fit(*given, **options))
     classifier = fitted(few_topics, estimator="softmax", width=5, max_model_bytes=20_000)
-    assert len(classifier.trials_) == 3
+    assert len(classifier.trials_) == 2
     assert len(learned) == 2  # one code, and the second of two
 
 

@@ -14,9 +14,9 @@ ENOUGH = 200.0
 
 
 def marginals_of(margins, trellis, limit=ENOUGH):
-    growth, marginals = np.empty(trellis.n_edges), np.empty(trellis.n_edges)
+    growth, marginals = np.exp(np.clip(margins.astype(np.float64), -limit, limit)), np.empty(trellis.n_edges)
     onward, reach = np.empty((2, len(trellis.digits) - 1, trellis.width))
-    edge_marginals(margins, trellis.width, trellis.digits, limit, growth, onward, reach, marginals)
+    edge_marginals(growth, trellis.width, trellis.digits, onward, reach, marginals)
     return marginals
 
 

@@ -1,5 +1,7 @@
 """Predictors of few bytes per weight: as close as their precision allows, whole after a round trip, and small."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from codekin.coding import Code
-from codekin.learners import AROW, Validation
+from codekin.learners import AROW, Validation, compact
 from codekin.learners.compact import (
     PRECISIONS,
     SMALLEST_HALF,
@@ -114,11 +116,21 @@ def test_pruning_scores_what_it_returns():
     signs = bits.margins(X) > 0
     validation = Validation(X, lambda margins: float(((margins > 0) == signs).mean()))
     for precision in PRECISIONS:
-        pruned = bits.pruned(validation, max_loss=0.1, finished=lambda b, precision=precision: compacted(b, precision))
+        pruned = bits.pruned(validation, max_loss=0.1, finished=partial(compacted, precision=precision))
         assert validation.score(pruned.margins(X)) >= 0.9
         assert isinstance(pruned, SparseLinearBits if precision == "float32" else CompactSparseLinearBits)
         assert pruned.precision == precision
         assert pruned.nbytes < compacted(bits, precision).nbytes
+
+
+@pytest.mark.parametrize("precision", NARROW)
+def test_pruning_in_blocks_of_features_changes_nothing(precision, monkeypatch):
+    bits = random_bits(np.random.default_rng(0), density=1.0)
+    whole = CompactSparseLinearBits.of(bits.sparse(0.5), precision)
+    monkeypatch.setattr(compact, "FEATURES_PER_BLOCK", 7)
+    in_blocks = compacted(bits, precision, 0.5)
+    for name in ("weights", "gaps", "counts", "scales"):
+        np.testing.assert_array_equal(getattr(whole, name), getattr(in_blocks, name))
 
 
 @pytest.mark.parametrize("precision", NARROW)

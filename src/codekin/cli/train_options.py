@@ -26,7 +26,7 @@ Width = Annotated[
         parser=trellis_width,
         metavar="N|auto",
         rich_help_panel=CODE,
-        help="The width of the trellis; auto is the widest within --max-bits, the best within a budget, or 2.",
+        help="The width of the trellis; auto is the widest within --max-bits, the best within a budget, or 10.",
     ),
 ]
 CodeName = Annotated[
@@ -89,7 +89,7 @@ EstimatorName = Annotated[
         parser=one_of(("auto", *LEARNERS)),
         metavar="NAME",
         rich_help_panel=LEARNING,
-        help=f"The learner: {', '.join(LEARNERS)}; auto is arow at width 2 and softmax or arow above.",
+        help=f"The learner: {', '.join(LEARNERS)}; auto is arow at width 2 and softmax above.",
     ),
 ]
 NEpochs = Annotated[int, typer.Option(min=1, rich_help_panel=LEARNING, help="How many passes over the samples.")]
@@ -152,7 +152,7 @@ PrecisionName = Annotated[
         parser=one_of(("auto", *PRECISIONS)),
         metavar="NAME",
         rich_help_panel=LEARNING,
-        help="How weights are kept: float32, float16 (half the bytes), int8 (a quarter); auto is int8 within a budget.",
+        help="How weights are kept: float32, float16 (half the bytes), int8 (a quarter); auto: int8 where re-ranked.",
     ),
 ]
 Rerank = Annotated[

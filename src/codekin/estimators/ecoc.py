@@ -238,7 +238,7 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
         plan = self._plan(params)
         parts = choose_parts(plan, Samples(X, class_index, weights))
         n_rounds = 1 + N_FOLDS if self.calibrate == "cv" else 1
-        context = begin_callbacks(self, plan.learners[0], n_rounds * parts.codebook.n_bits)
+        context = begin_callbacks(self, plan.learner, n_rounds * parts.codebook.n_bits)
         self._take(fit_model(plan, Samples(X, class_index, params.get("sample_weight")), parts=parts))
         context.call_on_fit_task_end(estimator=self)
         return self

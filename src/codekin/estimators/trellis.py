@@ -61,8 +61,8 @@ class TrellisClassifier(PathProbabilities):
     Parameters
     ----------
     width : int or "auto", default="auto"
-        The width of the trellis: the wider, the more bits, bytes and accuracy. "auto" is 2 unless there is a budget,
-        and the widest with at most ``max_bits`` bits where these are given.
+        The width of the trellis: the wider, the more bits, bytes and accuracy. "auto" is 10 as far as memory allows, 2
+        for 100 to 499 re-ranked classes, what is best within a budget, or the widest with at most ``max_bits`` bits.
     max_bits : int, default=None
         The most bits that the automatic width may use; an error with a width of one's own.
     max_model_bytes : int, default=None
@@ -79,25 +79,25 @@ class TrellisClassifier(PathProbabilities):
     taxonomy : ClassTree, list of (parent, child) pairs, nested dict or networkx graph, default=None
         The class tree; its leaves are named like the labels. None learns one from the class means.
     assignment : str, Assignment, array or callable, default="auto"
-        "auto" is "learnability" for 100 to 50,000 classes, unless with a taxonomy the validation samples of :meth:`fit`
-        prefer "preserving" after one pass of AROW under either, and "preserving" for fewer classes and for more.
+        "auto" is "learnability" for 100 to 50,000 classes at widths below 10 (5 with a re-ranking), unless with a
+        taxonomy the validation samples prefer "preserving" after one pass of AROW under either; else "preserving".
         "preserving" gives the paths in their order to the classes in the tree's depth-first order; "learnability"
         searches from there for the paths whose bits are learned best, and needs no taxonomy; "random", "breaking", the
         name of a search from ``codekin.assignments.ASSIGNMENTS``, or for each class its path. Of a tree "auto" is
         "halving": nodes are halves of halves of the class means, or, with "learnability", of what ridge sees of them.
     estimator : "auto", "arow", "softmax" or Learner, default="auto"
         Who learns the bits: ``AROW()`` each on its own, ``Softmax()`` all of them together, so that the true path wins
-        among all paths. "auto" is AROW at width 2 and softmax above, where it is better by one or two points; with
-        validation samples it also trains AROW there, for half as much time again, and keeps the better one.
+        among all paths. "auto" is AROW at width 2 and softmax above, where it is better by one or two points.
     loss : str or callable, default="auto"
         The decoding loss, a function of ``z = bit * margin``. "auto" is the logistic loss for softmax, whose
         probabilities it makes exact, and the exponential loss otherwise.
     prune : float, "auto" or None, default="auto"
         Drop as many small weights as cost at most this much accuracy on the validation samples of :meth:`fit`: 0.001
-        is a tenth of a point. None keeps all weights, and so does "auto" unless a budget asks for it.
+        is a tenth of a point; None keeps all. "auto" is what a budget asks for, 0.001 where "auto" makes weights int8.
     precision : {"auto", "float32", "float16", "int8"}, default="auto"
         How :meth:`fit` keeps the weights: four, two or one byte each; int8 with a scale for each feature. "float16"
-        changes nothing that can be measured, "int8" next to nothing. "auto" is int8 within a budget, float32 without.
+        changes nothing that can be measured, "int8" next to nothing. "auto" is int8 within a budget or a re-ranking of
+        100 sparse classes or more.
     rerank : "auto", "centroid", "learned" or None, default="auto"
         Rescore the best classes of the code with sparse class vectors: the class means, which take no training, or
         vectors learned by telling each class from those that the code confuses it with. How many classes, and what the
@@ -333,7 +333,7 @@ class TrellisClassifier(PathProbabilities):
         samples = Samples(X, class_index, checked_weights(sample_weight, X))
         if is_first:
             settings = self._settings().of_code(X)
-            recipe = replace(settings.default_recipe(X), rerank=None)
+            recipe = replace(settings.default_recipe(X), rerank=None, precision="float32", prune=None)
             begun = begin_fit(settings.plan(recipe, has_validation=False), samples)
             return self._take(replace(begun, model=learn_batch(begun.model, begun.learner, samples, begun.rng)))
         self._set_model(learn_batch(self.model_, self.learner_, samples, self._rng))

@@ -1,8 +1,8 @@
 """The search for the most accurate model within a budget of bytes and microseconds.
 
 A wide code without most of its weights is smaller and better than a narrow one with all of them, so a wide one is
-tried first: alone, without as many of its weights as it takes. Then its best classes are rescored, if there is room for
-that, and two codes and other widths follow. Trials of one width share what was learned.
+tried first, without as many of its weights as it takes, its best classes rescored if there is room for that. A wider
+one, two codes and narrower ones follow while they pay. Trials of one width share what was learned.
 """
 
 from __future__ import annotations
@@ -37,6 +37,10 @@ WIDTHS = (10, 20, 5, 3, 2)
 """In the order in which they are tried."""
 TREE_WIDTHS = (TREE_WIDTH, 2 * TREE_WIDTH)
 MAX_TRIALS = 5
+MOST_WORK = 3
+"""How many times as long as one fit a search may take."""
+WORK_OF_VECTORS = 500
+"""Class vectors are learned in the time of so many bits."""
 BYTES_PER_WEIGHT = {"float32": 4, "float16": 2, "int8": 1}
 BYTES_PER_ENTRY = 3
 BYTES_IN_TRAINING = 8
@@ -81,6 +85,25 @@ class Task:
         fits = not self.has_tree and self.n_weights(width) * BYTES_PER_WEIGHT[precision] <= room
         (prune,) = self.choices("prune", (None if fits else "to fit",))
         return Recipe(width, n_members, rerank, precision, prune, self.settings["code"])
+
+    def is_worthwhile(self, recipe: Recipe, tried: list[Trial]) -> bool:
+        """Whether a further trial keeps all of them within three times the work of the best one alone."""
+        within = [trial for trial in tried if trial.fits]
+        if not within:
+            return True
+        best = max(within, key=lambda trial: trial.accuracy).recipe
+        return self._work([*(trial.recipe for trial in tried), recipe]) <= MOST_WORK * self._work([best])
+
+    def _work(self, recipes: list[Recipe]) -> int:
+        """What fits one after the other take, in passes over a bit: a code is learned once for all of its width."""
+        n_codes: dict[int, int] = {}
+        for recipe in recipes:
+            n_codes[recipe.width] = max(n_codes.get(recipe.width, 0), recipe.n_members)
+        of_codes = sum(n * self._work_of_code(width) for width, n in n_codes.items())
+        return of_codes + sum(WORK_OF_VECTORS * (recipe.rerank is not None) for recipe in recipes)
+
+    def _work_of_code(self, width: int) -> int:
+        return WORK_OF_VECTORS if self.has_tree else trellis_codebook(self.n_classes, width).n_bits
 
     def room(self, width: int, n_members: int, rerank: Any, limits: Limits) -> float:
         """How many bytes each code may take, after all else that is saved."""
@@ -136,26 +159,31 @@ def vector_bytes(X: Any, class_index: IntArray, n_classes: int) -> int | None:
 
 
 def recipes_within(task: Task, limits: Limits) -> Recipes:
-    """Recipes to try for a budget, each chosen by what those before it were worth."""
+    """Recipes to try for a budget, each chosen by what those before it were worth.
+
+    All of them together are at most three times the work of the best one alone.
+    """
     possible = TREE_WIDTHS if task.has_tree else WIDTHS
     widths = tuple(dict.fromkeys(min(width, task.n_classes) for width in task.choices("width", possible)))
     left = None if task.has_tree else available_memory()
     teachable = [w for w in widths if left is None or BYTES_IN_TRAINING * task.n_weights(w) <= left]
     first, *others = teachable or [min(widths)]
     n_members, *more_members = task.choices("n_members", (1, 2))
-    kinds = task.choices("rerank", (None,) if task.n_vector_bytes is None else (None, "learned"))
-    best_kind, *richer_kinds = kinds
-    trial = yield task.recipe(first, n_members, best_kind, limits)
-    if not trial.fits and limits.allow(trial.n_bytes):
+    *ranked, plain = task.choices("rerank", (None,) if task.n_vector_bytes is None else ("learned", None))
+    kinds = [kind for kind in ranked if task.room(first, n_members, kind, limits) > 0] + [plain]
+    tried: list[Trial] = []
+    for kind in kinds:
+        tried.append((yield task.recipe(first, n_members, kind, limits)))
+        if tried[-1].fits:
+            break
+    if not tried[-1].fits and limits.allow(tried[-1].n_bytes):
         # Too slow: more bits, codes or looks would be slower.
-        others, more_members, richer_kinds = [width for width in others if width < first], [], []
-    for kind in richer_kinds:
-        if task.room(first, n_members, kind, limits) > 0:
-            trial = yield task.recipe(first, n_members, kind, limits)
-            best_kind = kind if trial.fits else best_kind
-    for width, n in [*((first, n) for n in more_members), *((width, n_members) for width in others)]:
-        if task.room(width, n, best_kind, limits) > 0:
-            yield task.recipe(width, n, best_kind, limits)
+        others, more_members = [width for width in others if width < first], []
+    following = [*((width, n_members) for width in others if width > first), *((first, n) for n in more_members)]
+    for width, n in [*following, *((width, n_members) for width in others if width < first)]:
+        recipe = task.recipe(width, n, kind, limits)
+        if task.room(width, n, kind, limits) > 0 and task.is_worthwhile(recipe, tried):
+            tried.append((yield recipe))
 
 
 @dataclass

@@ -36,7 +36,7 @@ def code_plan(settings: Mapping[str, Any], classifier: Any, learner: Learner, n_
         n_bits=n_bits,
         n_symbols=n_symbols,
         reason=reason,
-        learners=(learner,),
+        learner=learner,
         seed=seed,
         decoding=decoding,
         **{name: settings[name] for name in kept},

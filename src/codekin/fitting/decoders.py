@@ -27,9 +27,7 @@ ENOUGH_MARGINS, MARGINS_PER_CLASS = 500, 2
 """Where samples are left out a fifth at a time, "auto" stops once so many margins are known."""
 
 
-def learned_decoder(
-    plan: Plan, member: Member, learner: Learner, samples: Samples, rng: np.random.Generator
-) -> DecoderFit | None:
+def learned_decoder(plan: Plan, member: Member, samples: Samples, rng: np.random.Generator) -> DecoderFit | None:
     """A decoder for bits that were learned from samples; None where there is nothing to learn it from, or no need to.
 
     "auto" learns one for linear bits, whose losses throw much away. Trees say most of what they know in the signs of
@@ -40,7 +38,7 @@ def learned_decoder(
     if plan.decoding == "loss":
         return None
     is_auto, code = plan.decoding == "auto", member.code
-    is_worthwhile = not learner.learns_probabilities and code.n_bits <= MAX_BITS_PER_CLASS * code.n_classes
+    is_worthwhile = not plan.learner.learns_probabilities and code.n_bits <= MAX_BITS_PER_CLASS * code.n_classes
     if is_auto and not (is_worthwhile and are_linear(member.bits)):
         return None
     weights = np.ones(len(samples)) if samples.weights is None else np.asarray(samples.weights, dtype=np.float64)
@@ -50,7 +48,7 @@ def learned_decoder(
     if is_auto and len(counted) < max(LEAST_SAMPLES, LEAST_PER_CLASS * code.n_classes):
         return None
     n_wanted = max(ENOUGH_MARGINS, MARGINS_PER_CLASS * code.n_classes) if is_auto else MAX_MARGINS
-    margins, rows = _honest_margins(member, learner, samples, n_wanted, rng=rng)
+    margins, rows = _honest_margins(member, plan.learner, samples, n_wanted, rng=rng)
     tell("learning the decoder")
     return fit_decoder(
         margins,

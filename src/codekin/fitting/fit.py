@@ -28,7 +28,7 @@ from codekin.samples import Samples
 def choose_parts(plan: Plan, samples: Samples, held_out: Samples | None = None) -> Parts:
     """The codebook and the assignment of a plan; one that is left to the validation samples is chosen by a trial."""
     rngs = plan.generators()
-    learner = plan.learners[0]
+    learner = plan.learner
     classes = classes_as_learned(
         getattr(learner, "estimator", None),
         samples.X,
@@ -65,7 +65,7 @@ def fit_model(
 ) -> Fit:
     """Do what a plan says.
 
-    - ``held_out``: who choose what the plan leaves to them: the pass, the learner, the re-ranking, the temperature.
+    - ``held_out``: who choose what the plan leaves to them: the pass, the re-ranking, the temperature.
     - ``parts``: what :func:`choose_parts` chose.
     - ``watch``: who is told, and where checkpoints go.
     - ``shared``: what other plans with the same samples and seed have learned.
@@ -87,7 +87,7 @@ def fit_model(
             temperature = fit_temperature(model, held_out.X, held_out.class_index)
     first = members.first
     result = parts.orders.result
-    fit = Fit(model, plan, first.learner, first.loss, parts.class_distances, result, rng, temperature)
+    fit = Fit(model, plan, plan.learner, first.loss, parts.class_distances, result, rng, temperature)
     return replace(fit, decoder_fit=first.decoder_fit)
 
 
@@ -101,11 +101,10 @@ def _chosen(plan: Plan, samples: Samples, held_out: Samples | None, shared: Shar
 def begin_fit(plan: Plan, samples: Samples) -> Fit:
     """Choose the parts by a first batch of samples; the bits are learned by :func:`learn_batch`."""
     parts = choose_parts(plan, samples)
-    learner = plan.learners[0]
-    loss = decoding_loss(plan, learner, parts.codebook)
+    loss = decoding_loss(plan, parts.codebook)
     empty: Any = None
     model = Model((Member.of(parts.code, empty, loss, is_weighted=plan.weighted_decoding),))
-    return Fit(model, plan, learner, loss, parts.class_distances, parts.orders.result, plan.generators().bits)
+    return Fit(model, plan, plan.learner, loss, parts.class_distances, parts.orders.result, plan.generators().bits)
 
 
 def learn_batch(model: Model, learner: Any, samples: Samples, rng: np.random.Generator) -> Model:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from codekin.coding import Codebook
 from codekin.decoding import Loss
@@ -21,8 +20,7 @@ class AutoLearner:
     """AROW on narrow trellises, softmax on wider ones: what "auto" stands for, with settings of one's own.
 
     At width 2 softmax is within half a point of AROW on the same bits, for about twice the time; from width 5 on it is
-    one to two points better (``benchmarks/trellis_softmax.py``). With validation samples AROW is trained there as well,
-    which takes half as much time again, and the better one is kept.
+    one to two points better (``benchmarks/trellis_softmax.py``).
     """
 
     arow: Learner = field(default_factory=AROW)
@@ -30,35 +28,29 @@ class AutoLearner:
 
     learns_trees: ClassVar[bool] = True
 
-    def candidates(self, width: int, *, has_validation: bool) -> Sequence[Learner]:
-        """Whom to train; the first of them unless the validation samples prefer another one.
+    @property
+    def max_memory(self) -> int | None:
+        """How many bytes weights may take while they are learned."""
+        return memory_limit(self.softmax)
 
-        - ``has_validation``: whether there are samples to choose by.
-        """
-        if width <= NARROW:
-            return [self.arow]
-        return [self.softmax, self.arow] if has_validation else [self.softmax]
+    def at_width(self, width: int) -> Learner:
+        """Who learns the bits of a trellis of this width."""
+        return self.arow if width <= NARROW else self.softmax
 
 
-def candidate_learners(learner: Any, width: int, *, has_validation: bool) -> Sequence[Learner]:
-    """Whom the ``learner`` parameter of an estimator stands for.
-
-    More than one where the validation samples are to choose.
-
-    - ``has_validation``: whether there are samples to choose by.
-    """
+def chosen_learner(learner: Any, width: int) -> Learner:
+    """Whom the ``learner`` parameter of an estimator stands for."""
     if isinstance(learner, str) and learner == "auto":
         learner = AutoLearner()
-    if hasattr(learner, "candidates"):
-        candidates: Sequence[Learner] = learner.candidates(width, has_validation=has_validation)
-        return candidates
+    if hasattr(learner, "at_width"):
+        return cast("Learner", learner.at_width(width))
     found = learner_of(learner)
     if found is None:
         raise ValueError(
             f"The 'estimator' parameter must be one of {['auto', *sorted(LEARNERS)]} or a Learner. "
             f"Got {learner!r} instead."
         )
-    return [found]
+    return found
 
 
 def can_learn_trees(learner: Any) -> bool:
@@ -81,9 +73,9 @@ def memory_limit(learner: Any) -> int | None:
     return limit
 
 
-def decoding_loss(plan: Plan, learner: Learner, codebook: Codebook) -> Loss:
+def decoding_loss(plan: Plan, codebook: Codebook) -> Loss:
     """The decoding loss of a plan; "auto" is the learner's own, and the logistic one for margins that are log-odds."""
     if not (isinstance(plan.loss, str) and plan.loss == "auto"):
         return get_loss(plan.loss)
     is_log_odds = plan.calibrate is not None and codebook.n_symbols == 2
-    return get_loss("logistic" if is_log_odds else learner.decoding_loss(codebook))
+    return get_loss("logistic" if is_log_odds else plan.learner.decoding_loss(codebook))

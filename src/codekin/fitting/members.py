@@ -1,8 +1,8 @@
-"""The codes of a model: their bits by the better learner, and without the weights that they can spare."""
+"""The codes of a model: their bits, without the weights that they can spare."""
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
@@ -16,31 +16,28 @@ from codekin.decoding.decoder_fit import DecoderFit
 from codekin.fitting.decoders import learned_decoder, with_decoder
 from codekin.fitting.learner_choice import decoding_loss
 from codekin.fitting.plan import Plan, Watch
+from codekin.fitting.recipe import GENTLE_PRUNING
 from codekin.fitting.shared_work import SharedWork
 from codekin.fitting.size import bytes_of_bits
-from codekin.learners import Checkpoints, Learner, Validation, learner_name
+from codekin.learners import Checkpoints, Validation
 from codekin.learners.calibration import calibrate_bits
 from codekin.learners.compact import compacted
 from codekin.model import Member, make_decoder
 from codekin.progress import tell, within
 from codekin.samples import Samples
 
-GENTLE_PRUNING = 0.001
-"""How much validation accuracy may go with small weights where none have to."""
-
 
 class LearnedCode(NamedTuple):
-    """A code with its bits, who learned them, and the loss that decodes them."""
+    """A code with its bits, and the loss that decodes them."""
 
     member: Member
-    learner: Learner
     loss: Loss
     decoder_fit: DecoderFit | None = None
 
 
 @dataclass
 class Members:
-    """The codes of a model, learned one by one; who learned the first one learns the others.
+    """The codes of a model, learned one by one.
 
     ``codes`` says which class has which codeword in each. What trials ``shared`` is not learned again. Weights that are
     pruned to fit take at most ``max_bytes`` on disk.
@@ -73,11 +70,10 @@ class Members:
         return own.part(f"fit-{next(self._n_fits)}") if own is not None and self.plan.is_ranked else own
 
     def _learned(self, number: int, samples: Samples, held_out: Samples | None) -> LearnedCode:
-        plan = self.plan if number == 0 else replace(self.plan, learners=(self.first.learner,))
         # A code is to be the same in every trial that it is a part of.
         rng = self.rng if self.shared is None else self._spawned[number]
         options = self.watch.options(self._checkpoints(number))
-        return learned_code(plan, self.codes[number], samples, held_out, rng=rng, options=options)
+        return learned_code(self.plan, self.codes[number], samples, held_out, rng=rng, options=options)
 
     def __post_init__(self) -> None:
         """Give every code of a trial a generator of its own."""
@@ -93,36 +89,17 @@ def learned_code(
     rng: np.random.Generator,
     options: dict[str, Any],
 ) -> LearnedCode:
-    """Let each learner of a plan learn the bits, and keep those of the one who is right most often when held to it.
-
-    The first learner learns as it would alone. ``options`` holds ``on_epoch`` and ``checkpoints``, as far as there are
-    any.
-    """
-    learners, given = plan.learners, dict(options)
-    validation: Validation | None = None
-    highest, best = -np.inf, None
-    for learner, own_rng in zip(learners, [rng, *rng.spawn(len(learners) - 1)], strict=True):
-        loss = decoding_loss(plan, learner, code.codebook)
-        decoder = make_decoder(code, loss, is_weighted=plan.weighted_decoding)
-        if held_out is not None:
-            validation = given["validation"] = accuracy_on(held_out, decoder)
-        if "checkpoints" in options and len(learners) > 1:
-            given["checkpoints"] = options["checkpoints"].part(learner_name(learner))
-        with _told_apart(learner, len(learners)):
-            if plan.calibrate is None:
-                bits: Any = learner.fit(samples, code, rng=own_rng, **given)
-            else:
-                bits = calibrate_bits(learner, samples, code, method=plan.calibrate, rng=own_rng)
-        score = 0.0 if validation is None or len(learners) == 1 else validation.score(bits.margins(validation.X))
-        if score > highest:
-            highest, best = score, LearnedCode(Member(code, bits, decoder), learner, loss)
-    assert best is not None
-    fit = learned_decoder(plan, best.member, best.learner, samples, rng.spawn(1)[0])
-    return best._replace(member=with_decoder(plan, best.member, fit), decoder_fit=fit)
-
-
-def _told_apart(learner: Learner, n_learners: int) -> AbstractContextManager[Any]:
-    return within(learner_name(learner)) if n_learners > 1 else nullcontext()
+    """Learn the bits of a code; ``options`` holds ``on_epoch`` and ``checkpoints``, as far as there are any."""
+    learner, loss = plan.learner, decoding_loss(plan, code.codebook)
+    decoder = make_decoder(code, loss, is_weighted=plan.weighted_decoding)
+    judged = {} if held_out is None else {"validation": accuracy_on(held_out, decoder)}
+    if plan.calibrate is None:
+        bits: Any = learner.fit(samples, code, rng=rng, **options, **judged)
+    else:
+        bits = calibrate_bits(learner, samples, code, method=plan.calibrate, rng=rng)
+    member = Member(code, bits, decoder)
+    fit = learned_decoder(plan, member, samples, rng.spawn(1)[0])
+    return LearnedCode(with_decoder(plan, member, fit), loss, fit)
 
 
 def compressed(member: Member, plan: Plan, held_out: Samples | None, max_bytes: float = np.inf) -> Member:

@@ -33,7 +33,7 @@ class Plan:
     - ``class_distances``: how far apart classes are, or how that is learned.
     - ``assignment``: which class gets which codeword, or how that is found; of several names the validation samples
       choose one.
-    - ``learners``: who learns the bits; of several the validation samples choose one.
+    - ``learner``: who learns the bits.
     - ``seed``: where all random choices come from.
     - ``n_bits``: how many bits codewords have, for codebooks that leave the choice.
     - ``n_symbols``: how many symbols a column may have.
@@ -53,7 +53,7 @@ class Plan:
     codebook: Any
     class_distances: Any
     assignment: Any
-    learners: tuple[Learner, ...]
+    learner: Learner
     seed: Seed
     n_bits: int | None = None
     n_symbols: int = 2

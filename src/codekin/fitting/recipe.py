@@ -10,6 +10,9 @@ from codekin._system.memory import in_units
 from codekin._system.threads import limited_threads
 from codekin.learners.compact import Precision
 
+GENTLE_PRUNING = 0.001
+"""How much validation accuracy may go with small weights where none have to."""
+
 
 @dataclass(frozen=True)
 class Recipe:

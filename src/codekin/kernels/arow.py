@@ -14,7 +14,8 @@ from numba import njit
 WEIGHT, VARIANCE, LATENESS = 0, 1, 2
 
 
-@njit(cache=True, nogil=True)
+# Divisors are at least r, which is positive: without Python's check of each the loop over the bits is vectorised.
+@njit(cache=True, nogil=True, error_model="numpy")
 def arow_pass(indptr, indices, values, class_of_sample, codewords, r_of_sample, order, n_steps, state, first, last):
     """Learn bits ``first`` to ``last - 1`` from the samples in the given order.
 

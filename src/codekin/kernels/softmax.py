@@ -3,21 +3,24 @@
 The score of a class is that of its codeword. On a trellis the sums over all classes are made by the forward-backward
 algorithm in time linear in the edges; for any other coding matrix, by going through its rows. The state of a feature is
 a row of weights beside a row of curvatures, [n_features, 2, n_bits], the layout of AROW.
+
+Divisors are sums and curvatures, which are positive: without Python's check of each (``error_model="numpy"``) the
+compiler vectorises the loops, and a step is as fast as memory is.
 """
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numba import njit
+
+from codekin.kernels.exponential import LARGEST, exponentials
 
 WEIGHT, CURVATURE = 0, 1
 NEGLIGIBLE = 1e-12
 """A class with a smaller share does not change a sum of single precision."""
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def trellis_softmax_pass(
     indptr, indices, values, class_of_sample, edges_of_class, weight_of_sample, order, width, digits, step, limit, state
 ):
@@ -38,23 +41,32 @@ def trellis_softmax_pass(
     ``state``: float32 (n_features, 2, n_bits), changed in place
     """
     n_bits = state.shape[2]
-    margins = np.empty(n_bits, np.float32)
+    margins, powers, steps, growths = _rows_of(n_bits)
     marginals, curvatures = np.empty(n_bits), np.empty(n_bits)
     growth, onward, reach = np.empty(n_bits), np.empty((len(digits) - 1, width)), np.empty((len(digits) - 1, width))
     for t in range(len(order)):
         sample = order[t]
         start, stop = indptr[sample], indptr[sample + 1]
         _margins_of(indices[start:stop], values[start:stop], state, margins)
-        edge_marginals(margins, width, digits, limit, growth, onward, reach, marginals)
+        exponentials(margins, 0.0, limit, powers, growth)
+        edge_marginals(growth, width, digits, onward, reach, marginals)
         for e in range(n_bits):
             curvatures[e] = marginals[e] * (1 - marginals[e])
         for e in edges_of_class[class_of_sample[sample]]:
             if e >= 0:
                 marginals[e] -= 1
-        _descend(indices[start:stop], values[start:stop], weight_of_sample[sample], step, marginals, curvatures, state)
+        _scale_steps(weight_of_sample[sample], step, marginals, curvatures, steps, growths)
+        _descend(indices[start:stop], values[start:stop], steps, growths, state)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
+def _rows_of(n_bits):
+    """Make room for four numbers of single precision for each bit."""
+    rows = np.empty((4, n_bits), np.float32)
+    return rows[0], rows[1], rows[2], rows[3]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def _margins_of(features, values, state, margins):
     """Add up the margins of one sample, four non-zeros at a time."""
     n_bits = len(margins)
@@ -74,25 +86,21 @@ def _margins_of(features, values, state, margins):
         p += 1
 
 
-@njit(cache=True, nogil=True)
-def edge_marginals(margins, width, digits, limit, growth, onward, reach, marginals):
+@njit(cache=True, nogil=True, error_model="numpy")
+def edge_marginals(growth, width, digits, onward, reach, marginals):
     """Compute how much of the sum of ``exp(path score)`` over all paths runs over each edge, as a share of it.
 
-    ``margins``: (n_edges,). The scores of the edges.
+    ``growth``: (n_edges,). The exponentials of the scores of the edges.
     ``digits``: int (n_slices + 1,)
-    ``limit``: margins beyond it are clipped, so that nothing overflows.
-    ``growth``: (n_edges,). Room for the exponentials.
     ``onward``, ``reach``: (n_slices, width). Room for the sums over all ways from a vertex to the sink, and from the
         source to it.
     ``marginals``: (n_edges,). Receives the shares.
     """
-    n_edges = len(margins)
+    n_edges = len(growth)
     n_slices = len(digits) - 1
     top = digits[n_slices]
     first_end = width + (n_slices - 1) * width * width
     first_final = first_end + width * top
-    for e in range(n_edges):
-        growth[e] = math.exp(min(max(np.float64(margins[e]), -limit), limit))
 
     first_shortcut = n_edges
     for i in range(n_slices - 1, -1, -1):
@@ -140,7 +148,7 @@ def edge_marginals(margins, width, digits, limit, growth, onward, reach, margina
                     marginals[first_edge + u] = way * onward[i + 1, u]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def dense_softmax_pass(indptr, indices, values, class_of_sample, codewords, bits, weight_of_sample, order, step, state):
     """Learn from the samples in the given order, with the rows of any coding matrix as classes.
 
@@ -158,8 +166,8 @@ def dense_softmax_pass(indptr, indices, values, class_of_sample, codewords, bits
     ``state``: float32 (n_features, 2, n_bits), changed in place
     """
     n_classes, n_bits = codewords.shape
-    margins = np.empty(n_bits, np.float32)
-    scores, shares = np.empty(n_classes, np.float32), np.empty(n_classes)
+    margins, steps, growths, _ = _rows_of(n_bits)
+    scores, powers, shares = np.empty(n_classes, np.float32), np.empty(n_classes, np.float32), np.empty(n_classes)
     gradient, curvatures = np.empty(n_bits), np.empty(n_bits)
     for t in range(len(order)):
         sample = order[t]
@@ -170,14 +178,15 @@ def dense_softmax_pass(indptr, indices, values, class_of_sample, codewords, bits
             half, bit = margins[j] / np.float32(2), bits[j]
             for k in range(n_classes):
                 scores[k] += half * bit[k]
-        _moments_of(scores, codewords, shares, gradient, curvatures)
+        _moments_of(scores, codewords, powers, shares, gradient, curvatures)
         codeword = codewords[class_of_sample[sample]]
         for j in range(n_bits):
             gradient[j] -= codeword[j] / 2
-        _descend(indices[start:stop], values[start:stop], weight_of_sample[sample], step, gradient, curvatures, state)
+        _scale_steps(weight_of_sample[sample], step, gradient, curvatures, steps, growths)
+        _descend(indices[start:stop], values[start:stop], steps, growths, state)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def flat_softmax_pass(indptr, indices, values, class_of_sample, bit_of_class, weight_of_sample, order, step, state):
     """Learn from the samples in the given order, with a bit of its own for each class.
 
@@ -194,30 +203,27 @@ def flat_softmax_pass(indptr, indices, values, class_of_sample, bit_of_class, we
     ``state``: float32 (n_features, 2, n_classes), changed in place
     """
     n_bits = state.shape[2]
-    margins = np.empty(n_bits, np.float32)
+    margins, powers, steps, growths = _rows_of(n_bits)
     shares, curvatures = np.empty(n_bits), np.empty(n_bits)
     for t in range(len(order)):
         sample = order[t]
         start, stop = indptr[sample], indptr[sample + 1]
         _margins_of(indices[start:stop], values[start:stop], state, margins)
-        largest, total = margins.max(), 0.0
-        for j in range(n_bits):
-            shares[j] = math.exp(np.float64(margins[j] - largest))
-            total += shares[j]
+        exponentials(margins, margins.max(), LARGEST, powers, shares)
+        total = shares.sum()
         for j in range(n_bits):
             shares[j] /= total
             curvatures[j] = shares[j] * (1 - shares[j])
         shares[bit_of_class[class_of_sample[sample]]] -= 1
-        _descend(indices[start:stop], values[start:stop], weight_of_sample[sample], step, shares, curvatures, state)
+        _scale_steps(weight_of_sample[sample], step, shares, curvatures, steps, growths)
+        _descend(indices[start:stop], values[start:stop], steps, growths, state)
 
 
-@njit(cache=True, nogil=True)
-def _moments_of(scores, codewords, shares, mean, variance):
+@njit(cache=True, nogil=True, error_model="numpy")
+def _moments_of(scores, codewords, powers, shares, mean, variance):
     """Compute the mean and the variance of half a codeword under the softmax of the scores."""
-    largest, total = scores.max(), 0.0
-    for k in range(len(scores)):
-        shares[k] = math.exp(np.float64(scores[k] - largest))
-        total += shares[k]
+    exponentials(scores, scores.max(), LARGEST, powers, shares)
+    total = shares.sum()
     mean[:] = 0
     variance[:] = 0
     for k in range(len(scores)):
@@ -231,18 +237,21 @@ def _moments_of(scores, codewords, shares, mean, variance):
         variance[j] = max(variance[j] - mean[j] * mean[j], 0.0)
 
 
-@njit(cache=True, nogil=True)
-def _descend(features, values, weight, step, gradient, curvatures, state):
-    """Add the curvature of one sample to its features, then step down its gradient."""
-    n_bits = len(gradient)
-    steps, growths = np.empty(n_bits, np.float32), np.empty(n_bits, np.float32)
-    for j in range(n_bits):
+@njit(cache=True, nogil=True, error_model="numpy")
+def _scale_steps(weight, step, gradient, curvatures, steps, growths):
+    """Turn the gradient and the curvatures of a sample of this weight into what its features are changed by."""
+    for j in range(len(gradient)):
         steps[j] = weight * step * gradient[j]
         growths[j] = weight * curvatures[j]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _descend(features, values, steps, growths, state):
+    """Add the curvature of one sample to its features, then step down its gradient."""
     for p in range(len(features)):
         x = values[p]
         square = x * x
         w0, g0 = state[features[p], WEIGHT], state[features[p], CURVATURE]
-        for j in range(n_bits):
+        for j in range(len(steps)):
             g0[j] += growths[j] * square
             w0[j] -= steps[j] * x / g0[j]

@@ -142,28 +142,21 @@ class CompactSparseLinearBits(CompactForm):
         self._freeze("weights", "gaps", "counts", "scales")
 
     @classmethod
-    def of(cls, bits: SparseLinearBits, precision: Precision) -> CompactSparseLinearBits:
-        """The same predictors with weights of this precision."""
-        rows = bits.weights.sorted_indices()
-        feature = np.repeat(np.arange(bits.n_features), np.diff(rows.indptr))
-        largest = np.zeros(bits.n_features, dtype=np.float32)
-        np.maximum.at(largest, feature, np.abs(rows.data))
-        scales = _scales(largest)
-        narrow = _as_bytes(rows.data, scales[feature]) if precision == "int8" else _as_halves(rows.data)
-        used = narrow != 0
-        feature, bit, narrow = feature[used], rows.indices[used].astype(np.int64), narrow[used]
-        is_first = np.diff(feature, prepend=-1) != 0
-        gap = np.where(is_first, bit, np.diff(bit, prepend=0))
-        # A gap that a byte does not hold is bridged by weights of zero.
-        n_bridges = np.where(gap > LARGEST_GAP, (gap - 1) // LARGEST_GAP, 0)
-        place = np.cumsum(1 + n_bridges) - 1
-        n_weights = int(place[-1]) + 1 if len(place) else 0
-        gaps = np.full(n_weights, LARGEST_GAP, dtype=np.uint8)
-        gaps[place] = gap - LARGEST_GAP * n_bridges
-        weights = np.zeros(n_weights, dtype=precision)
-        weights[place] = narrow
-        counts = np.bincount(feature, weights=1 + n_bridges, minlength=bits.n_features).astype(np.int64)
-        kept = scales[counts > 0] if precision == "int8" else None
+    def of(
+        cls, bits: LinearBits | SparseLinearBits, precision: Precision, threshold: float = 0.0
+    ) -> CompactSparseLinearBits:
+        """The same predictors with weights of this precision, those up to the threshold left out.
+
+        Some features at a time, so that no more memory is taken than the result has.
+        """
+        parts = []
+        for start in range(0, max(bits.n_features, 1), FEATURES_PER_BLOCK):
+            block: Any = bits.weights[start : start + FEATURES_PER_BLOCK]
+            if isinstance(bits, LinearBits):
+                block = LinearBits(block, bits.bias).sparse(threshold).weights
+            parts.append(_gapped(block.sorted_indices(), precision))
+        weights, gaps, counts, scales = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        kept = scales if precision == "int8" else None
         counts = counts.astype(np.min_scalar_type(int(counts.max(initial=0))))
         return cls(weights, gaps, counts, kept, bits.bias, bits.n_threads)
 
@@ -205,10 +198,10 @@ class CompactSparseLinearBits(CompactForm):
         return SparseLinearBits(matrix, self.bias, self.n_threads)
 
 
-def compacted(bits: LinearBits | SparseLinearBits, precision: Precision) -> Any:
+def compacted(bits: LinearBits | SparseLinearBits, precision: Precision, threshold: float | None = None) -> Any:
     """The same predictors with weights of this precision, in the form that takes the fewest bytes.
 
-    ``precision``: "float32" leaves them as they are.
+    ``precision``: "float32" leaves them as they are. Weights up to the ``threshold``, if there is one, are left out.
 
     >>> weights = np.zeros((1000, 8), dtype=np.float32)
     >>> weights[3] = 0.5
@@ -220,6 +213,9 @@ def compacted(bits: LinearBits | SparseLinearBits, precision: Precision) -> Any:
         raise ValueError(f"The 'precision' parameter must be one of {list(PRECISIONS)}. Got {precision!r} instead.")
     if hasattr(bits, "compacted"):
         return bits.compacted(precision)  # those of a tree
+    if threshold is not None and isinstance(bits, LinearBits):
+        is_whole = precision == "float32"
+        return bits.sparse(threshold) if is_whole else CompactSparseLinearBits.of(bits, precision, threshold)
     if precision == "float32":
         return bits
     if isinstance(bits, SparseLinearBits):
@@ -228,12 +224,36 @@ def compacted(bits: LinearBits | SparseLinearBits, precision: Precision) -> Any:
     n_weights, width = int(np.count_nonzero(dense.weights)), dense.weights.itemsize
     if n_weights * (width + 1) + dense.n_features >= dense.weights.nbytes + dense.row_of_feature.nbytes:
         return dense
-    return CompactSparseLinearBits.of(dense.decompressed().sparse(), precision)
+    return CompactSparseLinearBits.of(dense.decompressed(), precision)
 
 
 def decompressed(bits: T) -> T | LinearBits | SparseLinearBits:
     """Compact predictors with weights of single precision; any others as they are."""
     return bits.decompressed() if isinstance(bits, CompactLinearBits | CompactSparseLinearBits) else bits
+
+
+def _gapped(rows: sparse.csr_array, precision: Precision) -> tuple[NDArray[Any], ...]:
+    """Weights, gaps, counts and scales of some features, as :class:`CompactSparseLinearBits` has them."""
+    n_features = rows.shape[0]
+    feature = np.repeat(np.arange(n_features), np.diff(rows.indptr))
+    largest = np.zeros(n_features, dtype=np.float32)
+    np.maximum.at(largest, feature, np.abs(rows.data))
+    scales = _scales(largest)
+    narrow = _as_bytes(rows.data, scales[feature]) if precision == "int8" else _as_halves(rows.data)
+    used = narrow != 0
+    feature, bit, narrow = feature[used], rows.indices[used].astype(np.int64), narrow[used]
+    is_first = np.diff(feature, prepend=-1) != 0
+    gap = np.where(is_first, bit, np.diff(bit, prepend=0))
+    # A gap that a byte does not hold is bridged by weights of zero.
+    n_bridges = np.where(gap > LARGEST_GAP, (gap - 1) // LARGEST_GAP, 0)
+    place = np.cumsum(1 + n_bridges) - 1
+    n_weights = int(place[-1]) + 1 if len(place) else 0
+    gaps = np.full(n_weights, LARGEST_GAP, dtype=np.uint8)
+    gaps[place] = gap - LARGEST_GAP * n_bridges
+    weights = np.zeros(n_weights, dtype=precision)
+    weights[place] = narrow
+    counts = np.bincount(feature, weights=1 + n_bridges, minlength=n_features).astype(np.int64)
+    return weights, gaps, counts, scales[counts > 0]
 
 
 def _as_halves(weights: Float32Array) -> NDArray[np.float16]:

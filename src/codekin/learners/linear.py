@@ -123,7 +123,9 @@ class LinearBits(LinearForm):
         validation: Validation,
         *,
         max_loss: float = 0.001,
-        finished: Callable[[LinearBits | SparseLinearBits], Any] = lambda bits: bits,
+        finished: Callable[..., Any] = lambda bits, threshold=None: (
+            bits if threshold is None else bits.sparse(threshold)
+        ),
         is_small_enough: Callable[[Any], bool] = lambda _: True,
     ) -> Any:
         """The same predictors without as many small weights as the validation score allows, or as many as have to go.
@@ -134,7 +136,8 @@ class LinearBits(LinearForm):
         not, it is returned all the same. A model that cannot lose the half of its weights from which on a sparse one
         is smaller stays whole.
 
-        ``finished`` says what becomes of a model before it is scored and returned: fewer bytes per weight, for example.
+        ``finished`` says what becomes of a model, whole or without weights up to a threshold, before it is scored and
+        returned: fewer bytes per weight, for example.
         """
         lowest = validation.score(self.margins(validation.X)) - max_loss
         thresholds = self._thresholds(KEPT_SHARES)
@@ -143,7 +146,7 @@ class LinearBits(LinearForm):
         accepted, refused = -1, len(thresholds)
         while refused - accepted > 1:
             middle = (accepted + refused) // 2
-            candidate = finished(self.sparse(thresholds[middle]))
+            candidate = finished(self, threshold=thresholds[middle])
             if not is_small_enough(candidate) or validation.score(candidate.margins(validation.X)) >= lowest:
                 best, accepted = candidate, middle
             else:

@@ -17,9 +17,9 @@ from codekin.coding import Codebook, IntArray
 from codekin.datasets import Dataset, load_dataset
 from codekin.estimators.taxonomies import as_class_tree
 from codekin.fitting.choices import Classes, learnability_assignment
-from codekin.fitting.trellis_settings import MAX_CLUSTERED_CLASSES
 
 TreeName = Literal["given", "learned"]
+MAX_CLUSTERED_CLASSES = 15_000
 
 
 @dataclass(frozen=True, eq=False)
