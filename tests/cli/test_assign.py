@@ -53,9 +53,21 @@ def test_every_codebook_can_be_assigned(name, succeed, tmp_path):
     (tmp_path / "taxonomy.txt").write_text(
         "thing animal\nthing vehicle\nanimal cat\nanimal dog\nvehicle bus\nvehicle car\n"
     )
-    shown = json.loads(succeed("assign", "--taxonomy", tmp_path / "taxonomy.txt", "--codebook", name, "--json"))
+    needed = ("--n-symbols", 3) if name == "reed_solomon" else ()
+    common = ("assign", "--taxonomy", tmp_path / "taxonomy.txt", "--json")
+    shown = json.loads(succeed(*common, "--codebook", name, *needed))
     assert shown["codebook"].startswith(name)
     assert shown["n_classes"] == 4
+
+
+def test_codewords_of_symbols_are_shown_saved_and_loaded(topics, succeed, tmp_path):
+    common = ("assign", "--taxonomy", topics / "taxonomy.txt", "--codebook", "dense_random", "--n-symbols", 3)
+    shown = json.loads(succeed(*common, "--json", "-o", tmp_path / "a.json"))
+    saved = load_assignment(tmp_path / "a.json")
+    assert saved.codebook.n_symbols == 3
+    first = shown["classes"][0]
+    assert first["bits"] == " ".join(map(str, saved.codebook.matrix[first["codeword"]]))
+    assert "symbols" in succeed(*common, "--quiet")
 
 
 def test_a_codebook_that_no_assignment_can_improve_is_a_warning_of_one_line(topics, run):

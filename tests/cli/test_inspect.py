@@ -2,7 +2,9 @@ import json
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_iris
 from sklearn.linear_model import RidgeClassifier
+from sklearn.naive_bayes import GaussianNB
 
 from codekin import ECOCClassifier, load_model, save_model
 from codekin.datasets import load_dataset
@@ -62,3 +64,13 @@ def test_a_broken_model_is_named(harm, topics_model, run, tmp_path):
     shown = run("inspect", tmp_path)
     assert (shown.code, shown.out, shown.err.count("\n")) == (2, "", 1)
     assert str(tmp_path) in shown.err
+
+
+def test_columns_of_symbols_are_shown_with_the_classes_of_every_symbol(succeed, tmp_path):
+    X, y = load_iris(return_X_y=True)
+    classifier = ECOCClassifier(GaussianNB(), n_symbols=3).fit(X, y)
+    classifier.report(X, y)
+    save_model(classifier, tmp_path / "model")
+    shown = json.loads(succeed("inspect", tmp_path / "model", "--json"))
+    assert [side["labels"] for side in shown["hardest_bits"][0]["symbols"]] == [[0], [1], [2]]
+    assert "1 class (0) against 1 class (1) against 1 class (2)" in succeed("inspect", tmp_path / "model")

@@ -13,7 +13,9 @@ from codekin.classes import ClassTree
 from codekin.codebooks import CODEBOOKS
 from codekin.coding import Codebook
 
-DESIGNED = {"spectral", "error_correcting_factorization", "separating", "unary", "hexj", "decoc"}
+DESIGNED = {"spectral", "error_correcting_factorization", "separating", "unary", "hexj", "decoc", "tree_levels"}
+N_SYMBOLS = 5
+"""What those codebooks get that cannot do with two."""
 MAY_HAVE_USELESS_COLUMNS = {"trellis", "given"}
 LARGEST = {"exhaustive": 12, "optimised": 8}
 LARGEST_TRIED = LARGEST | {"separating": 14}
@@ -34,6 +36,7 @@ def make(name, n_codewords, seed=0, **options):
         "class_tree": ClassTree.from_linkage(average(pdist(places))),
         "matrix": np.where(np.tri(n_codewords), 1, -1),
         "n_draws": 50,
+        "n_symbols": N_SYMBOLS,
         "rng": seed,
     }
     function = CODEBOOKS[name]
@@ -51,12 +54,12 @@ def of_all_sizes(name):
 
 
 @pytest.mark.parametrize("name", CODEBOOKS)
-def test_codewords_are_as_many_as_asked_for_distinct_and_of_signs_and_zeros(name):
+def test_codewords_are_as_many_as_asked_for_distinct_and_of_signs_and_zeros_or_symbols(name):
     for n_codewords, codebook in enumerate(of_all_sizes(name), start=2):
         assert isinstance(codebook, Codebook)
         assert codebook.matrix.dtype == np.int8
         assert codebook.n_codewords == n_codewords
-        assert set(np.unique(codebook.matrix)) <= {-1, 0, 1}
+        assert set(np.unique(codebook.matrix)) <= set(range(-1, max(codebook.n_symbols, 2)))
         assert len(np.unique(codebook.matrix, axis=0)) == n_codewords
         assert codebook.min_distance > 0
 

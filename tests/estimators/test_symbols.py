@@ -3,6 +3,7 @@
 import io
 import json
 import re
+from inspect import signature
 from zipfile import ZipFile
 
 import numpy as np
@@ -21,7 +22,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from codekin import ECOCClassifier
-from codekin.codebooks import dense_random
+from codekin.codebooks import CODEBOOKS, dense_random
 from codekin.coding import Codebook
 from codekin.storage import load_model, save_model
 
@@ -247,6 +248,29 @@ def test_the_report_is_about_columns(many):
     assert "hardest columns" in str(report)
 
 
+@pytest.mark.parametrize(
+    "codebook", [name for name, make in CODEBOOKS.items() if "n_symbols" in signature(make).parameters]
+)
+def test_every_codebook_of_symbols_learns(many, codebook):
+    X, y = many
+    learner = LinearDiscriminantAnalysis()
+    classifier = ECOCClassifier(learner, n_symbols=6, codebook=codebook, random_state=0).fit(X, y)
+    assert 3 <= classifier.codebook_.n_symbols <= 6
+    assert classifier.score(X, y) > 0.3
+
+
+def test_linear_learners_tell_classes_from_the_rest_where_the_columns_suffice(many):
+    X, y = many
+    for learner, n_bits in [(LinearDiscriminantAnalysis(), None), (LinearSVC(), 6)]:
+        given = {"n_symbols": 6, "n_bits": n_bits, "assignment": "random", "random_state": 0}
+        fitted = ECOCClassifier(learner, **given).fit(X, y)
+        assert fitted.codebook_.name == "one_vs_rest"
+        assert "symbol for every class" in str(fitted.report())
+    for learner, n_bits in [(GaussianNB(), None), (LinearDiscriminantAnalysis(), 4)]:
+        fitted = ECOCClassifier(learner, n_symbols=6, n_bits=n_bits, assignment="random", random_state=0).fit(X, y)
+        assert fitted.codebook_.name == "dense_random"
+
+
 def test_codebooks_can_be_given(many):
     X, y = many
     matrix = dense_random(30, 3, n_symbols=6, rng=0).matrix.copy()
@@ -287,8 +311,8 @@ def test_new_classes_get_free_codewords(many):
     ("given", "sentence"),
     [
         (
-            {"codebook": "one_vs_rest"},
-            "The one_vs_rest codebook has two symbols. Got n_symbols=6; use 2, or one of 'dense",
+            {"codebook": "hadamard"},
+            "The hadamard codebook has two symbols. Got n_symbols=6; use 2, or one of 'one_vs_rest', 'dense_random'",
         ),
         ({"loss": "hinge"}, "loss='hinge' needs two symbols"),
         ({"estimator": "softmax"}, "estimator='softmax' needs two symbols"),

@@ -26,7 +26,7 @@ from codekin.cli.streams import show
 from codekin.cli.values import one_of, positive_number, trellis_width
 from codekin.codebooks import CODEBOOKS, trellis_codebook
 from codekin.coding import Codebook
-from codekin.coding.codebook import codeword_distances
+from codekin.coding.codebook import MAX_SYMBOLS, codeword_distances
 from codekin.datasets import TextData, TextVectorizer, read_data, read_taxonomy
 from codekin.datasets.matrices import read_distances, read_matrix
 from codekin.datasets.samples import Data
@@ -51,10 +51,13 @@ def assign_codewords(
         str,
         typer.Option(
             metavar="NAME|FILE",
-            help=f"The codebook: {', '.join(CODEBOOK_NAMES)}, or a file with a codeword of -1, 0 and 1 in each line.",
+            help=f"The codebook: {', '.join(CODEBOOK_NAMES)}, or a file with a codeword in each line.",
         ),
     ] = "trellis",
     n_bits: Annotated[int | None, typer.Option(min=1, help="The number of bits; for a trellis, the maximum.")] = None,
+    n_symbols: Annotated[
+        int, typer.Option(min=2, max=MAX_SYMBOLS, help="How many symbols a column has, for codebooks that allow it.")
+    ] = 2,
     width: Annotated[
         Any,
         typer.Option(
@@ -151,7 +154,7 @@ def assign_codewords(
         if len(known.labels) < 2:
             source = next(value for value in given.values() if value is not None)
             raise ValueError(f"{source}: at least 2 classes are needed. Got {len(known.labels)}.")
-        made = _made_codebook(codebook, n_bits, width, known, rng_codebook)
+        made = _made_codebook(codebook, (n_bits, n_symbols), width, known, rng_codebook)
         result = search(made, rng=rng_search, time_limit=time_limit, n_restarts=n_restarts)
         tell("comparing classes and codewords")
         if output is not None:
@@ -207,17 +210,20 @@ def _weights(samples: Data) -> Any:
     return None if isinstance(samples, TextData) else samples.sample_weight
 
 
-def _made_codebook(name: str, n_bits: int | None, width: Any, known: Known, rng: np.random.Generator) -> Codebook:
+def _made_codebook(
+    name: str, size: tuple[int | None, int], width: Any, known: Known, rng: np.random.Generator
+) -> Codebook:
     choice: Any = name
+    n_bits, n_symbols = size
     if name == "trellis":
         choice = partial(trellis_codebook, width=width or (2 if n_bits is None else "auto"))
     elif name not in CODEBOOK_NAMES:
         if not Path(name).exists():
             raise ValueError(f"--codebook must be one of {', '.join(CODEBOOK_NAMES)}, or a file. Got {name!r} instead.")
-        choice = Codebook(read_matrix(name)[0])
+        choice = Codebook(read_matrix(name)[0], n_symbols=n_symbols)
     n_classes = known.distances.n_classes
     classes = Classes(_no_samples, np.arange(n_classes), n_classes, None, known.distances, rng)
-    return choose_codebook(choice, n_bits, classes, rng)
+    return choose_codebook(choice, n_bits, classes, rng, n_symbols=n_symbols)
 
 
 def _no_samples() -> Any:
@@ -233,13 +239,13 @@ def _summary(codebook: Codebook, result: AssignmentResult, known: Known, n_shown
     neighbours, how_near = nearest_classes(known.distances, classes, k=NEIGHBOURS_SHOWN)
     examples = []
     for u, near, distances in zip(classes.tolist(), neighbours, how_near, strict=True):
-        codewords = codebook.codewords(result.codeword_of_class[[u, *near]])
-        apart = codeword_distances(codewords[:1], codewords[1:])[0]
+        indicators = codebook.indicators_at(result.codeword_of_class[[u, *near]])
+        apart = codeword_distances(indicators[:1], indicators[1:])[0]
         examples.append(
             {
                 "label": known.labels[u],
                 "codeword": int(result.codeword_of_class[u]),
-                "bits": codeword_text(codewords[0]),
+                "bits": codeword_text(codebook.codewords(result.codeword_of_class[[u]])[0], codebook.n_symbols),
                 "nearest": [
                     {"label": known.labels[v], "class_distance": float(a), "codeword_distance": float(d)}
                     for v, a, d in zip(near.tolist(), distances, apart, strict=True)

@@ -76,7 +76,10 @@ class _Bits:
         # That of a tree is for trees of any size; none of its bits is the same for all classes.
         self.matrix = classifier.model_.coding_matrix if classifier.codebook_.tree is None else np.zeros((0, 0))
         self.losses = losses
-        has_both = (self.matrix > 0).any(axis=0) & (self.matrix < 0).any(axis=0)
+        codebook = classifier.model_.codebook
+        self.symbols = {"positive": 1, "negative": -1} if codebook.n_symbols == 2 else range(codebook.n_symbols)
+        values = self.symbols.values() if isinstance(self.symbols, dict) else self.symbols
+        has_both = np.sum([(self.matrix == symbol).any(axis=0) for symbol in values], axis=0) > 1
         self.n_constant = int((~has_both).sum())
         self.learned = np.flatnonzero(has_both)
 
@@ -86,8 +89,12 @@ class _Bits:
         return [{"bit": bit, "loss": self.losses[bit], **self._sides(bit)} for bit in self.learned[order[:n]].tolist()]
 
     def _sides(self, bit: int) -> dict[str, Any]:
+        if not isinstance(self.symbols, dict):
+            of_symbols = [np.flatnonzero(self.matrix[:, bit] == symbol) for symbol in self.symbols]
+            shown = [{"n": len(own), "labels": self.labels[own[:LABELS_SHOWN]].tolist()} for own in of_symbols]
+            return {"symbols": [side for side in shown if side["n"]]}
         sides: dict[str, Any] = {}
-        for name, sign in (("positive", 1), ("negative", -1)):
+        for name, sign in self.symbols.items():
             classes = np.flatnonzero(self.matrix[:, bit] == sign)
             sides[f"n_{name}"] = len(classes)
             sides[f"{name}_labels"] = self.labels[classes[:LABELS_SHOWN]].tolist()
@@ -122,7 +129,10 @@ def _text(report: Any, result: dict[str, Any]) -> str:
 
 
 def _bit_line(bit: dict[str, Any]) -> str:
-    sides = " against ".join(_side(bit[f"n_{name}"], bit[f"{name}_labels"]) for name in ("positive", "negative"))
+    if "symbols" in bit:
+        sides = " against ".join(_side(side["n"], side["labels"]) for side in bit["symbols"])
+    else:
+        sides = " against ".join(_side(bit[f"n_{name}"], bit[f"{name}_labels"]) for name in ("positive", "negative"))
     return f"  bit {bit['bit']:<5} loss {bit['loss']:.4f}   {sides}"
 
 

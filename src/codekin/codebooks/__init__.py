@@ -11,8 +11,10 @@ from codekin.codebooks.ordinal import hexj, unary
 from codekin.codebooks.orthogonal import hadamard
 from codekin.codebooks.own_matrix import given
 from codekin.codebooks.random import dense_random, sparse_random
+from codekin.codebooks.reed_solomon import reed_solomon
 from codekin.codebooks.separating import separating
 from codekin.codebooks.tree_codes import decoc, nested_dichotomies
+from codekin.codebooks.tree_levels import tree_levels
 from codekin.codebooks.trellis import trellis_codebook
 from codekin.coding import Codebook
 
@@ -31,11 +33,14 @@ CODEBOOKS: dict[str, Callable[..., Codebook]] = {
     "hexj": hexj,
     "nested_dichotomies": nested_dichotomies,
     "decoc": decoc,
+    "tree_levels": tree_levels,
+    "reed_solomon": reed_solomon,
     "trellis": trellis_codebook,
     "given": given,
 }
 """From a name to the function that makes the codebook. Its first argument is the number of codewords; further ones say
-by their names what it needs: ``n_bits``, ``class_distances``, ``class_moments``, ``class_tree``, ``rng``, ..."""
+by their names what it needs: ``n_bits``, ``n_symbols``, ``class_distances``, ``class_moments``, ``class_tree``,
+``rng``, ..."""
 
 __all__ = [
     "CODEBOOKS",

@@ -17,7 +17,10 @@ COLUMNS_PER_SYMBOL = 4
 """Columns of a codebook for each one that is needed to tell the codewords apart."""
 
 MAX_DRAWS = 50
-TRIES_PER_COSET = 30
+MAX_TRIES = 30
+"""How often a coset is drawn that is to be far from the earlier ones."""
+MAX_COMPARISONS = 10**9
+"""Symbols that all draws together may compare: about a second."""
 
 
 def balanced_symbols(
@@ -36,8 +39,11 @@ def balanced_symbols(
         COLUMNS_PER_SYMBOL * needed if n_bits is None else n_bits, n_codewords, n_columns=None, n_symbols=n_symbols
     )
     best, best_rank = None, (-1, 0)
-    for _ in range(MAX_DRAWS if n_draws is None else n_draws):
-        leaders = _drawn_leaders(-(-n_codewords // n_symbols), n_bits, n_symbols, rng)
+    n_cosets = -(-n_codewords // n_symbols)
+    n_affordable = MAX_COMPARISONS // (n_cosets**2 * n_bits * n_symbols)
+    n_tries = max(1, min(MAX_TRIES, n_affordable))
+    for _ in range(max(1, min(MAX_DRAWS, n_affordable // n_tries)) if n_draws is None else n_draws):
+        leaders = _drawn_leaders(n_cosets, n_bits, n_symbols, n_tries, rng)
         agreements = _most_agreements(leaders, n_symbols)
         worst = int(agreements.max(initial=0))
         rank = (n_bits - worst, -int((agreements == worst).sum()))
@@ -49,9 +55,9 @@ def balanced_symbols(
     return Codebook(matrix[:n_codewords], name="dense_random", n_symbols=n_symbols)
 
 
-def _drawn_leaders(n_cosets: int, n_bits: int, n_symbols: int, rng: np.random.Generator) -> IntArray:
-    """Different codewords that begin with 0, each drawn again a few times where it is close to an earlier one."""
-    leaders = np.zeros((n_cosets, n_bits), dtype=np.intp)
+def _drawn_leaders(n_cosets: int, n_bits: int, n_symbols: int, n_tries: int, rng: np.random.Generator) -> CodingMatrix:
+    """Different codewords that begin with 0, each the farthest from the earlier ones of a few that are drawn."""
+    leaders = np.zeros((n_cosets, n_bits), dtype=np.int8)
     n_words = n_symbols ** (n_bits - 1)
     if n_words <= 4 * n_cosets:
         places = n_symbols ** np.arange(n_bits - 1)
@@ -59,25 +65,31 @@ def _drawn_leaders(n_cosets: int, n_bits: int, n_symbols: int, rng: np.random.Ge
         leaders[:, 1:] = chosen[:, None] // places % n_symbols
         return leaders
     for place in range(1, n_cosets):
-        drawn = np.zeros((TRIES_PER_COSET, n_bits), dtype=np.intp)
-        drawn[:, 1:] = rng.integers(n_symbols, size=(TRIES_PER_COSET, n_bits - 1))
+        drawn = np.zeros((n_tries, n_bits), dtype=np.int8)
+        drawn[:, 1:] = rng.integers(n_symbols, size=(n_tries, n_bits - 1))
         worst = _agreements(drawn, leaders[:place], n_symbols).max(axis=1)
+        while worst.min() == n_bits:  # all of them are there already
+            drawn[:, 1:] = rng.integers(n_symbols, size=(n_tries, n_bits - 1))
+            worst = _agreements(drawn, leaders[:place], n_symbols).max(axis=1)
         leaders[place] = drawn[worst.argmin()]
     return leaders
 
 
-def _agreements(a: IntArray, b: IntArray, n_symbols: int) -> IntArray:
+def _agreements(a: CodingMatrix, b: CodingMatrix, n_symbols: int) -> IntArray:
     """In how many columns two cosets agree at most: how often their leaders differ by the same number."""
-    differences = (a[:, None] - b[None]) % n_symbols
-    counts = np.stack([(differences == shift).sum(axis=2) for shift in range(n_symbols)])
-    return np.asarray(counts.max(axis=0), dtype=np.intp)
+    differences = a[:, None] - b[None]
+    differences += n_symbols * (differences < 0).astype(np.int8)
+    most = np.zeros(differences.shape[:2], dtype=np.intp)
+    for shift in range(n_symbols):
+        np.maximum(most, np.count_nonzero(differences == shift, axis=2), out=most)
+    return most
 
 
-def _most_agreements(leaders: IntArray, n_symbols: int) -> IntArray:
+def _most_agreements(leaders: CodingMatrix, n_symbols: int) -> IntArray:
     first, second = np.triu_indices(len(leaders), k=1)
     return _agreements(leaders, leaders, n_symbols)[first, second]
 
 
-def _cosets(leaders: IntArray, n_symbols: int) -> CodingMatrix:
+def _cosets(leaders: CodingMatrix, n_symbols: int) -> CodingMatrix:
     shifts = np.arange(n_symbols)[None, :, None]
-    return ((leaders[:, None] + shifts) % n_symbols).reshape(-1, leaders.shape[1]).astype(np.int8)
+    return np.asarray(((leaders[:, None] + shifts) % n_symbols).reshape(-1, leaders.shape[1]), dtype=np.int8)

@@ -5,27 +5,34 @@ from __future__ import annotations
 import numpy as np
 
 from codekin.codebooks.sizes import checked_n_codewords
-from codekin.coding import Codebook
+from codekin.coding import Codebook, IntArray
 
 MAX_ONE_VS_ONE = 1_000
 """Half a million predictors, and a matrix of half a gigabyte."""
 
 
-def one_vs_rest(n_codewords: int) -> Codebook:
-    """One bit per codeword, which is +1 for this codeword only.
+def one_vs_rest(n_codewords: int, *, n_symbols: int = 2) -> Codebook:
+    """One bit per codeword, which is +1 for this codeword only; or one column for several codewords against the rest.
 
     Any two codewords differ in two bits, so no error of a single predictor is sure to be corrected; and every
     assignment gives the same classifier.
+
+    With more than two symbols a column has as many codewords less one with a symbol of their own, and symbol 0 for all
+    others, the rest. Codewords of the same column differ in that column only, all others in two, so that a preserving
+    assignment lets one predictor tell similar classes apart.
 
     Parameters
     ----------
     n_codewords : int
         The number of codewords, at least 2.
+    n_symbols : int, default=2
+        How many symbols a column has, at most 127.
 
     Returns
     -------
     Codebook
-        ``n_codewords`` bits; a single one for two codewords, since the second would be its complement.
+        ``n_codewords`` bits; a single one for two codewords, since the second would be its complement. With ``q``
+        symbols ``n_codewords / (q - 1)`` columns, rounded up, and one for up to ``q`` codewords.
 
     Examples
     --------
@@ -33,10 +40,25 @@ def one_vs_rest(n_codewords: int) -> Codebook:
     <Codebook one_vs_rest: 4 codewords x 4 bits, minimum distance 2, equidistant>
     >>> one_vs_rest(2).matrix.tolist()
     [[1], [-1]]
+    >>> one_vs_rest(4, n_symbols=3).matrix.tolist()
+    [[1, 0], [2, 0], [0, 1], [0, 2]]
     """
     n_codewords = checked_n_codewords(n_codewords, codebook="one_vs_rest")
+    if min(n_symbols, n_codewords) > 2:
+        return Codebook(_groups_vs_rest(n_codewords, n_symbols), name="one_vs_rest", n_symbols=n_symbols)
     matrix = 2 * np.eye(n_codewords, dtype=np.int8) - 1
     return Codebook(matrix if n_codewords > 2 else matrix[:, :1], name="one_vs_rest")
+
+
+def _groups_vs_rest(n_codewords: int, n_symbols: int) -> IntArray:
+    """Columns of equally many codewords, up to one, with symbols of their own."""
+    if n_codewords <= n_symbols:
+        return np.arange(n_codewords)[:, None]
+    groups = np.array_split(np.arange(n_codewords), -(-n_codewords // (n_symbols - 1)))
+    matrix = np.zeros((n_codewords, len(groups)), dtype=np.intp)
+    for column, group in enumerate(groups):
+        matrix[group, column] = 1 + np.arange(len(group))
+    return matrix
 
 
 def one_vs_one(n_codewords: int) -> Codebook:

@@ -53,9 +53,9 @@ def dense_random(
     kept and, among those, the one whose columns are least correlated (mean absolute correlation). Codewords are
     distinct; no column is constant, equal to another one or its complement.
 
-    Columns of more than two symbols are balanced: every symbol is there equally often, up to one. Of 50 draws, each of
-    which avoids codewords close to earlier ones, the one with the largest minimum distance is kept, and among those the
-    one that has it least often. As many symbols as codewords make a single column.
+    Columns of more than two symbols are balanced: every symbol is there equally often, up to one. Of up to 50 draws,
+    each of which avoids codewords close to earlier ones, the one with the largest minimum distance is kept, and among
+    those the one that has it least often. As many symbols as codewords make a single column.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def dense_random(
         How many symbols each column has, at most 127.
     n_draws : int, optional
         How many codebooks are drawn; by default 10,000, and fewer beyond about 600 codewords, whose pairs take
-        longer and longer to compare; 50 of more than two symbols.
+        longer and longer to compare; at most 50 of more than two symbols.
     min_distance : int, optional
         Keep a codebook with exactly this minimum distance instead of the largest; of two symbols only.
     rng : numpy.random.Generator, int or None, default=None
@@ -98,7 +98,7 @@ def dense_random(
     ValueError: 4 bits cannot tell 20 codewords apart; at least 5 are needed.
     """
     n_codewords = checked_n_codewords(n_codewords, codebook="dense_random")
-    if n_symbols > 2:
+    if min(n_symbols, n_codewords) > 2:
         if min_distance is not None:
             raise ValueError(f"min_distance={min_distance} needs two symbols. Got n_symbols={n_symbols}.")
         return balanced_symbols(

@@ -69,7 +69,8 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
     codebook : str, Codebook, array or callable, default="auto"
         Which codewords exist: a name from ``codekin.codebooks.CODEBOOKS``, a codebook, a matrix with entries -1, 0 and
         +1, or a function of the number of classes. "auto" is "one_vs_rest" for linear estimators and up to 1,000
-        classes, and "dense_random" for all others and where ``n_bits`` is given. :meth:`report` says why.
+        classes, and "dense_random" for all others and where ``n_bits`` is given. :meth:`report` says why. With
+        more than two symbols linear estimators have "one_vs_rest" where ``n_bits`` allows it.
     n_bits : int, default=None
         How many bits the codewords have, for codebooks that leave the choice; None for the codebook's own default
         (``ceil(10 log2 K)`` for "dense_random", but never more columns than there are different ones; behind "auto" at

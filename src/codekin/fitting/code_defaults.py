@@ -31,7 +31,9 @@ def default_code(learner: Learner, n_classes: int, n_bits: int | None = None, n_
     as many bits (``benchmarks/predictors.py``). Others gain by dense columns, each another problem to learn: as many as
     classes, but at least 15 and at most those of Allwein et al. (2000).
     """
-    if n_bits is not None or n_classes == 2 or n_symbols > 2:
+    if n_symbols > 2:
+        return _default_of_symbols(learner, n_classes, n_bits, n_symbols)
+    if n_bits is not None or n_classes == 2:
         return CodeDefault("dense_random", n_bits, "")
     is_linear = learns_linearly(getattr(learner, "estimator", learner))
     if is_linear and n_classes <= MAX_COLUMNS:
@@ -41,3 +43,18 @@ def default_code(learner: Learner, n_classes: int, n_bits: int | None = None, n_
     n_columns = n_binary_columns(n_classes) if n_classes <= FEW_COLUMNS else n_classes
     most = default_n_bits(n_classes, DENSE_BITS_PER_DOUBLING, n_columns=n_columns)
     return CodeDefault("dense_random", min(max(n_classes, FEW_COLUMNS), most), "the bits are not linear")
+
+
+def _default_of_symbols(learner: Learner, n_classes: int, n_bits: int | None, n_symbols: int) -> CodeDefault:
+    """Several classes against the rest for linear learners, if as many columns may be learned as that takes.
+
+    A linear learner tells a class from all others better than a set of unlike classes from other sets; trees gain by
+    columns that all classes share (``benchmarks/many_classes.py``).
+    """
+    n_columns = -(-n_classes // (n_symbols - 1))
+    if n_classes <= n_symbols or not learns_linearly(getattr(learner, "estimator", learner)):
+        return CodeDefault("dense_random", n_bits, "")
+    if n_bits not in (None, n_columns) or n_columns > MAX_COLUMNS:
+        return CodeDefault("dense_random", n_bits, "")
+    reason = f"the columns are linear, and {n_columns} of them have a symbol for every class"
+    return CodeDefault("one_vs_rest", None, reason)

@@ -117,7 +117,9 @@ def save_assignment(
     if codebook.trellis is not None:
         of_codebook["width"] = codebook.trellis.width
     else:
-        of_codebook["codewords"] = [codeword_text(row) for row in codebook.matrix]
+        of_codebook["codewords"] = [codeword_text(row, codebook.n_symbols) for row in codebook.matrix]
+    if codebook.n_symbols > 2:
+        of_codebook["n_symbols"] = codebook.n_symbols
     description = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -157,8 +159,10 @@ def load_assignment(path: str | os.PathLike[str]) -> SavedAssignment:
         if "width" in of_codebook:
             codebook = trellis_codebook(of_codebook["n_codewords"], of_codebook["width"])
         else:
-            rows = [[_ENTRIES[sign] for sign in word] for word in of_codebook["codewords"]]
-            codebook = Codebook(rows, name=of_codebook["name"], is_designed=of_codebook["is_designed"])
+            n_symbols = of_codebook.get("n_symbols", 2)
+            rows = [_entries(word, n_symbols) for word in of_codebook["codewords"]]
+            named = {"name": of_codebook["name"], "is_designed": of_codebook["is_designed"]}
+            codebook = Codebook(rows, n_symbols=n_symbols, **named)
         assignment = Assignment(np.array(list(codeword_of_class.values())), method=str(description["method"]))
         check_spare_codewords(codebook, assignment.n_classes)
         largest = int(assignment.codeword_of_class.max())
@@ -170,15 +174,26 @@ def load_assignment(path: str | os.PathLike[str]) -> SavedAssignment:
     return SavedAssignment(codebook, tuple(codeword_of_class), assignment, facts)
 
 
-def codeword_text(codeword: Iterable[int]) -> str:
-    """A codeword as plus and minus signs, 0 for a bit that ignores the class.
+def codeword_text(codeword: Iterable[int], n_symbols: int = 2) -> str:
+    """A codeword as plus and minus signs, 0 for a bit that ignores the class; of more symbols their numbers.
 
     Examples
     --------
     >>> codeword_text([1, -1, 0])
     '+-0'
+    >>> codeword_text([12, 0, -1], n_symbols=20)
+    '12 0 -'
     """
+    if n_symbols > 2:
+        return " ".join("-" if entry < 0 else str(int(entry)) for entry in codeword)
     return "".join(_SIGNS[int(entry)] for entry in codeword)
+
+
+def _entries(word: str, n_symbols: int) -> list[int]:
+    """The codeword that a text is of."""
+    if n_symbols > 2:
+        return [-1 if symbol == "-" else int(symbol) for symbol in word.split(" ")]
+    return [_ENTRIES[sign] for sign in word]
 
 
 def _read_json(path: Path) -> Any:
