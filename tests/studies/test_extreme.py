@@ -9,6 +9,8 @@ from codekin.datasets.synthetic import make_sparse_topics
 from codekin.plots.widths import SearchGain
 from codekin.studies import load_study, run_study, write_report
 from codekin.studies.engine.workspace import Workspace
+from codekin.studies.extreme.leaves import POLICIES, leaf_tasks
+from codekin.studies.extreme.leaves_page import leaves_section
 from codekin.studies.extreme.orders import ORDERS, ManyClasses, orders_of, trees_of
 from codekin.studies.extreme.results import answer, collect
 from codekin.studies.extreme.tasks import assign_task, fit_tasks, one_vs_rest_tasks, oversample_tasks, stages
@@ -25,6 +27,7 @@ widths = [2, 3]
 n_epochs = 2
 search_seconds = 0.05
 oversample = [1.0, 3.0]
+leaves = ["random", "preserving", "learnability", "halving"]
 [[data]]
 name = "untaxed"
 tree = "learned"
@@ -59,6 +62,20 @@ def test_everything_is_finished_and_nothing_is_done_again(finished):
     assert status.is_finished
     assert status.n_run == status.n_tasks
     assert run_study(study, output, n_jobs=1).n_run == 0
+
+
+def test_leaves_of_label_trees_are_compared_with_random_ones(finished):
+    study, output, _ = finished
+    data = study.option("data")[0]
+    accuracies = {
+        policy: [result(finished, task)["accuracy"] for task in leaf_tasks(study, data, policy)] for policy in POLICIES
+    }
+    assert all(len(runs) == 2 and min(runs) > 20 for runs in accuracies.values())
+    section = leaves_section(study, Workspace(output / study.name))
+    rows = section.blocks[1].rows
+    assert [row[1] for row in rows] == list(POLICIES)
+    assert rows[0][-1] is None
+    assert rows[1][3] == pytest.approx(np.mean(accuracies["preserving"]))
 
 
 def test_a_search_never_ends_above_the_score_of_its_depth_first_order(finished):

@@ -206,7 +206,7 @@ def _told(passes: Iterator[ClassVectors]) -> Iterator[ClassVectors]:
 
 def _confused(members: tuple[Member, ...], X: Any) -> IntArray:
     """The best classes of each sample under the codes alone, some samples at a time."""
-    model = Model(members, Reranking(N_CONFUSED))
+    model = Model(tuple(member.hasty() for member in members), Reranking(N_CONFUSED))
     n = min(N_CONFUSED, model.n_classes)
     blocks = []
     for start in range(0, X.shape[0], SAMPLES_PER_BLOCK):

@@ -6,7 +6,7 @@ Estimators, studies, the command line and storage all share it. Classes are indi
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -23,6 +23,8 @@ from codekin.model.tree_candidates import RankedTrees
 from codekin.ranking import Reranking
 
 __all__ = ["Candidates", "Member", "Model"]
+
+HASTY_BEAM = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +63,17 @@ class Member:
         Member
         """
         return cls(code, bits, make_decoder(code, loss, is_weighted=is_weighted))
+
+    def hasty(self) -> Member:
+        """The same with a narrow search on a tree: half the time for lists of very many samples.
+
+        Returns
+        -------
+        Member
+        """
+        if not isinstance(self.decoder, BeamSearchDecoder):
+            return self
+        return replace(self, decoder=replace(self.decoder, beam=HASTY_BEAM))
 
 
 @dataclass(frozen=True, eq=False)

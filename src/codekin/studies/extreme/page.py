@@ -14,6 +14,7 @@ from codekin.plots.style import save_figure
 from codekin.plots.widths import draw_accuracy_by_bits, draw_search_gains
 from codekin.studies.configuration import Study
 from codekin.studies.engine.workspace import Workspace
+from codekin.studies.extreme.leaves_page import leaves_section
 from codekin.studies.extreme.orders import ORDERS, orders_of, trees_of
 from codekin.studies.extreme.results import Found, answer, collect, search_gains, signed
 from codekin.studies.paper_numbers import paper_number
@@ -49,8 +50,8 @@ def extreme_page(study: Study, workspace: Workspace) -> Page:
     if any(gain for one in found for gain in search_gains(one)):
         sections.append(_question_section(found, workspace))
     sections += [_data_section(study, one, workspace) for one in found]
-    comparison = _paper_section(study, found)
-    sections += [comparison] if comparison else []
+    more = leaves_section(study, workspace), _paper_section(study, found)
+    sections += [section for section in more if section is not None]
     return Page(study.title, _lead(found), sections)
 
 

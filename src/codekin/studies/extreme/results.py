@@ -73,11 +73,11 @@ def collect(study: Study, workspace: Workspace) -> list[Found]:
         accuracies, assignments = {}, {}
         for width in data["widths"]:
             for order in orders_of(data):
-                done = _finished(fit_tasks(study, data, width, order), journal)
+                done = finished(fit_tasks(study, data, width, order), journal)
                 if done:
                     accuracies[width, order] = np.array([one["accuracy"] for one in done])
                     assignments[width, order] = journal.result(assign_task(data, width, order))
-        rest = _finished(one_vs_rest_tasks(study, data), journal) if data.get("oversample") else []
+        rest = finished(one_vs_rest_tasks(study, data), journal) if data.get("oversample") else []
         n_classes = DATASETS[data["name"]].n_classes
         if accuracies:
             one_vs_rest = Runs.of(n_classes, [one["accuracy"] for one in rest]) if rest else None
@@ -86,7 +86,7 @@ def collect(study: Study, workspace: Workspace) -> list[Found]:
     return everything
 
 
-def _finished(tasks: Sequence[Task], journal: Journal) -> list[Mapping[str, Any]]:
+def finished(tasks: Sequence[Task], journal: Journal) -> list[Mapping[str, Any]]:
     """The results of the first tasks, up to one that is not finished: orders are compared run by run."""
     results = []
     for task in tasks:

@@ -27,6 +27,7 @@ from codekin.studies.engine.runner import Outcome
 from codekin.studies.engine.schema import POSITIVE, Entries, ListOf, OneOf, Place, Table, whole
 from codekin.studies.engine.task import Stage, Task
 from codekin.studies.engine.workspace import Workspace
+from codekin.studies.extreme.leaves import LEAVES, POLICIES, leaf_tasks, run_leaves
 from codekin.studies.extreme.orders import ORDERS, load_many_classes, orders_of, trees_of
 from codekin.studies.fields import COUNT, HEAD, NUMBERED, DataName
 
@@ -60,6 +61,7 @@ SCHEMA = Table(
                     "n_searches": COUNT,
                     "orders": ListOf(OneOf(ORDERS)),
                     "oversample": ListOf(POSITIVE),
+                    "leaves": ListOf(OneOf(POLICIES)),
                     "search_seconds": POSITIVE,
                     "seconds": POSITIVE,
                 },
@@ -82,6 +84,8 @@ def check(study: Study, data_names: list[str], data_home: Path | None) -> None:
             "features": dataset.X is None,
             "test samples": dataset.test is None,
             "a taxonomy; tree = 'learned' does without": data["tree"] == "given" and dataset.class_tree is None,
+            "a taxonomy; other leaves than 'preserving' do without": "preserving" in data.get("leaves", ())
+            and dataset.class_tree is None,
             "validation samples, by which 'oversample' is chosen": data.get("oversample")
             and dataset.validation is None,
         }
@@ -101,6 +105,7 @@ def stages(study: Study, data_names: list[str]) -> list[Stage]:
         Stage("finding assignments", list(assignments.values())),
         Stage("learning the bits", fits),
         Stage("one-vs-rest: oversampling", [task for data in with_rest for task in oversample_tasks(data)]),
+        Stage("learning label trees", [task for data in chosen for task in leaf_tasks(study, data)]),
         Stage("one-vs-rest", [task for data in with_rest for task in one_vs_rest_tasks(study, data)]),
     ]
 
@@ -255,4 +260,11 @@ def _one_vs_rest(given: Mapping[str, Any], workspace: Workspace, oversample: flo
     return 100 * accuracy(bits.margins(wanted.X), wanted.y)
 
 
-FUNCTIONS = {TREE: run_tree, ASSIGN: run_assign, FIT: run_fit, OVERSAMPLE: run_oversample, ONE_VS_REST: run_one_vs_rest}
+FUNCTIONS = {
+    TREE: run_tree,
+    ASSIGN: run_assign,
+    FIT: run_fit,
+    LEAVES: run_leaves,
+    OVERSAMPLE: run_oversample,
+    ONE_VS_REST: run_one_vs_rest,
+}

@@ -1,0 +1,47 @@
+"""The paper's question asked of label trees: what is it worth which class sits at which leaf?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from codekin.estimators import TrellisClassifier
+from codekin.studies.configuration import Study
+from codekin.studies.engine.runner import Outcome
+from codekin.studies.engine.task import Task
+from codekin.studies.engine.workspace import Workspace
+from codekin.studies.extreme.orders import load_many_classes
+
+LEAVES = "extreme.leaves"
+POLICIES = ("random", "preserving", "learnability", "halving")
+"""How leaves are given to classes; "preserving" is the depth-first order of the taxonomy."""
+WIDTH = 16
+
+
+def leaf_tasks(study: Study, data: Mapping[str, Any], policy: str | None = None) -> list[Task]:
+    """The tasks that learn label trees: all runs of one way to give leaves to classes, or of all."""
+    return [
+        Task(
+            LEAVES,
+            {"data": data["name"], "policy": name, "run": run},
+            label=f"{data['name']}, label tree, {name} leaves, run {run}",
+            weight=data.get("seconds", 1.0),
+        )
+        for run in range(int(study.option("n_runs")))
+        for name in ([policy] if policy else data.get("leaves", ()))
+    ]
+
+
+def run_leaves(task: Task, workspace: Workspace) -> Outcome:
+    """Learn a label tree, and test it."""
+    given = task.parameters
+    known = load_many_classes(given["data"], workspace.data_home)
+    leaves: Any = given["policy"]
+    if leaves == "preserving":
+        leaves = np.argsort(known.given_tree().class_order())
+    classifier = TrellisClassifier(WIDTH, code="tree", assignment=leaves, rerank=None, random_state=given["run"])
+    classifier.fit(known.data.X, known.data.y)
+    assert known.data.test is not None
+    return Outcome({"accuracy": 100 * float(classifier.score(known.data.test.X, known.data.test.y))})

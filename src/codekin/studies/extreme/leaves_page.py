@@ -1,0 +1,57 @@
+"""The section about the leaves of label trees on the page about very many classes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from codekin.coding import FloatArray
+from codekin.pages import Cell, Column, Paragraph, Section, Table
+from codekin.plots.comparisons import Mean
+from codekin.studies.configuration import Study
+from codekin.studies.engine.workspace import Workspace
+from codekin.studies.extreme.leaves import WIDTH, leaf_tasks
+from codekin.studies.extreme.results import finished, signed
+
+METHOD = (
+    "A label tree is a code, too: every child of a node is a bit that ignores the classes elsewhere, and which class "
+    f"sits at which leaf is an assignment. Nodes have {WIDTH} children, each node is a softmax over them that is "
+    "learned from its own samples, and a beam search finds the class. Preserving takes the depth-first order of the "
+    "taxonomy, halving the halves of halves of the class means, learnability the same of what ridge regression sees of "
+    "the classes."
+)
+
+
+def leaves_section(study: Study, workspace: Workspace) -> Section | None:
+    """What the leaves are worth, of as much as is finished."""
+    rows: list[list[Cell | str | float | None]] = []
+    for data in study.option("data"):
+        accuracies: dict[str, FloatArray] = {}
+        for policy in data.get("leaves", ()):
+            done = finished(leaf_tasks(study, data, policy), workspace.journal)
+            if done:
+                accuracies[policy] = np.array([one["accuracy"] for one in done])
+        rows += [_row(data["name"], policy, accuracies) for policy in accuracies]
+    if not rows:
+        return None
+    columns = [Column("data"), Column("leaves"), Column("runs"), Column("accuracy, %", ".2f")]
+    columns.append(Column("over random, points"))
+    caption = "Behind the gains ± their standard errors; bold: more than two of these."
+    return Section("Leaves of label trees", [Paragraph(METHOD), Table(columns, rows, caption=caption)])
+
+
+def _row(data: str, policy: str, accuracies: Mapping[str, FloatArray]) -> list[Cell | str | float | None]:
+    own = accuracies[policy]
+    row: list[Cell | str | float | None] = [data, policy, len(own), float(own.mean())]
+    if policy == "random" or "random" not in accuracies:
+        return [*row, None]
+    return [*row, gain_cell(own, accuracies["random"])]
+
+
+def gain_cell(own: FloatArray, others: FloatArray) -> Cell:
+    """By how much runs are better than others, one by one."""
+    n_runs = min(len(own), len(others))
+    gain = Mean.of(own[:n_runs] - others[:n_runs])
+    error = "" if np.isnan(gain.error) else f" ± {gain.error:.2f}"
+    return Cell(signed(gain.value) + error, gain.value, is_strong=bool(gain.value > 2 * gain.error))
