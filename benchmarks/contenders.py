@@ -386,6 +386,8 @@ OURS = {
     "ours, width 10, pruned, not re-ranked": partial(Trellis, width=10, prune=0.001, **RECIPE | {"rerank": None}),
     "ours, width 20, pruned": partial(Trellis, width=20, prune=0.001, **RECIPE),
     "ours, 2 x width 5": partial(Trellis, width=5, n_members=2, **RECIPE),
+    "ours, tree": partial(Trellis, code="tree", has_tree=False, rerank=None),
+    "ours, tree, re-ranked": partial(Trellis, code="tree", has_tree=False, **RECIPE),
 }
 PEERS = {
     "nearest centroid": NearestCentroid,

@@ -120,8 +120,11 @@ def test_similar_classes_share_nodes_where_they_should(data):
 def test_the_taxonomy_is_taken_where_it_is_asked_for(data):
     tree = ClassTree.from_nested([[f"c{k:03}" for k in range(five, five + 5)] for five in range(0, N_CLASSES, 5)])
     taxonomy = {"taxonomy": tree, "random_state": 0}
-    classifier = TrellisClassifier(4, code="tree", assignment="preserving", **taxonomy).fit(*data[0])
-    assert np.array_equal(classifier.assignment_.codeword_of_class, np.arange(N_CLASSES))
+    for assignment in ("preserving", "auto"):
+        classifier = TrellisClassifier(4, code="tree", assignment=assignment, **taxonomy).fit(*data[0])
+        assert np.array_equal(classifier.assignment_.codeword_of_class, np.arange(N_CLASSES))
+    halved = TrellisClassifier(4, code="tree", assignment="halving", **taxonomy).fit(*data[0])
+    assert not np.array_equal(halved.assignment_.codeword_of_class, np.arange(N_CLASSES))
 
 
 def test_members_have_trees_of_their_own(data):

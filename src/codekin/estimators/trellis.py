@@ -84,7 +84,7 @@ class TrellisClassifier(PathProbabilities):
         "preserving" gives the paths in their order to the classes in the tree's depth-first order; "learnability"
         searches from there for the paths whose bits are learned best, and needs no taxonomy; "random", "breaking", the
         name of a search from ``codekin.assignments.ASSIGNMENTS``, or for each class its path. Of a tree "auto" is
-        "halving": nodes are halves of halves of the class means, or, with "learnability", of what ridge sees of them.
+        "preserving" with a taxonomy of at most 50,000 classes, otherwise "halving": nodes are halves of class means.
     estimator : "auto", "arow", "softmax" or Learner, default="auto"
         Who learns the bits: ``AROW()`` each on its own, ``Softmax()`` all of them together, so that the true path wins
         among all paths. "auto" is AROW at width 2 and softmax above, where it is better by one or two points.
