@@ -315,6 +315,7 @@ def test_new_classes_get_free_codewords(many):
             "The hadamard codebook has two symbols. Got n_symbols=6; use 2, or one of 'one_vs_rest', 'dense_random'",
         ),
         ({"loss": "hinge"}, "loss='hinge' needs two symbols"),
+        ({"decoding": "learned"}, "decoding='learned' needs two symbols"),
         ({"estimator": "softmax"}, "estimator='softmax' needs two symbols"),
         ({"codebook": Codebook([[i // 8, i % 8] for i in range(30)], n_symbols=8)}, "has 8 symbols. Got n_symbols=6"),
         ({"n_bits": 1}, "1 bit cannot tell 30 codewords apart; at least 2 are needed"),

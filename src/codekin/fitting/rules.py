@@ -99,6 +99,11 @@ SYMBOL_RULES = (
         lambda s: isinstance(s.loss, str) and s.loss in ("auto", "log_likelihood"),
     ),
     Rule(
+        "decoding",
+        "two symbols; of {n_symbols.given} use 'auto', and calibrate='holdout' for weights of the columns",
+        lambda s: s.decoding != "learned",
+    ),
+    Rule(
         "estimator",
         "two symbols, {n_symbols.given} a classifier of scikit-learn's kind",
         lambda s: hasattr(s.learner, "estimator"),
