@@ -186,3 +186,16 @@ def test_very_many_classes_get_a_tree_unless_something_else_is_asked_for(data, m
     monkeypatch.setattr("codekin.fitting.trellis_settings.TOO_MANY_CLASSES", 50)
     classifier = TrellisClassifier(random_state=0, rerank=None, **options).fit(*data[0])
     assert classifier.recipe_.code == code
+
+
+def test_the_command_line_trains_trees(data, tmp_path, capsys):
+    from codekin.cli.main import main
+
+    X, y = data[0]
+    rows = (" ".join(f"{j}:{v:g}" for j, v in zip(row.indices, row.data, strict=True)) for row in X)
+    lines = (f"{int(label[1:])} {row}\n" for label, row in zip(y, rows, strict=True))
+    (tmp_path / "train.svm").write_text("".join(lines))
+    assert main(["train", str(tmp_path / "train.svm"), str(tmp_path / "model"), "--code", "tree", "--width", "4"]) == 0
+    assert "label_tree" in capsys.readouterr().out
+    assert main(["inspect", str(tmp_path / "model")]) == 0
+    assert load_model(tmp_path / "model").codebook_.tree.width == 4
