@@ -63,7 +63,7 @@ def topics(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="session")
 def topics_model(topics) -> Path:
-    """A model of them."""
+    """A model of them, of width 2."""
     model = topics / "model"
     code = main(
         [
@@ -72,6 +72,7 @@ def topics_model(topics) -> Path:
             str(model),
             "--taxonomy",
             str(topics / "taxonomy.txt"),
+            "--width=2",
             "--quiet",
             "--json",
         ]

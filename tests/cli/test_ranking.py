@@ -11,7 +11,13 @@ from codekin import load_model
 def ranked(topics, succeed, tmp_path):
     def train(*options):
         return succeed(
-            "train", topics / "train.svm", tmp_path / "model", "--taxonomy", topics / "taxonomy.txt", *options
+            "train",
+            topics / "train.svm",
+            tmp_path / "model",
+            "--taxonomy",
+            topics / "taxonomy.txt",
+            "--width=2",
+            *options,
         )
 
     return tmp_path / "model", train

@@ -20,8 +20,9 @@ def contents(folder):
 
 
 def test_the_summary_says_what_was_made(topics, topics_model, succeed, tmp_path):
-    text = succeed("train", topics / "train.svm", tmp_path / "model", "--taxonomy", topics / "taxonomy.txt")
-    assert text.startswith("32 classes, 45 bits: trellis codebook, ordered assignment, softmax learner\n")
+    options = ("--taxonomy", topics / "taxonomy.txt", "--width", 2)
+    text = succeed("train", topics / "train.svm", tmp_path / "model", *options)
+    assert text.startswith("32 classes, 21 bits: trellis codebook, ordered assignment, arow learner\n")
     assert "600 samples x 400 features in" in text
     assert contents(tmp_path / "model") == contents(topics_model)
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
@@ -152,7 +153,7 @@ def test_an_assignment_from_a_file_goes_with_a_budget(topics, succeed, tmp_path)
 
 def test_data_come_from_a_pipe_too(topics, topics_model, succeed, tmp_path):
     data = (topics / "train.svm").read_bytes()
-    succeed("train", "-", tmp_path / "model", "--taxonomy", topics / "taxonomy.txt", stdin=data)
+    succeed("train", "-", tmp_path / "model", "--taxonomy", topics / "taxonomy.txt", "--width", 2, stdin=data)
     assert contents(tmp_path / "model") == contents(topics_model)
 
 
@@ -325,7 +326,7 @@ def interrupted(monkeypatch):
 @pytest.mark.parametrize("n_epochs", [1, 3])
 def test_a_resumed_training_ends_with_the_same_bytes(n_epochs, topics, topics_model, run, interrupted, tmp_path):
     mend = interrupted(n_epochs)
-    arguments = ("train", topics / "train.svm", tmp_path / "model", "--taxonomy", topics / "taxonomy.txt")
+    arguments = ("train", topics / "train.svm", tmp_path / "model", "--taxonomy", topics / "taxonomy.txt", "--width=2")
     shown = run(*arguments, "--quiet")
     assert (shown.code, shown.out) == (130, "")
     assert f"Go on with: codekin train {topics / 'train.svm'}" in shown.err
