@@ -86,7 +86,7 @@ def test_probabilities_fit_held_out_classes_better_than_those_of_the_bare_code(t
         return -np.log(classifier.predict_proba(held.X[400:])[np.arange(len(own)), own]).mean()
 
     bare, reranked = (
-        negative_log_likelihood(TrellisClassifier(rerank=rerank, assignment="preserving", random_state=0))
+        negative_log_likelihood(TrellisClassifier(2, rerank=rerank, assignment="preserving", random_state=0))
         for rerank in (None, "centroid")
     )
     assert reranked < bare
