@@ -94,7 +94,7 @@ def test_words_in_any_alphabet_are_found(tmp_path):
     ("content", "sentence"),
     [
         (b"cat 1 2\nfish 1\n", "line 2: the vector of 'fish' has 1 numbers; 2 expected"),
-        (b"cat 1 2\nfish 1 x\n", "line 2: something in the vector of 'fish' is no number"),
+        (b"cat 1 2\nfish 1 x\n", "line 2: something in the vector of 'fish' is not a number"),
         (b"3 2\n\x00\x01\x02", None),
         (b"\x00\x01 \x02\n", "line 1: a word and its numbers were expected"),
         (b"cat\n", "line 1: a word and its numbers were expected"),

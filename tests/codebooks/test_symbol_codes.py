@@ -2,7 +2,10 @@
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_digits
+from sklearn.linear_model import RidgeClassifier
 
+from codekin import ECOCClassifier
 from codekin.classes import ClassTree
 from codekin.codebooks import one_vs_rest, reed_solomon, tree_levels
 from codekin.codebooks.reed_solomon import _field
@@ -78,3 +81,9 @@ def test_the_first_column_cuts_the_tree_at_its_top(tree):
 def test_columns_that_a_tree_does_not_have_are_refused():
     with pytest.raises(ValueError, match="different columns of 2 symbols. Got n_bits=5"):
         tree_levels(3, 5, class_tree=ClassTree.from_nested([["a", "b"], "c"]), rng=0)
+
+
+def test_an_estimator_of_two_symbols_says_that_reed_solomon_codes_need_more():
+    X, y = load_digits(return_X_y=True)
+    with pytest.raises(ValueError, match=r"needs at least 3 symbols. Got n_symbols=2\."):
+        ECOCClassifier(RidgeClassifier(), codebook="reed_solomon").fit(X[:200], y[:200])

@@ -70,7 +70,7 @@ def test_a_stale_or_damaged_cache_is_made_again_and_says_why(file):
     assert data.n_samples == 5
     file.write_bytes(file.read_bytes().replace(b"2:2", b"2:3"))
     assert "has changed since" in told(file)[1][0]
-    assert "read with other options" in told(file, n_features=9)[1][0]
+    assert "made with other options" in told(file, n_features=9)[1][0]
     values = folder / "values.npy"
     content = bytearray(values.read_bytes())
     content[-1] ^= 1

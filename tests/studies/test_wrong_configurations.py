@@ -236,7 +236,7 @@ WRONG = [
         "intermediate",
         '["means"]',
         '["means", "human"]',
-        "line 6: 'metrics[1]' is 'human', which the data set 'trees' know",
+        "line 6: 'metrics[1]' is 'human', which the data set 'trees' does not have",
     ),
     (
         "intermediate",

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import linalg
 
 from codekin.classes.moments import ClassMoments
@@ -107,9 +110,9 @@ def separating(
     if n_codewords <= MAX_EXACT_CLASSES:
         generator = np.random.default_rng(rng)
         starts += list(generator.choice([-1.0, 1.0], (N_STARTS, n_codewords, n_bits)))
-    found = [_improved(space, start) for start in starts]
-    best = min(found, key=space.bound)
-    matrix = with_distinct_rows(best.astype(np.int8), _costs_of_flips(space, best))
+    improved = [_improved(space, start) for start in starts]
+    found = [with_distinct_rows(columns.astype(np.int8), _costs_of_flips(space, columns)) for columns in improved]
+    matrix = _lowest(found, lambda columns: space.bound(columns.astype(np.float64)))
     return Codebook(matrix, name="separating", is_designed=True)
 
 
@@ -240,10 +243,19 @@ class Remainder:
             column[entry] = -column[entry]
 
     def leading_signs(self, n_vectors: int) -> FloatArray:
-        """The signs of the leading eigenvectors of the gains, as columns."""
+        """The signs of the leading eigenvectors of the gains, as columns, the first one leading; class 0 has +1."""
         n_classes = len(self.gains)
-        vectors = linalg.eigh(self.gains, subset_by_index=(max(0, n_classes - n_vectors), n_classes - 1))[1]
-        return np.where(vectors < 0, -1.0, 1.0)
+        vectors = linalg.eigh(self.gains, subset_by_index=(max(0, n_classes - n_vectors), n_classes - 1))[1][:, ::-1]
+        return np.where(vectors * np.where(vectors[0] < 0, -1.0, 1.0) < 0, -1.0, 1.0)
+
+
+def _lowest(candidates: Sequence[NDArray[Any]], bound: Callable[[NDArray[Any]], float]) -> NDArray[Any]:
+    """The candidate with the lowest bound; the first one of those that differ by rounding only."""
+    best, lowest = candidates[0], bound(candidates[0])
+    for candidate in candidates[1:]:
+        if (found := bound(candidate)) < lowest * (1 - 1e-6):
+            best, lowest = candidate, found
+    return best
 
 
 def _greedy_columns(space: Space, n_bits: int) -> FloatArray:
@@ -252,7 +264,7 @@ def _greedy_columns(space: Space, n_bits: int) -> FloatArray:
     for _ in range(n_bits):
         rest = Remainder.of(space, columns)
         candidates = [rest.climbed(start) for start in rest.leading_signs(3).T]
-        columns = np.column_stack([columns, min(candidates, key=rest.bound)])
+        columns = np.column_stack([columns, _lowest(candidates, rest.bound)])
     return columns
 
 
@@ -264,7 +276,7 @@ def _improved(space: Space, columns: FloatArray) -> FloatArray:
         for bit in range(columns.shape[1]):
             rest, present = Remainder.of(space, np.delete(columns, bit, axis=1)), columns[:, bit]
             candidates = [present, rest.climbed(present)] + ([rest.descended(present)] if is_exact else [])
-            columns[:, bit] = min(candidates, key=rest.bound)
+            columns[:, bit] = _lowest(candidates, rest.bound)
         before, bound = bound, space.bound(columns)
         if not bound < before * (1 - 1e-4):
             break

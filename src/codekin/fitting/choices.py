@@ -201,7 +201,8 @@ def _make_codebook(
         raise ValueError(
             f"The {name} codebook has two symbols. Got n_symbols={n_symbols}; use 2, or {_names_of_symbols()}."
         )
-    arguments: dict[str, Any] = {"n_symbols": n_symbols} if n_symbols > 2 else {}
+    is_of_symbols = "n_symbols" in wanted and wanted["n_symbols"].default is inspect.Parameter.empty
+    arguments: dict[str, Any] = {"n_symbols": n_symbols} if n_symbols > 2 or is_of_symbols else {}
     if "n_bits" in wanted and n_bits is not None:
         arguments["n_bits"] = n_bits
     if "rng" in wanted:
