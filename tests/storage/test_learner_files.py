@@ -131,7 +131,7 @@ def test_learners_that_changed_since_the_description_was_read_are_refused(folder
         learner_files.read_learners(folder / "learners.skops", "0" * 64, ())
 
 
-@pytest.mark.parametrize("given", [{}, ["gini"], [None]], ids=["no list", "a string", "nothing"])
+@pytest.mark.parametrize("given", [{}, ["gini"], [None], [str]], ids=["no list", "a string", "nothing", "a class"])
 def test_a_file_that_holds_no_learners_is_refused(given, folder):
     put(folder, given)
     with pytest.raises(ModelFolderError, match="must hold"):

@@ -38,7 +38,7 @@ def read_learners(path: Path, checksum: str, trusted: Sequence[str]) -> list[Any
         if not isinstance(learners, list):
             raise ModelFolderError(f"{path} must hold a list of learners. It holds a {type(learners).__name__}.")
         for learner in learners:
-            if not hasattr(learner, "fit"):
+            if isinstance(learner, type) or not hasattr(learner, "fit"):
                 raise ModelFolderError(f"{path} must hold learners only. It holds a {type(learner).__name__}.")
         check_learners(learners, trusted)
     except ModelFolderError:
