@@ -1,6 +1,6 @@
 """Error-correcting output codes in which similar classes get similar codewords.
 
-The names below are imported when they are first used, so that ``import codekin`` costs next to nothing.
+The names below are imported when they are first used, so that ``import codekin`` is fast.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""What a codebook or a fitted model is worth: losses of the bits, the error bound, calibration, predictions."""
+"""How good a codebook or a fitted model is: losses of the bits, the error bound, calibration, predictions."""
 
 from __future__ import annotations
 
@@ -15,21 +15,18 @@ from codekin.coding import Code, Codebook, CodingMatrix, FloatArray, IntArray, M
 __all__ = ["PredictionMeasures", "prediction_measures"]
 
 MAX_LEVELS = 20
-"""Class trees that are deeper than this have no levels that people could name."""
+"""Deeper class trees have no levels that people could name."""
 
 
 def binary_losses(
     margins: Margins, class_index: IntArray, coding_matrix: CodingMatrix, loss: Callable[[Any], Any]
 ) -> FloatArray:
-    """The mean loss of each bit over the samples; zeros of a codeword contribute ``L(0)``.
-
-    ``loss``: a function of ``z = bit * margin``.
-    """
+    """The mean loss of each bit over the samples; zeros of a codeword contribute ``L(0)``."""
     return np.asarray(loss(coding_matrix[class_index] * np.asarray(margins, dtype=np.float64)).mean(axis=0))
 
 
 def symbol_losses(margins: Margins, class_index: IntArray, code: Code) -> FloatArray:
-    """The mean of minus the log-probability of the true symbol of each column; that of chance where it is ignored."""
+    """The mean of minus the log-probability of each column's true symbol; for ignored classes that of chance."""
     own = (code.indicators[class_index] * np.asarray(margins, dtype=np.float64)).mean(axis=0)
     n_used = code.indicators.any(axis=0).reshape(code.n_bits, -1).sum(axis=1)
     return np.asarray(np.log(n_used) - own.reshape(code.n_bits, -1).sum(axis=1))
@@ -38,26 +35,19 @@ def symbol_losses(margins: Margins, class_index: IntArray, code: Code) -> FloatA
 def average_binary_loss(
     margins: Margins, class_index: IntArray, coding_matrix: CodingMatrix, loss: Callable[[Any], Any]
 ) -> float:
-    """The average binary loss epsilon, the mean of :func:`binary_losses` over the bits (Eq. 3 of the paper).
-
-    ``loss``: a function of ``z = bit * margin``.
-    """
+    """The average binary loss epsilon, the mean of :func:`binary_losses` over the bits (Eq. 3 of the paper)."""
     return float(binary_losses(margins, class_index, coding_matrix, loss).mean())
 
 
 def multiclass_error_bound(average_loss: float, codebook: Codebook, loss: Callable[[Any], Any]) -> float:
     """The bound ``n_bits * epsilon / (rho * L(0))`` on the training error (Eq. 4; Allwein et al. 2000, Theorem 1).
 
-    Here ``rho`` is the minimum distance in which a pair of zeros counts one half. The bound holds for convex losses
-    (and some others); above 1 it says nothing.
+    Here ``rho`` is the minimum distance in which a pair of zeros counts one half; only codewords that classes use
+    matter. The bound holds for convex losses (and some others). Above 1 it says nothing; if ``L(0)`` is 0, it is
+    infinite.
 
-    Infinite for a loss with ``L(0) = 0``.
-
-    For more than two symbols ``L(0)`` is ``log 2``: in a column in which two codewords differ the probabilities of
-    their symbols add up to 1 at most, so that one of them has a loss of at least ``log 2``.
-
-    - ``average_loss``: the average binary loss on the training samples.
-    - ``codebook``: the codebook; only the codewords that classes use matter.
+    For more than two symbols ``L(0)`` is ``log 2``: in a column in which two codewords differ, the probabilities of
+    their symbols add up to at most 1, so that one of them has a loss of at least ``log 2``.
     """
     rho = codebook.min_distance
     if codebook.n_symbols > 2:
@@ -70,11 +60,9 @@ def multiclass_error_bound(average_loss: float, codebook: Codebook, loss: Callab
 
 
 def expected_calibration_error(probabilities: FloatArray, class_index: IntArray, *, n_bins: int = 15) -> float:
-    """How far, on average, the confidence of the predicted class is from its accuracy (Guo et al. 2017).
+    """The mean difference between confidence and accuracy, from 0 (calibrated) to 1 (Guo et al. 2017).
 
-    Between 0 (calibrated) and 1.
-
-    ``n_bins``: samples are grouped by confidence into bins of equal width.
+    Samples are grouped by the confidence of their predicted class into bins of equal width.
 
     >>> expected_calibration_error(np.array([[0.8, 0.2], [0.8, 0.2]]), np.array([0, 1]))  # doctest: +ELLIPSIS
     0.3...
@@ -83,14 +71,7 @@ def expected_calibration_error(probabilities: FloatArray, class_index: IntArray,
 
 
 def confidence_error(confidence: FloatArray, is_right: NDArray[np.bool_], *, n_bins: int = 15) -> float:
-    """The expected calibration error from the predicted classes alone, where there are too many others.
-
-    Between 0 (calibrated) and 1.
-
-    - ``confidence`` of shape (n_samples,): the probability of the predicted class.
-    - ``is_right`` of shape (n_samples,): whether it is the true one.
-    - ``n_bins``: samples are grouped by confidence into bins of equal width.
-    """
+    """The expected calibration error from the probability of each predicted class and whether it is the true one."""
     bins = np.minimum((confidence * n_bins).astype(np.intp), n_bins - 1)
     gaps = np.bincount(bins, weights=confidence - is_right, minlength=n_bins)
     return float(np.abs(gaps).sum() / len(is_right))
@@ -98,7 +79,7 @@ def confidence_error(confidence: FloatArray, is_right: NDArray[np.bool_], *, n_b
 
 @dataclass(frozen=True, eq=False)
 class PredictionMeasures:
-    """How good the best classes are that a model predicts for some samples.
+    """How good a model's predictions for some samples are.
 
     Parameters
     ----------
@@ -107,13 +88,13 @@ class PredictionMeasures:
     accuracy : float
         The share of samples whose first class is the true one.
     precision_at : dict of int to float
-        For each k, the share of true classes among the first k. A sample has one true class, so it is at most 1/k.
+        For each k, the share of true classes among the first k: at most 1/k, since a sample has one true class.
     recall_at : dict of int to float
         For each k, the share of samples whose true class is among the first k.
     level_accuracies : tuple of float
         For each level of the class tree below its root, the share of samples whose first class is below the same node
         of that level as the true one; the last one is the accuracy. Empty without a tree, and for trees of more than
-        ``MAX_LEVELS`` levels, such as those that are learned by joining pairs: their levels mean nothing.
+        ``MAX_LEVELS`` levels, such as those from pairwise clustering, whose levels have no meaning.
     mean_error_distance : float or None
         The mean path length, in the class tree, from the true class to the wrong one that was predicted; None without
         a tree, or without errors.
@@ -130,18 +111,18 @@ class PredictionMeasures:
 def prediction_measures(
     best_classes: IntArray, class_index: IntArray, *, tree: ClassTree | None = None, at: Sequence[int] = (1, 3, 5)
 ) -> PredictionMeasures:
-    """How good predictions are: in the first place, among the first few, and in the class tree.
+    """How good predictions are: the first class, the first few, and in the class tree.
 
     Parameters
     ----------
     best_classes : array of shape (n_samples, k)
         The best classes of each sample, best first.
     class_index : array of shape (n_samples,)
-        The true classes; -1 for one that no prediction can be.
+        The true classes; -1 for a class that the model does not know.
     tree : ClassTree, optional
-        What wrong classes may still have in common with the true ones.
+        For the measures of wrong classes that are near the true ones.
     at : sequence of int, default=(1, 3, 5)
-        How many of the first classes to look at; where there are fewer, the rest counts as wrong.
+        How many of the first classes to look at; if there are fewer, the rest counts as wrong.
 
     Returns
     -------
@@ -173,10 +154,10 @@ def prediction_measures(
 
 
 def level_accuracies(predicted: IntArray, class_index: IntArray, tree: ClassTree) -> FloatArray:
-    """The accuracy at each level of a class tree: whether the way down from the root was right so far.
+    """The accuracy at each level of a class tree: whether the path from the root is right down to that level.
 
-    Levels go from the children of the root down to the deepest classes; edges count as one, whatever their lengths. A
-    class above the level in question is right only if it is the true one. The class -1 is not in the tree.
+    Levels go from the children of the root down to the deepest classes; edge lengths are ignored. A class above a level
+    is right only if it is the true one. The class -1 is not in the tree.
 
     Examples
     --------

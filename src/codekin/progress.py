@@ -26,18 +26,18 @@ class Progress:
     Parameters
     ----------
     stage : str
-        What is being done. Empty for something besides the stage, such as compiling: then ``detail`` says what it is,
+        What is being done. Empty for something besides the stage, such as compiling: ``detail`` then says what it is,
         and is empty when it is over.
     done : float, default=0.0
         How much of it is done.
     total : float, optional
-        How much there is, where it is known.
+        How much there is, if known.
     detail : str, default=""
-        What else there is to say: the pass, the score so far.
+        Anything else: the pass, the score so far.
     count : float, optional
-        How many units that is, where ``done`` counts something else.
+        How many units that is, if ``done`` counts something else.
     unit : str, default=""
-        What is counted, for a rate; empty where a rate says nothing.
+        What is counted, for a rate; empty if a rate is meaningless.
     """
 
     stage: str
@@ -54,7 +54,7 @@ Listener = Callable[[Progress], None]
 _LISTENER: ContextVar[Listener | None] = ContextVar("progress_listener", default=None)
 
 if hasattr(os, "register_at_fork"):
-    # Workers do not report: a lock of the listener may have been taken by a thread that is not there any more.
+    # Forked workers do not report: a lock of the listener may be held by a thread that no longer exists.
     os.register_at_fork(after_in_child=lambda: _LISTENER.set(None))
 
 
@@ -65,7 +65,7 @@ def listening(listener: Listener | None) -> Iterator[None]:
     Parameters
     ----------
     listener : callable or None
-        Called with a :class:`Progress`, from any thread. None leaves it to the listener there is, if any.
+        Called with a :class:`Progress`, from any thread. None keeps the current listener, if any.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def listening(listener: Listener | None) -> Iterator[None]:
 
 @contextmanager
 def within(whole: str) -> Iterator[None]:
-    """Let every stage within the block say which larger piece of work it belongs to.
+    """Prefix every stage within the block with the larger piece of work it belongs to.
 
     Examples
     --------
@@ -119,7 +119,7 @@ def tell(
     """Report how far a stage has come; cheap, and does nothing if nothing is listening."""
     listener = _LISTENER.get()
     if listener is not None:
-        # Numbers of NumPy become Python's, which behave the same in everything that a listener may do with them.
+        # NumPy numbers become Python numbers, which are simpler for listeners.
         n_units = None if count is None else float(count)
         listener(Progress(stage, float(done), None if total is None else float(total), detail, n_units, unit))
 
@@ -131,10 +131,7 @@ def telling(stage: str) -> Callable[[float, float | None], None]:
 
 
 def counted_off(items: Sequence[_Item], stage: str, *, unit: str, every: int = 1_000) -> Iterator[_Item]:
-    """The items one after the other, telling now and then how many there have been.
-
-    ``every``: after how many of them to tell.
-    """
+    """The items one after the other, reporting after every ``every`` of them."""
     for n_done, item in enumerate(items):
         if n_done % every == 0:
             tell(stage, n_done, len(items), unit=unit)

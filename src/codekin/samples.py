@@ -1,4 +1,4 @@
-"""Samples: what is known of them, their classes and their weights, as one value."""
+"""Samples with their classes and weights, as one value."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Samples:
     Parameters
     ----------
     X : {array, sparse matrix, data frame, StoredRows} of shape (n_samples, n_features)
-        Whatever the learner takes.
+        Whatever the learner accepts.
     class_index : array of shape (n_samples,)
-        The class of each, from 0; -1 for a class that is not known.
+        The class of each, from 0; -1 for an unknown class.
     weights : array of shape (n_samples,), optional
 
     Examples
@@ -38,12 +38,12 @@ class Samples:
     weights: FloatArray | None = None
 
     def __len__(self) -> int:
-        """How many there are."""
+        """The number of samples."""
         return len(self.class_index)
 
     @property
     def checksum(self) -> str:
-        """A few letters that change when anything in samples in memory, sparse or dense, does."""
+        """A checksum of samples in memory, sparse or dense."""
         parts = [self.X.indptr, self.X.indices, self.X.data] if hasattr(self.X, "nnz") else [np.asarray(self.X)]
         digest = hashlib.blake2b(digest_size=16)
         for array in [*parts, self.class_index, *([] if self.weights is None else [np.asarray(self.weights)])]:
@@ -51,12 +51,12 @@ class Samples:
         return digest.hexdigest()
 
     def at(self, rows: IntArray) -> Samples:
-        """Some of them; on disk if that is where they are."""
+        """The samples of some rows; on disk if these are."""
         weights = None if self.weights is None else np.asarray(self.weights)[rows]
         return Samples(rows_at(self.X, rows), self.class_index[rows], weights)
 
     def in_memory(self) -> Samples:
-        """The same in memory; of samples on disk no more than are allowed there at a time."""
+        """The same in memory; for samples on disk, no more than are allowed there at a time."""
         if not isinstance(self.X, StoredRows):
             return self
         n_rows, n_allowed = len(self), self.X.rows_at_once
@@ -65,7 +65,7 @@ class Samples:
 
 
 def rows_at(X: Any, rows: IntArray) -> Any:
-    """Some rows of whatever samples may be."""
+    """Some rows of samples of any type."""
     if isinstance(X, StoredRows):
         return X.at(rows)
     from sklearn.utils import _safe_indexing
@@ -74,9 +74,9 @@ def rows_at(X: Any, rows: IntArray) -> Any:
 
 
 def stratified_folds(class_index: IntArray, n_folds: int, rng: np.random.Generator) -> IntArray:
-    """The fold of each sample: each class is dealt out in random order, each starting where the last one stopped.
+    """The fold of each sample: classes are dealt out in random order, each starting where the last one stopped.
 
-    The folds differ by one sample at most. scikit-learn's StratifiedKFold warns of every class with fewer samples than
+    Sizes of folds differ by at most one. scikit-learn's StratifiedKFold warns of every class with fewer samples than
     folds and refuses data in which all classes are that small, which with thousands of classes is the usual case.
     """
     shuffled = rng.permutation(len(class_index))

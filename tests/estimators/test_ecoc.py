@@ -342,7 +342,7 @@ def test_sample_weights_need_a_learner_that_takes_them(few_digits):
     from sklearn.neighbors import KNeighborsClassifier
 
     X, y = few_digits
-    with pytest.raises(ValueError, match="KNeighborsClassifier takes no sample weights"):
+    with pytest.raises(ValueError, match="KNeighborsClassifier does not accept sample weights"):
         ECOCClassifier(KNeighborsClassifier()).fit(X, y, sample_weight=np.ones(300))
 
 

@@ -55,7 +55,7 @@ def test_weights_are_taken_by_place_and_by_name_or_refused_in_one_sentence(digit
         if given["sample_weight"] is None:
             classifier.fit(X, y, **given)
         else:
-            with pytest.raises(ValueError, match="KNeighborsClassifier takes no sample weights"):
+            with pytest.raises(ValueError, match="KNeighborsClassifier does not accept sample weights"):
                 classifier.fit(X, y, **given)
 
 

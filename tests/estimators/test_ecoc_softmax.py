@@ -106,7 +106,7 @@ def test_what_does_not_go_together_is_named(digits):
         ECOCClassifier("softmax", calibrate="cv").fit(X, y)
     with pytest.raises(ValueError, match="weighted_decoding=True needs bits that are learned one by one"):
         ECOCClassifier("softmax", weighted_decoding=True).fit(X, y)
-    with pytest.raises(TypeError, match="take sample weights only. Got \\['clf__x'\\]"):
+    with pytest.raises(TypeError, match="accept only sample weights. Got \\['clf__x'\\]"):
         ECOCClassifier("softmax").fit(X, y, clf__x=1)
     with pytest.raises(ValueError, match="'estimator' parameter of ECOCClassifier must be"):
         ECOCClassifier("perceptron").fit(X, y)

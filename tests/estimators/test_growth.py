@@ -115,10 +115,10 @@ def test_what_cannot_grow_says_why(digits):
         classifier.add_classes(X[:2], [3, 12])
     with pytest.raises(ValueError, match="There are 2 samples. Got 3 labels"):
         classifier.add_classes(X[:2], [11, 12, 13])
-    with pytest.raises(ValueError, match="New labels must be like the others"):
+    with pytest.raises(ValueError, match="New labels must have the type of the others"):
         classifier.add_classes(X[:1], ["nine"])
     with pytest.raises(ValueError, match="needs a single code without re-ranking"):
         TrellisClassifier(n_spare=1, rerank="centroid").fit(X, y)
     ranked = TrellisClassifier(rerank="centroid", random_state=0).fit(X, y)
-    with pytest.raises(ValueError, match="Classes can be added to a single code"):
+    with pytest.raises(ValueError, match="Classes can only be added to a single code"):
         ranked.add_classes(X[:1], [11])

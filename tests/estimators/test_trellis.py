@@ -255,7 +255,7 @@ def test_a_label_that_partial_fit_does_not_know_is_shown_as_it_is(digits):
     X, y = digits
     classifier = TrellisClassifier(random_state=0).fit(X[y < 2], y[y < 2])
     with pytest.raises(
-        ValueError, match="The label 2 is not among the 2 classes of the model; add_classes gives spare"
+        ValueError, match="The label 2 is not among the 2 classes of the model; use add_classes to give spare"
     ):
         classifier.partial_fit(X[y == 2], y[y == 2])
 

@@ -228,7 +228,7 @@ def test_class_weights_count_in_distances_and_in_further_batches():
 @pytest.mark.parametrize(
     ("class_weight", "expected"),
     [
-        ({"bees": 2}, "weights the label 'bees', which is not among the labels. Did you mean 'bee'?"),
+        ({"bees": 2}, "has a weight for 'bees', which is not among the labels. Did you mean 'bee'?"),
         ({"bee": -1}, "must give weights from 0 to 1e+15. Got -1 for the label 'bee'."),
         ({"bee": np.nan}, "Got nan for the label 'bee'."),
         ({"bee": "much"}, "Got 'much' for the label 'bee'."),
@@ -250,6 +250,6 @@ def test_class_weights_need_a_learner_that_takes_weights():
 @pytest.mark.parametrize("wrap", [lambda learner: learner, make_pipeline], ids=["alone", "in a pipeline"])
 def test_weights_by_label_in_the_learner_are_refused_with_the_remedy(wrap):
     said = complaint(ECOCClassifier(wrap(LogisticRegression(class_weight={"ant": 1, "bee": 2}))))
-    assert re.search(r"class_weight=\{'ant': 1, 'bee': 2\} is by label, but a bit has two sides", said)
-    assert said.endswith("Give it to ECOCClassifier(class_weight=...).")
+    assert re.search(r"class_weight=\{'ant': 1, 'bee': 2\} has labels, but a bit has two sides", said)
+    assert said.endswith("Use ECOCClassifier(class_weight=...) instead.")
     ECOCClassifier(wrap(LogisticRegression(class_weight="balanced"))).fit(X, y)

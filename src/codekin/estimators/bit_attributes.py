@@ -1,4 +1,4 @@
-"""What the fitted learners of the bits have in common, stacked bit by bit, as scikit-learn's tools look for it."""
+"""Attributes of the fitted learners, stacked bit by bit under the names that scikit-learn's tools look for."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from codekin.model import Model
 
 
 class BitAttributes:
-    """Weights and importances of features, where the learners of the bits have them."""
+    """Weights and importances of features, if the learners of the bits have them."""
 
     model_: Model
 
     @property
     def coef_(self) -> FloatArray:
-        """The weights of the features, (n_bits, n_features), where the bits are linear; zeros for constant bits."""
+        """The weights of linear bits, of shape (n_bits, n_features); zeros for constant bits."""
         return self._stacked("coef_")
 
     @property
     def intercept_(self) -> FloatArray:
-        """What is added to the margins of each bit, (n_bits,), where the bits are linear."""
+        """The intercepts of linear bits, of shape (n_bits,)."""
         return self._stacked("intercept_")[:, 0]
 
     @property
     def feature_importances_(self) -> FloatArray:
-        """The mean importance of each feature for the bits that were learned, (n_features,), where they have any."""
+        """The mean importance of each feature over the bits that were trained, of shape (n_features,)."""
         importances = self._stacked("feature_importances_")
         is_learned = [not isinstance(predictor, ConstantBit) for predictor in self._predictors()]
         return np.asarray(importances[is_learned].mean(axis=0))
@@ -40,7 +40,7 @@ class BitAttributes:
         return list(getattr(bits, "bits", bits).predictors)
 
     def _stacked(self, name: str) -> FloatArray:
-        """A row for each bit; raises AttributeError where a learner has no such attribute."""
+        """One row per bit; raises AttributeError if a learner has no such attribute."""
         if "model_" not in self.__dict__:
             raise AttributeError(f"{type(self).__name__} has no {name} before it is fitted.")
         bits: Any = self.model_.bits
@@ -49,13 +49,13 @@ class BitAttributes:
             if name in of_linear:
                 return np.asarray(of_linear[name], dtype=np.float64)
         if getattr(getattr(bits, "bits", bits), "symbols", None) is not None and name != "feature_importances_":
-            raise AttributeError(f"Columns of more than two symbols have a {name} each: see estimators_.")
+            raise AttributeError(f"Each column with more than two symbols has its own {name}; see estimators_.")
         if not hasattr(getattr(bits, "bits", bits), "predictors"):
             raise AttributeError(f"The bits of this {type(self).__name__} have no {name}.")
         predictors = self._predictors()
         rows = {bit: _row(one, name) for bit, one in enumerate(predictors) if not isinstance(one, ConstantBit)}
         if not rows:
-            raise AttributeError(f"No bit was learned, so there is no {name}.")
+            raise AttributeError(f"No bit was trained, so there is no {name}.")
         stacked = np.zeros((len(predictors), len(next(iter(rows.values())))))
         for bit, one in enumerate(predictors):
             if bit in rows:

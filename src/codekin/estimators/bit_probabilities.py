@@ -17,20 +17,20 @@ from codekin.learners import learner_of
 
 
 class BitProbabilities(CodedClassifier, ABC):
-    """A coded classifier whose margins are taken for log-odds."""
+    """A coded classifier whose margins are treated as log-odds."""
 
     estimator: Any
     weighted_decoding: bool
     coding_matrix_: CodingMatrix
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Probabilities of the classes: the softmax of minus the logistic loss of the bits' log-odds.
+        """Probabilities of the classes: the softmax of minus the logistic losses of the margins.
 
-        A learned decoder makes them itself, and they are calibrated: the softmax of its scores. Otherwise margins are
-        taken for log-odds; with ``calibrate`` they are made so. The most probable class is the one that
-        ``predict`` gives under the logistic loss. Softmax was trained for them as they are, with the linear loss, which
-        differs from the logistic one in codes with zeros only. Of columns with more than two symbols the probabilities
-        are multiplied, and the most probable class is always the one that ``predict`` gives.
+        With a learned decoder they are the softmax of its scores, and calibrated. Otherwise margins are treated as
+        log-odds, which ``calibrate`` makes them; the most probable class is then the one that ``predict`` gives under
+        the logistic loss. Softmax was trained with the linear loss, which differs from the logistic one only in codes
+        with zeros, and uses that. For columns with more than two symbols, the probabilities of the symbols are
+        multiplied, and the most probable class is always the one that ``predict`` gives.
 
         Parameters
         ----------
@@ -43,7 +43,7 @@ class BitProbabilities(CodedClassifier, ABC):
         return np.asarray(softmax(-self._probability_losses(X), axis=1))
 
     def predict_log_proba(self, X: Any) -> FloatArray:
-        """The logarithms of the probabilities that :meth:`predict_proba` gives; finite also where those are 0.
+        """The logarithms of the probabilities of :meth:`predict_proba`; finite even where those are rounded to 0.
 
         Parameters
         ----------
@@ -56,7 +56,7 @@ class BitProbabilities(CodedClassifier, ABC):
         return np.asarray(log_softmax(-self._probability_losses(X), axis=1))
 
     def top_k_proba(self, X: Any, k: int) -> tuple[NDArray[Any], FloatArray]:
-        """The k most probable labels and their probabilities, those of :meth:`predict_proba`, largest first.
+        """The k most probable labels and their probabilities as in :meth:`predict_proba`, largest first.
 
         Parameters
         ----------
@@ -76,7 +76,7 @@ class BitProbabilities(CodedClassifier, ABC):
         return self.classes_[best], np.take_along_axis(probabilities, best, axis=1)
 
     def _probability_losses(self, X: Any) -> FloatArray:
-        """The losses whose softmax are the probabilities."""
+        """The losses whose negatives have the probabilities as their softmax."""
         margins = self.bit_margins(X)
         if self.model_.decoder.is_learned or self.codebook_.n_symbols > 2:
             return self.model_.decoder.class_losses(margins)

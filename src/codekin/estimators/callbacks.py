@@ -1,4 +1,4 @@
-"""scikit-learn's callbacks hear of every bit that is learned on its own."""
+"""scikit-learn's callbacks for bits that are learned one by one."""
 
 from __future__ import annotations
 
@@ -9,13 +9,9 @@ from codekin.learners.independent import BitTask
 
 
 def begin_callbacks(owner: Any, learner: Learner, n_fits: int) -> Any:
-    """Announce one task for every fit of a bit.
+    """The callback context of a whole fit, with one task per fitted bit (``n_fits``, folds of calibration included).
 
-    Of the whole fit, which has begun.
-
-    - ``owner``: in whose name the callbacks are called.
-    - ``learner``: its tasks are filled in; bits that are learned together have none.
-    - ``n_fits``: how many bits are fitted, those of the folds of a calibration included.
+    The callbacks are called on behalf of ``owner``. Bits that are learned together have no tasks.
     """
     tasks = getattr(learner, "tasks", None)
     n_tasks = 0 if tasks is None else n_fits

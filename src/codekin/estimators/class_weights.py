@@ -1,7 +1,4 @@
-"""Weights of classes, as weights of their samples.
-
-A learner's own ``class_weight`` cannot stand for them: it sees the two sides of a bit, not the classes.
-"""
+"""Class weights, applied as sample weights: a learner's own ``class_weight`` sees the sides of a bit, not classes."""
 
 from __future__ import annotations
 
@@ -19,14 +16,14 @@ from codekin._system.names import suggestion
 from codekin.coding import FloatArray, IntArray
 
 SIDES = {0, 1}
-"""What learners know the sides of a bit as; weights of these are weights of sides."""
+"""The labels of the two sides of a bit, as learners see them."""
 
 
 def weights_by_class(choice: Any, labels: NDArray[Any], class_index: IntArray) -> FloatArray:
-    """The weight of each sample by its class.
+    """The weight of each sample according to its class.
 
-    ``choice``: "balanced" gives all classes the same weight in sum, as scikit-learn does: the number of samples divided
-    by the number of classes and by the samples of the class. Labels that a mapping leaves out have the weight 1.
+    "balanced" gives all classes the same total weight, as in scikit-learn: each weight is the number of samples divided
+    by the number of classes and by the samples of its class. Labels that are missing in a mapping have the weight 1.
 
     Examples
     --------
@@ -43,7 +40,7 @@ def weights_by_class(choice: Any, labels: NDArray[Any], class_index: IntArray) -
     for label, weight in choice.items():
         if label not in place:
             raise ValueError(
-                f"The 'class_weight' parameter weights the label {label!r}, which is not among the labels."
+                f"The 'class_weight' parameter has a weight for {label!r}, which is not among the labels."
                 f"{suggestion(label, [name for name in place if isinstance(name, str)])}"
             )
         if not isinstance(weight, Real) or not 0 <= float(weight) <= MAX_SINGLE:
@@ -58,11 +55,9 @@ def weights_by_class(choice: Any, labels: NDArray[Any], class_index: IntArray) -
 def with_class_weight(
     owner: Any, class_index: IntArray, weights: FloatArray | None, params: Mapping[str, Any], learner: Any
 ) -> tuple[FloatArray | None, dict[str, Any]]:
-    """The weights of the samples, and the arguments of the learner, times the weights of their classes.
+    """Sample weights and the arguments of the learner's ``fit``, both multiplied by the owner's ``class_weight``.
 
-    - ``owner``: has ``class_weight`` and ``classes_``.
-    - ``params``: what the learner's ``fit`` is given.
-    - ``learner``: None where bits are learned together.
+    ``learner`` is None if bits are learned together.
     """
     if owner.class_weight is None:
         return weights, dict(params)
@@ -73,7 +68,7 @@ def with_class_weight(
 
 
 def weight_parameter(learner: Any) -> str:
-    """What the ``fit`` of a learner calls the weights of the samples; in a pipeline, those of its last step."""
+    """The name of the sample weights in a learner's ``fit``; for a pipeline, in that of its last step."""
     if has_fit_parameter(learner, "sample_weight"):
         return "sample_weight"
     if hasattr(learner, "steps") and has_fit_parameter(learner.steps[-1][1], "sample_weight"):
@@ -84,11 +79,11 @@ def weight_parameter(learner: Any) -> str:
 
 
 def check_weights_of_learner(learner: Any) -> None:
-    """Raise where a learner has weights by label, which its two sides are not."""
+    """Raise if a learner has weights by label: it only sees the two sides of a bit."""
     params: Mapping[str, Any] = learner.get_params(deep=True) if hasattr(learner, "get_params") else {}
     for name, value in params.items():
         if name.split("__")[-1] == "class_weight" and isinstance(value, Mapping) and not set(value) <= SIDES:
             raise ValueError(
-                f"The learner's {name}={value!r} is by label, but a bit has two sides, 0 and 1. "
-                "Give it to ECOCClassifier(class_weight=...)."
+                f"The learner's {name}={value!r} has labels, but a bit has two sides, 0 and 1. "
+                "Use ECOCClassifier(class_weight=...) instead."
             )

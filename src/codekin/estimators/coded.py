@@ -1,4 +1,4 @@
-"""What all estimators around a coded model share: from samples to margins to labels, and labels batch by batch."""
+"""The base class of the estimators: from samples to margins to labels, and labels in batches."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from codekin.storage.classifier_parts import ClassifierParts
 
 
 class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
-    """The base of the estimators; a subclass fits ``model_`` and says how samples are validated."""
+    """The base class of the estimators; a subclass fits ``model_`` and validates samples."""
 
     loss: Any
     random_state: Any
@@ -49,19 +49,19 @@ class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
     _rng: np.random.Generator
     _report: FitReport | None
     _report_facts: dict[str, Any]
-    """What the report is to say besides what the code does."""
+    """What the report says beyond the properties of the code."""
 
     @property
     def n_classes_(self) -> int:
-        """How many classes there are."""
+        """The number of classes."""
         self._check_is_fitted()
         return len(self.classes_)
 
     def bit_margins(self, X: Any) -> Margins:
-        """The margins of the bits, one column each: positive where the bit is taken for +1.
+        """The margins of the bits, one column each: positive if the bit is predicted to be +1.
 
-        Of more than two symbols there is one for each symbol of every column: the logarithm of its probability times
-        the number of symbols, positive where it is more probable than by chance.
+        With more than two symbols there is one margin for each symbol of every column: the logarithm of its probability
+        times the number of symbols, positive if it is more probable than by chance.
 
         Parameters
         ----------
@@ -91,7 +91,7 @@ class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
         return np.asarray(self.classes_[self.model_.predict(self._validated_samples(X))])
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Minus the decoding loss of each class; for two classes, how much smaller that of the second one is.
+        """Minus the decoding loss of each class; for two classes, the loss of the first minus that of the second.
 
         Parameters
         ----------
@@ -126,17 +126,16 @@ class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
         return self.classes_[classes], losses
 
     def add_classes(self, X: Any, y: ArrayLike) -> Self:
-        """Let samples of new classes choose codewords that are still free; the bits stay as they are.
+        """Give free codewords to new classes; the bits stay as they are.
 
-        Each new class gets a free codeword whose decoding loss is small on its samples. All other losses stay what they
-        were, to the last digit, so a prediction changes only where a new class wins. That will be rare at first: the
-        bits were taught to tell the old classes apart. :meth:`partial_fit` with samples of old and new classes teaches
-        them the difference.
+        Each new class gets a free codeword whose decoding loss is small on its samples. All other losses stay exactly
+        the same, so a prediction changes only if a new class wins. That will be rare at first, since the bits were
+        trained to tell the old classes apart. :meth:`partial_fit` with samples of old and new classes improves that.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples of new classes only, some of each.
+            Samples of new classes only, at least one of each.
         y : array-like of shape (n_samples,)
             Their labels, none of which is in ``classes_``.
 
@@ -148,14 +147,16 @@ class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
         check_is_fitted(self, "model_")
         model = self.model_
         if not model.is_single:
-            raise ValueError("Classes can be added to a single code without re-ranking. Got a model of several parts.")
+            raise ValueError(
+                "Classes can only be added to a single code without re-ranking. Got a model with several parts."
+            )
         labels, new_class = np.unique(np.asarray(label_array(y)), return_inverse=True)
         if (labels.dtype.kind in "US") != (self.classes_.dtype.kind in "USO"):
-            raise ValueError(f"New labels must be like the others, of type {self.classes_.dtype}. Got {labels.dtype}.")
+            raise ValueError(f"New labels must have the type of the others, {self.classes_.dtype}. Got {labels.dtype}.")
         known = labels[self._class_index(labels) >= 0]
         if len(known):
             raise ValueError(
-                f"The label {known[0].item()!r} is not new; partial_fit learns from further samples of it."
+                f"The label {known[0].item()!r} is not new; use partial_fit to learn from more samples of it."
             )
         margins = model.margins(self._validated_samples(X))
         if len(margins) != len(new_class):
@@ -167,7 +168,7 @@ class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
         self.assignment_ = replace(model.assignment, codeword_of_class=codeword_of_class)
         self.assignment_result_ = self.class_distances_ = None
         self._set_model(_grown(model, Code(model.codebook, self.assignment_), codewords, places))
-        # What was measured is true of the classes that were there; distances to the new ones are not known.
+        # Measurements hold for the old classes only; distances to the new ones are not known.
         self._report = replace(
             report,
             n_classes=len(self.classes_),
@@ -177,10 +178,10 @@ class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
         return self
 
     def report(self, X: Any = None, y: ArrayLike | None = None) -> FitReport:
-        """What the code is worth: its distances and its class-codeword score; on samples also losses, bound and error.
+        """How good the code is: its distances and class-codeword score; given samples also losses, bound and error.
 
-        The samples are predicted once, when they are given; nothing is measured in ``fit``. The last measures are
-        kept: ``report()`` shows them again, and a saved model has them, until the next fit.
+        ``fit`` measures nothing; samples given here are predicted once. The last measurements are kept until the next
+        fit: ``report()`` shows them again, and they are saved with the model.
 
         Parameters
         ----------
@@ -192,7 +193,7 @@ class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
         Returns
         -------
         FitReport
-            Printed, it is a few lines of text.
+            Prints as a few lines of text.
         """
         self._check_is_fitted()
         if (X is None) != (y is None):
@@ -206,17 +207,17 @@ class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
         return self._report
 
     def _parts_to_store(self) -> tuple[Model, ClassifierParts]:
-        """The model, and what the classifier is besides: what :func:`codekin.storage.save_model` asks for."""
+        """The model and the other parts of the classifier, for :func:`codekin.storage.save_model`."""
         check_is_fitted(self, "model_")
         return self.model_, self._with_learner(self._parts_around(self.report().as_dict()))
 
     def _parts_around(self, report: Mapping[str, Any]) -> ClassifierParts:
-        """What will be saved around the model; who learned the bits, and what followed from that, is left out."""
+        """What is saved besides the model, except for the learner and what depends on it."""
         params = self.get_params(deep=False)
-        del params["n_jobs"]  # how the work was shared out says nothing about the model
-        codebook = getattr(self, "codebook_", None)  # not there yet while a budget is being kept
+        del params["n_jobs"]  # says nothing about the model
+        codebook = getattr(self, "codebook_", None)  # not there yet during a search within a budget
         if codebook is None or codebook.n_symbols == 2:
-            params.pop("n_symbols", None)  # two symbols go without saying
+            params.pop("n_symbols", None)  # two is the default
         distances = getattr(self, "class_distances_", None)
         return ClassifierParts(
             type(self).__name__,
@@ -231,7 +232,7 @@ class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     @classmethod
     def _from_stored(cls, model: Model, parts: ClassifierParts) -> Self:
-        """The classifier around a model from storage, ready to predict; of distances it has trees only."""
+        """The classifier of a stored model, ready to predict; of class distances only trees are restored."""
         report = restored(parts.report, model)
         classifier = cls(**cls._stored_params(model, parts))
         classifier.classes_ = parts.labels
@@ -252,7 +253,7 @@ class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     @abstractmethod
     def _with_learner(self, parts: ClassifierParts) -> ClassifierParts:
-        """The parts with who learned the bits."""
+        """The parts with the learner."""
 
     @classmethod
     @abstractmethod
@@ -264,7 +265,7 @@ class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
         check_loss_choice(self.loss)
 
     def _check_is_fitted(self) -> None:
-        """Ask scikit-learn only where there is something to say: for a single row asking takes a third of the time."""
+        """Call scikit-learn's check only if it would raise: for a single row it takes a third of the time."""
         if "model_" not in self.__dict__:
             check_is_fitted(self, "model_")
 
@@ -281,14 +282,14 @@ class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
         self._report = None
 
     def _take_parts(self, fit: Fit) -> None:
-        """Set what the code and its parts are known by."""
+        """Set the attributes of the code and its parts."""
         self.codebook_, self.assignment_ = fit.model.codebook, fit.model.assignment
         self.assignment_result_, self.class_distances_ = fit.assignment_result, fit.class_distances
         self.loss_, self.plan_, self._rng = fit.loss, fit.plan.as_dict(), fit.rng
         self._set_model(fit.model)
 
     def _seed(self) -> Seed:
-        """Where all random choices come from."""
+        """The source of all random choices."""
         return tuple(check_random_state(self.random_state).randint(2**31 - 1, size=4).tolist())
 
     def _check_n_classes(self) -> int:
@@ -301,22 +302,22 @@ class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
         return n_classes
 
     def _class_index(self, labels: ArrayLike) -> IntArray:
-        """The index of each label among the classes, -1 where there is none."""
+        """The index of each label among the classes, -1 if there is none."""
         given = np.asarray(label_array(labels))
         places = np.minimum(np.searchsorted(self.classes_, given), len(self.classes_) - 1)
         return np.where(self.classes_[places] == given, places, -1)
 
     def _batch_class_index(self, labels: ArrayLike, classes: ArrayLike | None) -> IntArray:
-        """The class indices of a batch; the first batch brings all classes."""
+        """The class indices of a batch; the first batch sets all classes."""
         if not hasattr(self, "model_"):
             self.classes_ = np.unique(np.asarray(label_array(classes)))
         elif classes is not None and not np.array_equal(np.unique(np.asarray(label_array(classes))), self.classes_):
             raise ValueError("The 'classes' parameter of partial_fit differs from that of the first call.")
-        remedy = "; add_classes gives spare codewords to new ones" if hasattr(self, "model_") else ""
+        remedy = "; use add_classes to give spare codewords to new classes" if hasattr(self, "model_") else ""
         return self._known_class_index(labels, remedy)
 
     def _known_class_index(self, labels: ArrayLike, remedy: str = "") -> IntArray:
-        """The index of each label among the classes; an error where there is none."""
+        """The index of each label among the classes; an error if there is none."""
         if isinstance(labels, EncodedLabels) and np.array_equal(labels.classes, self.classes_):
             return labels.class_index
         class_index = self._class_index(labels)
@@ -333,7 +334,7 @@ class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
 
 
 def _grown(model: Model, code: Code, codewords: IntArray, places: IntArray) -> Model:
-    """The model for further classes with these codewords; ``places`` says which class each one was before."""
+    """The model with more classes that have these codewords; ``places`` says which class each one was before."""
     decoder: Any = model.decoder
     member = Member.of(code, model.bits, decoder.loss, is_weighted=getattr(decoder, "is_weighted", False))
     if decoder.is_learned:
@@ -343,7 +344,7 @@ def _grown(model: Model, code: Code, codewords: IntArray, places: IntArray) -> M
 
 
 def checked_weights(sample_weight: ArrayLike | None, X: Any) -> FloatArray | None:
-    """The weights as an array, one for each sample; None stays None."""
+    """The weights as an array, one per sample; None stays None."""
     if sample_weight is None:
         return None
     weights = np.asarray(_check_sample_weight(sample_weight, X))

@@ -1,4 +1,4 @@
-"""ECOCClassifier: error-correcting output codes with any scikit-learn classifier as the learner of the bits."""
+"""ECOCClassifier: error-correcting output codes with any scikit-learn classifier to learn the bits."""
 
 from __future__ import annotations
 
@@ -53,67 +53,68 @@ def _takes_weights(classifier: ECOCClassifier) -> bool:
 
 
 class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, BitProbabilities):
-    """Multiclass classification by error-correcting output codes, with codewords assigned to classes on purpose.
+    """Multiclass classification by error-correcting output codes that give similar codewords to similar classes.
 
-    Every class gets a codeword of a codebook; one binary classifier per bit is learned; a sample is given to the class
-    whose codeword fits its margins best. Similar classes get similar codewords, so that the binary problems are easy
+    Every class gets a codeword of a codebook, and one binary classifier is trained per bit. The predicted class is the
+    one whose codeword fits the margins best. If similar classes get similar codewords, the binary problems are easy
     (Evron et al., 2023).
 
     Parameters
     ----------
     estimator : classifier, "softmax", "arow" or Learner, default=None
-        Learns the bits, each on its own; it has ``fit`` and either ``decision_function`` or ``predict_proba``. None
-        stands for ``LogisticRegression(max_iter=1000)``. "softmax" stands for ``codekin.learners.Softmax()``, which
-        learns all bits together: the classes compete, and the probabilities are those of a multinomial logistic
-        regression whose scores are the products of codewords and margins.
+        Learns the bits one by one; it has ``fit`` and either ``decision_function`` or ``predict_proba``. None means
+        ``LogisticRegression(max_iter=1000)``. "softmax" means ``codekin.learners.Softmax()``, which learns all bits
+        together: the classes compete, and the probabilities are those of a multinomial logistic regression whose
+        scores are the products of codewords and margins.
     codebook : str, Codebook, array or callable, default="auto"
         Which codewords exist: a name from ``codekin.codebooks.CODEBOOKS``, a codebook, a matrix with entries -1, 0 and
         +1, or a function of the number of classes. "auto" is "one_vs_rest" for linear estimators and up to 1,000
-        classes, and "dense_random" for all others and where ``n_bits`` is given. :meth:`report` says why. With
-        more than two symbols linear estimators have "one_vs_rest" where ``n_bits`` allows it.
+        classes, and "dense_random" otherwise or if ``n_bits`` is given. :meth:`report` says why. With more than two
+        symbols, linear estimators get "one_vs_rest" if ``n_bits`` allows it.
     n_bits : int, default=None
-        How many bits the codewords have, for codebooks that leave the choice; None for the codebook's own default
-        (``ceil(10 log2 K)`` for "dense_random", but never more columns than there are different ones; behind "auto" at
-        most ``max(K, 15)``). With more than two symbols, how many columns, each learned by one classifier of at most
+        The number of bits, for codebooks that leave the choice; None means the codebook's own default
+        (``ceil(10 log2 K)`` for "dense_random", but no more columns than there are distinct ones; with "auto" at most
+        ``max(K, 15)``). With more than two symbols, the number of columns, each learned by one classifier of at most
         ``n_symbols`` classes.
     n_symbols : int, default=None
         How many classes the estimator learns at once, from 2 to 127. Every column of the code gives each class one of
-        so many symbols, and the estimator, which then needs ``predict_proba`` or ``decision_function`` of that many
-        classes, learns a column as it is. None stands for the limit that the estimator declares
-        (``get_inference_config().MAX_NUMBER_OF_CLASSES``, ``max_num_classes_``, ``max_num_classes`` or ``max_classes``)
-        and for 2, binary codes, where it declares none. As many symbols as classes are a single column.
+        this many symbols. The estimator learns a column as it is, so it needs ``predict_proba`` or
+        ``decision_function`` for that many classes. None means the limit that the estimator declares
+        (``get_inference_config().MAX_NUMBER_OF_CLASSES``, ``max_num_classes_``, ``max_num_classes`` or
+        ``max_classes``), or 2, binary codes, if it declares none. With as many symbols as classes there is a single
+        column.
     class_distances : str, ClassDistances, array, ClassTree or callable, default="learnability"
-        How far apart classes are: "learnability" (how badly least squares will separate sets of classes), "means"
+        How far apart classes are: "learnability" (how badly least squares separates sets of classes), "means"
         (Euclidean distances of class means), "confusion" (of a one-vs-rest classifier), "clustering" or "splitting" (a
         tree of class means); or a matrix, a class tree, or a function of ``X`` and the class indices.
     assignment : str, Assignment, array or callable, default="preserving"
-        Which class gets which codeword: "preserving" (similar codewords to similar classes), "breaking" (the
-        opposite), "random", the name of a search from ``codekin.assignments.ASSIGNMENTS``, or for each class the row of
-        its codeword. "preserving" and "breaking" leave codebooks alone that were designed for the classes.
+        Which class gets which codeword: "preserving" (similar codewords for similar classes), "breaking" (the
+        opposite), "random", the name of a search from ``codekin.assignments.ASSIGNMENTS``, or the row of the codeword
+        of each class. "preserving" and "breaking" leave codebooks that were designed for the classes unchanged.
     loss : str or callable, default="auto"
         The decoding loss, a function of ``z = bit * margin``: a name from ``codekin.decoding.LOSSES`` or a callable.
         "auto" matches the learner: logistic for log-odds, squared for ridge classifiers, logistic or (for codes with
         zeros) linear for softmax, otherwise hinge.
     decoding : {"auto", "loss", "learned"}, default="auto"
-        How classes are told by margins. "loss" adds up the decoding losses of the bits. "learned" weights the bits for
-        each class by a multinomial logistic regression on honest margins, shrunk towards the coding matrix as far as
-        held-out samples say: with linear bits it gets back what the sum of losses throws away, and its probabilities
-        are calibrated. "auto" learns where the bits are linear and it pays on held-out samples, and goes by the loss
-        otherwise, also where a ``loss`` or ``calibrate`` is given; :meth:`report` says which, and why.
+        How margins become classes. "loss" adds up the decoding losses of the bits. "learned" weights the bits for each
+        class by a multinomial logistic regression on honest margins, shrunk towards the coding matrix as far as
+        held-out samples suggest: with linear bits it recovers what the sum of losses discards, and its probabilities
+        are calibrated. "auto" means "learned" if the bits are linear and it pays on held-out samples, and "loss"
+        otherwise or if ``loss`` or ``calibrate`` is given; :meth:`report` says which, and why.
     weighted_decoding : bool, default=False
         For codes with zeros: divide the loss of a class by the number of bits that do not ignore it.
     calibrate : {"cv", "holdout"}, default=None
-        Turn margins into log-odds by samples that the bits have not seen: "cv" learns everything five times more,
-        "holdout" keeps a fifth of the samples back. Improves ``predict_proba``; the "auto" loss is then logistic.
+        Turn margins into log-odds using samples that the bits were not trained on: "cv" trains everything five more
+        times, "holdout" holds out a fifth of the samples. Improves ``predict_proba``; the "auto" loss is then logistic.
     class_weight : "balanced" or dict, default=None
-        Weights of the classes, multiplied into ``sample_weight``: a number for each label (1 where it is left out), or
-        "balanced", by which all classes weigh the same. The ``class_weight`` of the estimator is another thing: it
+        Weights of the classes, multiplied into ``sample_weight``: a number for each label (1 if it is missing), or
+        "balanced", which gives all classes the same total weight. The estimator's own ``class_weight``, in contrast,
         weights the two sides of a bit.
     n_jobs : int, default=None
-        How many of joblib's workers learn the bits, -1 for as many as there are processors; by default those of a
-        block of ``joblib.parallel_config``, and without one none. The result does not depend on it.
+        How many of joblib's workers learn the bits, -1 for one per processor; by default those of the enclosing
+        ``joblib.parallel_config``, or none without one. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None
-        Determines the codebook, the search for the assignment and the random states of the learners that are None.
+        Determines the codebook, the search for the assignment, and the random states of learners that have none set.
 
     Attributes
     ----------
@@ -128,12 +129,12 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
     coding_matrix_ : ndarray of shape (n_classes, n_bits)
         Row ``k`` is the codeword of ``classes_[k]``.
     class_distances_ : ClassDistances or None
-        How far apart the classes are; None where nothing depends on it (an assignment that is random or given, a
-        codebook such as one-vs-rest) and in a classifier that comes from storage.
+        How far apart the classes are; None if nothing depends on it (an assignment that is random or given, a
+        codebook such as one-vs-rest) and in a loaded classifier.
     loss_ : Loss
         The decoding loss.
     model_ : Model
-        All of the above with the fitted bits, as studies and storage share it.
+        All of the above with the fitted bits.
     n_features_in_ : int
         Number of features seen in ``fit``.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -217,13 +218,13 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
         Parameters
         ----------
         X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-            Samples. Text or anything else that the estimator accepts will do as well.
+            Samples; text or anything else that the estimator accepts also works.
         y : array-like of shape (n_samples,)
             Labels of any type.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples; the estimator must take them.
+            Weights of the samples; the estimator must accept them.
         **fit_params : dict
-            Further arguments of the estimator's ``fit``, by scikit-learn's metadata routing where it is enabled.
+            Further arguments of the estimator's ``fit``, passed by scikit-learn's metadata routing if it is enabled.
 
         Returns
         -------
@@ -250,8 +251,8 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
     ) -> Self:
         """Learn from a further batch of samples.
 
-        The codebook and the assignment are chosen at the first call, from its batch, and stay. Classes without
-        samples in that batch count as equally far from all others.
+        The codebook and the assignment are chosen from the first batch and then kept. Classes without samples in that
+        batch count as equally far from all others.
 
         Parameters
         ----------
@@ -274,7 +275,9 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
         if self.decoding == "learned":
             raise ValueError("partial_fit cannot learn a decoder, which needs all samples. Use decoding='loss'.")
         if self.class_weight == "balanced":
-            raise ValueError("partial_fit does not know how often a label will occur. Give class_weight as numbers.")
+            raise ValueError(
+                "partial_fit does not know how often a label will occur. Give class_weight as a dict of numbers."
+            )
         is_first = self._is_first_batch(classes)
         params = learner_params(self, self._bit_classifier(), "partial_fit", sample_weight, {})
         X, y = validated(self, X, y, learner=self._bit_classifier(), reset=is_first)
@@ -294,12 +297,12 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
         """The fitted learners, one per bit."""
         check_is_fitted(self)
         if self._bit_classifier() is None:
-            raise AttributeError("Bits that codekin's own learners learn have no separate estimators.")
+            raise AttributeError("Bits learned by codekin's own learners have no separate estimators.")
         return self._predictors()
 
     @property
     def decoding_(self) -> str:
-        """How classes are told by margins, "loss" or "learned": what came of ``decoding``."""
+        """How margins become classes, "loss" or "learned"."""
         check_is_fitted(self)
         return "learned" if self.model_.decoder.is_learned else "loss"
 
@@ -313,11 +316,11 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
         return router(self, self._bit_classifier())
 
     def __sklearn_tags__(self) -> Any:
-        """What kind of input the learner takes is what this estimator takes."""
+        """The input tags of the learner, which decides what X may be."""
         return with_learner_tags(super().__sklearn_tags__(), self._bit_classifier())
 
     def _bit_classifier(self) -> Any:
-        """The classifier that learns the bits one by one; None where a learner of codekin learns them all."""
+        """The classifier that learns the bits one by one; None if one of codekin's learners learns them all."""
         if self.estimator is None:
             return LogisticRegression(max_iter=1000)
         return self.estimator if learner_of(self.estimator) is None else None

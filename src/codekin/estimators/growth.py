@@ -1,4 +1,4 @@
-"""Classes that come later: each gets the free codeword that fits its samples best, and nothing else changes."""
+"""Adding classes later: each gets the free codeword that fits its samples best, and nothing else changes."""
 
 from __future__ import annotations
 
@@ -15,11 +15,9 @@ def free_codewords(code: Code) -> IntArray:
 
 
 def best_free_codewords(code: Code, margins: Margins, new_class: IntArray, loss: Loss) -> IntArray:
-    """A free codeword for each new class, so that the samples' mean decoding losses add up to as little as possible.
+    """A free codeword for each new class, such that the sum of the classes' mean decoding losses is minimal.
 
-    - ``code``: of the classes that have codewords already.
-    - ``margins`` of shape (n_samples, n_bits): of samples of the new classes.
-    - ``new_class`` of shape (n_samples,): which of the new classes each sample is of, from 0; every one has some.
+    Each row of ``margins`` is a sample of one of the new classes, which ``new_class`` numbers from 0.
     """
     codebook, free, n_new = code.codebook, free_codewords(code), int(new_class.max()) + 1
     if len(free) < n_new:
@@ -35,10 +33,7 @@ def best_free_codewords(code: Code, margins: Margins, new_class: IntArray, loss:
 
 
 def _mean_losses(codewords: FloatArray, margins: Margins, new_class: IntArray, loss: Loss) -> FloatArray:
-    """Row ``k`` has the mean loss of each codeword over the samples of new class ``k``.
-
-    A bit of a codeword is +1, -1 or 0, so it has one of three losses, and these are averaged first.
-    """
+    """The mean loss of each codeword over the samples of each new class: per bit there are three losses to average."""
     counts = np.bincount(new_class)
     means = []
     for bit in (1.0, -1.0):

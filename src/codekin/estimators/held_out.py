@@ -1,4 +1,4 @@
-"""Validation samples that a user gives to an estimator: checked before anything is chosen by them."""
+"""Checks of the validation samples that a user passes to an estimator."""
 
 from __future__ import annotations
 
@@ -21,10 +21,7 @@ def as_pair(validation: Any) -> tuple[Any, NDArray[Any]]:
 
 
 def check_known_labels(class_index: IntArray, labels: NDArray[Any]) -> None:
-    """Raise if no label is known, since all choices would be equally bad; warn if some are not.
-
-    ``class_index`` of shape (n_samples,): -1 where a label is not among those of the training samples.
-    """
+    """Raise if no label is known (all are -1), since all choices would be equally bad; warn if some are not."""
     unknown = np.flatnonzero(class_index < 0)
     if not len(unknown):
         return
@@ -43,7 +40,7 @@ def check_known_labels(class_index: IntArray, labels: NDArray[Any]) -> None:
 
 
 def held_out_samples(owner: Any, validation: Any) -> Samples:
-    """What a fitted-to-be classifier makes of the ``validation`` parameter of its ``fit``."""
+    """Checked samples from the ``validation`` parameter of a classifier's ``fit``."""
     X, labels = as_pair(validation)
     X, class_index = owner._validated_samples(X), owner._class_index(labels)
     if X.shape[0] != len(class_index):

@@ -1,7 +1,7 @@
-"""What X may be is for the learner to say.
+"""The learner decides what X may be.
 
-Arrays of numbers are checked for their shape and go on. Everything else, such as data frames, text and arrays of
-objects, reaches the learner as it came, and what the learner refuses it refuses in its own words.
+The shape of numeric arrays is checked. Everything else, such as data frames, text and arrays of objects, is passed on
+unchanged; if the learner does not accept it, it raises its own error.
 """
 
 from __future__ import annotations
@@ -19,11 +19,9 @@ from codekin.fitting.features import is_search
 
 
 def label_array(y: Any) -> Any:
-    """Labels as scikit-learn knows them: numbers, truth values or text in an array of that type.
+    """Labels as a plain array of numbers, booleans or text, as scikit-learn expects; unchanged if they are one already.
 
-    Nullable and Arrow series, arrays of variable-length text and objects that are all of one type become plain arrays.
-
-    The labels themselves where there is nothing to change.
+    Nullable and Arrow series, arrays of variable-length text and objects that are all of one type are converted.
     """
     labels = y.to_numpy() if hasattr(y, "to_numpy") else y
     if not isinstance(labels, np.ndarray):
@@ -38,10 +36,10 @@ def label_array(y: Any) -> Any:
 
 
 def validated(owner: Any, X: Any, y: Any = "no_validation", *, learner: Any, reset: bool) -> tuple[Any, Any]:
-    """X as the learner shall see it, and y.
+    """X as it is passed to the learner, and y.
 
-    - ``owner``: remembers the number and the names of the features where ``reset``, and compares them otherwise.
-    - ``learner``: None where bits are learned together: then X must be numbers.
+    With ``reset`` the owner stores the number and names of features, otherwise they are compared. ``learner`` is None
+    if bits are learned together; X must then be numeric.
     """
     has_labels = not (isinstance(y, str) and y == "no_validation")
     y = label_array(y) if has_labels else y
@@ -61,7 +59,7 @@ def validated(owner: Any, X: Any, y: Any = "no_validation", *, learner: Any, res
 
 
 def _as_array_of_numbers(X: Any) -> Any:
-    """X as an array or a sparse matrix, None unless it holds numbers."""
+    """X as an array or a sparse matrix; None unless it is numeric."""
     if sparse.issparse(X):
         return X
     if hasattr(X, "columns") or hasattr(X, "to_numpy"):
@@ -77,22 +75,21 @@ def _array_rules(learner: Any) -> dict[str, Any]:
     if learner is None:
         return {"accept_sparse": "csr"}
     if isinstance(learner, LinearClassifierMixin):
-        # The margins of linear learners are computed without asking them, so their rules are applied here.
+        # Margins of linear learners are computed without calling them, so their rules are applied here.
         return {"accept_sparse": ["csr", "csc"] if get_tags(learner).input_tags.sparse else False}
     return {"accept_sparse": ["csr", "csc"], "ensure_all_finite": False, "allow_nd": True}
 
 
 def with_learner_tags(tags: Any, learner: Any) -> Any:
-    """The tags of an estimator that takes what its learner takes.
+    """The tags, changed in place, of an estimator that accepts what its learner accepts.
 
-    - ``tags``: changed in place.
-    - ``learner``: None where bits are learned together, from dense or sparse numbers.
+    ``learner`` is None if bits are learned together, from dense or sparse numbers.
     """
     if learner is None:
         tags.input_tags.sparse = True
         return tags
     of_learner = get_tags(learner)
-    # A pipeline knows whether all of its steps take sparse input, and nothing else about its first one.
+    # A pipeline knows whether all of its steps accept sparse input, but nothing else about the first one.
     tags.input_tags = get_tags(first_step(learner)).input_tags
     tags.input_tags.sparse = of_learner.input_tags.sparse
     if of_learner.classifier_tags is not None:
@@ -101,7 +98,7 @@ def with_learner_tags(tags: Any, learner: Any) -> Any:
 
 
 def first_step(learner: Any) -> Any:
-    """The estimator that X reaches first: in a pipeline its first step, in a search that of its estimator."""
+    """The estimator that gets X first: the first step of a pipeline, also inside a search."""
     if hasattr(learner, "steps"):
         return next((first_step(step) for _, step in learner.steps if step not in (None, "passthrough")), learner)
     return first_step(learner.estimator) if is_search(learner) else learner

@@ -1,4 +1,4 @@
-"""Which arguments of ``fit`` reach the learners of the bits, as one-vs-rest has it."""
+"""Which arguments of ``fit`` are passed to the learners of the bits, as in one-vs-rest."""
 
 from __future__ import annotations
 
@@ -11,11 +11,9 @@ from sklearn.utils.validation import has_fit_parameter
 
 
 def router(owner: Any, learner: Any) -> MetadataRouter:
-    """How metadata reach the learner.
+    """How metadata are passed to the learner; None if bits are learned together, which the owner itself does.
 
-    Weights that the learner asks for are enough; the owner needs no request of its own.
-
-    ``learner``: None where bits are learned together, which the owner itself sees to.
+    It is enough that the learner requests weights; the owner needs no request of its own.
     """
     requests = owner._get_metadata_request()
     if learner is None:
@@ -32,19 +30,16 @@ def router(owner: Any, learner: Any) -> MetadataRouter:
 def learner_params(
     owner: Any, learner: Any, method: str, sample_weight: ArrayLike | None, fit_params: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """What the learner's ``fit`` or ``partial_fit`` is given besides the samples.
-
-    ``learner``: None where bits are learned together.
-    """
+    """What the learner's ``fit`` or ``partial_fit`` gets besides samples; no learner if bits are learned together."""
     given = dict(fit_params) if sample_weight is None else {"sample_weight": sample_weight, **fit_params}
     if not given:
         return {}
     if learner is None:
         if fit_params:
-            raise TypeError(f"Bits that are learned together take sample weights only. Got {sorted(fit_params)}.")
+            raise TypeError(f"Bits that are learned together accept only sample weights. Got {sorted(fit_params)}.")
         return given
     if _routing_enabled():
         return dict(process_routing(owner, method, **given).estimator[method])
     if sample_weight is not None and not has_fit_parameter(learner, "sample_weight"):
-        raise ValueError(f"The estimator {type(learner).__name__} takes no sample weights. Got sample_weight.")
+        raise ValueError(f"The estimator {type(learner).__name__} does not accept sample weights. Got sample_weight.")
     return given

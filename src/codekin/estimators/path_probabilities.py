@@ -1,4 +1,4 @@
-"""Probabilities of the classes from the losses of paths, exactly normalised over all of them."""
+"""Probabilities of the classes from the losses of paths, normalised exactly over all classes."""
 
 from __future__ import annotations
 
@@ -20,12 +20,11 @@ class PathProbabilities(CodedClassifier, ABC):
     temperature_: float
 
     def top_k_proba(self, X: Any, k: int) -> tuple[NDArray[Any], FloatArray]:
-        """The k most probable labels and their probabilities, exactly normalised over all classes.
+        """The k most probable labels and their probabilities, normalised exactly over all classes.
 
-        The probability of a class is proportional to ``exp(-loss / temperature_)``. The sum over all paths is made by
-        the forward recursion in time O(n_bits): nothing has the size of the number of classes. A re-ranking leaves the
-        probability of its candidates as a whole what it is and shares it out anew; several codes give the mean of
-        their probabilities.
+        The probability of a class is proportional to ``exp(-loss / temperature_)``. The sum over all paths is computed
+        by the forward recursion in time O(n_bits), without an array of all classes. A re-ranking keeps the total
+        probability of its candidates and redistributes it; several codes give the mean of their probabilities.
 
         Parameters
         ----------
@@ -44,25 +43,25 @@ class PathProbabilities(CodedClassifier, ABC):
         return self.classes_[classes], probabilities
 
     def log_proba(self, X: Any, labels: ArrayLike) -> FloatArray:
-        """The logarithm of the probability of one label for each sample, exactly normalised over all classes.
+        """The logarithm of the probability of one label per sample, normalised exactly over all classes.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         labels : array-like of shape (n_samples,)
-            Whose probabilities to give.
+            The labels whose probabilities to return.
 
         Returns
         -------
         ndarray of shape (n_samples,)
-            Minus infinity for labels that were not there in ``fit``.
+            Minus infinity for labels that were not seen in ``fit``.
         """
         self._check_is_fitted()
         class_index = self._class_index(labels)
         return log_probabilities_of(self.model_, self._validated_samples(X), class_index, self.temperature_)
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """The probabilities of all classes; see :meth:`top_k_proba` for a few of very many.
+        """The probabilities of all classes; with very many classes use :meth:`top_k_proba`.
 
         Parameters
         ----------
@@ -76,7 +75,7 @@ class PathProbabilities(CodedClassifier, ABC):
         return np.asarray(np.exp(self.predict_log_proba(X)))
 
     def predict_log_proba(self, X: Any) -> FloatArray:
-        """The logarithms of the probabilities of all classes; see :meth:`log_proba` for that of one label.
+        """The logarithms of the probabilities of all classes; see :meth:`log_proba` for one label per sample.
 
         Parameters
         ----------
@@ -90,7 +89,7 @@ class PathProbabilities(CodedClassifier, ABC):
         return all_log_probabilities(self.model_, self._validated_samples(X), self.temperature_)
 
     def __sklearn_tags__(self) -> Any:
-        """Sparse rows are what it is made for."""
+        """Sparse rows are accepted."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags

@@ -1,4 +1,4 @@
-"""A class tree of the labels that an estimator was given, from whatever can stand for one."""
+"""The class tree of an estimator's labels, from any form of taxonomy."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from codekin.classes import ClassTree
 
 
 def as_class_tree(taxonomy: Any, labels: NDArray[Any]) -> ClassTree:
-    """The class tree whose class ``k`` is ``labels[k]``, from whatever can stand for a tree.
+    """The class tree whose class ``k`` is ``labels[k]``, from any form of taxonomy.
 
-    ``taxonomy``: names of leaves are compared with the labels as text, so that 7 and "7" are the same. If they do not
-    agree, the labels 0, 1, ... are the numbers of the classes of a ClassTree.
+    Names of leaves are compared with the labels as text, so that 7 and "7" are the same. If they do not match, the
+    labels 0, 1, ... are the class indices of a ClassTree.
     """
     names = [str(label) for label in labels.tolist()]
     if isinstance(taxonomy, ClassTree):
@@ -34,7 +34,7 @@ def _named_edges(taxonomy: Any) -> list[tuple[str, str]]:
     edges = list(taxonomy)
     for edge in edges:
         if isinstance(edge, str) or not isinstance(edge, Sized) or len(edge) != 2:
-            raise ValueError(f"{rule} Got {edge!r} in the place of a pair.")
+            raise ValueError(f"{rule} Got {edge!r} instead of a pair.")
     return [(str(parent), str(child)) for parent, child in edges]
 
 

@@ -1,4 +1,4 @@
-"""TrellisClassifier: from a thousand to a million classes with a logarithmic number of bits and decoding to match."""
+"""TrellisClassifier: a thousand to a million classes with a logarithmic number of bits and fast decoding."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _learns_in_batches(classifier: TrellisClassifier) -> bool:
     has_budget = classifier.max_model_bytes is not None or classifier.max_microseconds is not None
     if classifier.rerank in RERANK or classifier.n_members not in ("auto", 1) or has_budget:
         raise AttributeError(
-            "Only a single code without re-ranking or a budget can be learned batch by batch; use fit instead."
+            "Only a single code without re-ranking or a budget can be trained in batches; use fit instead."
         )
     return True
 
@@ -54,65 +54,65 @@ class TrellisClassifier(PathProbabilities):
 
     A trellis of width ``b`` has as many paths as there are classes and ``O(b**2 log_b K)`` edges. Every class is a
     path, every edge is a bit, all bits are learned in one pass over the samples, and the best class is the shortest
-    path (W-LTLS, Evron et al. 2018). Similar classes get similar paths: in the depth-first order of a class tree
-    (Evron et al. 2023). For very many classes a tree is better: each node learns a softmax over its children from its
-    own samples only, and a search from the root goes into the best few nodes of each level.
+    path (W-LTLS, Evron et al. 2018). Similar classes get similar paths, for example by following the depth-first order
+    of a class tree (Evron et al. 2023). For very many classes a tree is better: each node has a softmax over its
+    children, trained only on its own samples, and a beam search from the root follows the best few nodes of each level.
 
     Parameters
     ----------
     width : int or "auto", default="auto"
-        The width of the trellis: the wider, the more bits, bytes and accuracy. "auto" is 10 as far as memory allows, 2
-        for 100 to 499 re-ranked classes, what is best within a budget, or the widest with at most ``max_bits`` bits.
+        The width of the trellis: a wider one has more bits, takes more bytes and is more accurate. "auto" is 10 if
+        memory allows, 2 for 100 to 499 re-ranked classes, the best within a budget, or the widest ``max_bits`` allows.
     max_bits : int, default=None
-        The most bits that the automatic width may use; an error with a width of one's own.
+        The most bits that the automatic width may use; an error if ``width`` is given.
     max_model_bytes : int, default=None
-        A budget: the most bytes that the saved model may take on disk, the whole folder. All settings that are "auto"
-        are then chosen by the validation samples of :meth:`fit`: some recipes are tried and the best one within the
-        budget is kept. What was tried is in ``trials_`` and in :meth:`report`.
+        A budget: the most bytes that the saved model, the whole folder, may take on disk. All settings that are "auto"
+        are then chosen on the validation samples of :meth:`fit`: several recipes are tried and the best one within the
+        budget is kept. ``trials_`` and :meth:`report` show what was tried.
     max_microseconds : float, default=None
-        The same for the time of a prediction, of many samples at once, on one thread of this machine.
+        The same for the time per prediction, in large batches on one thread of this machine.
     time_limit : float, default=None
-        Seconds after which no further recipe is tried once one is within the budget; without it, some five are.
+        Seconds after which no further recipe is tried once one is within the budget; without it, about five are.
     code : {"auto", "trellis", "tree"}, default="auto"
-        What the codewords are paths of. A tree has ``width`` children in each node, 32 by default. "auto" is a tree for
-        more than 50,000 classes of sparse samples in memory, unless something is given that only a trellis has.
+        Whether the codewords are paths of a trellis or of a tree with ``width`` children per node, 32 by default.
+        "auto" is a tree for more than 50,000 classes of sparse samples in memory, unless a setting needs a trellis.
     taxonomy : ClassTree, list of (parent, child) pairs, nested dict or networkx graph, default=None
-        The class tree; its leaves are named like the labels. None learns one from the class means.
+        The class tree; its leaves have the names of the labels. If None, a tree of class means is used.
     assignment : str, Assignment, array or callable, default="auto"
         "auto" is "learnability" for 100 to 50,000 classes at widths below 10 (5 with a re-ranking), unless with a
-        taxonomy the validation samples prefer "preserving" after one pass of AROW under either; else "preserving".
-        "preserving" gives the paths in their order to the classes in the tree's depth-first order; "learnability"
-        searches from there for the paths whose bits are learned best, and needs no taxonomy; "random", "breaking", the
-        name of a search from ``codekin.assignments.ASSIGNMENTS``, or for each class its path. Of a tree "auto" is
+        taxonomy the validation samples prefer "preserving" after one pass of AROW with each; else "preserving".
+        "preserving" gives the paths, in their order, to the classes in the tree's depth-first order. "learnability"
+        starts there, searches for the paths whose bits are easiest to learn, and needs no taxonomy. Also "random",
+        "breaking", a search from ``codekin.assignments.ASSIGNMENTS``, or the path of each class. For a tree, "auto" is
         "preserving" with a taxonomy of at most 50,000 classes, otherwise "halving": nodes are halves of class means.
     estimator : "auto", "arow", "softmax" or Learner, default="auto"
-        Who learns the bits: ``AROW()`` each on its own, ``Softmax()`` all of them together, so that the true path wins
-        among all paths. "auto" is AROW at width 2 and softmax above, where it is better by one or two points.
+        The learner of the bits: ``AROW()`` learns each on its own, ``Softmax()`` all of them together, so that the true
+        path wins among all paths. "auto" is AROW at width 2 and softmax above, where it is one or two points better.
     loss : str or callable, default="auto"
         The decoding loss, a function of ``z = bit * margin``. "auto" is the logistic loss for softmax, whose
-        probabilities it makes exact, and the exponential loss otherwise.
+        probabilities are then exact, and the exponential loss otherwise.
     prune : float, "auto" or None, default="auto"
-        Drop as many small weights as cost at most this much accuracy on the validation samples of :meth:`fit`: 0.001
-        is a tenth of a point; None keeps all. "auto" is what a budget asks for, 0.001 where "auto" makes weights int8.
+        Drop small weights as long as that costs at most this much accuracy on the validation samples of :meth:`fit`:
+        0.001 is a tenth of a point; None keeps all. "auto" depends on the budget, and is 0.001 if "auto" chose int8.
     precision : {"auto", "float32", "float16", "int8"}, default="auto"
-        How :meth:`fit` keeps the weights: four, two or one byte each; int8 with a scale for each feature. "float16"
-        changes nothing that can be measured, "int8" next to nothing. "auto" is int8 within a budget or a re-ranking of
-        100 sparse classes or more.
+        How :meth:`fit` stores the weights: in four, two or one byte each; int8 with a scale for each feature. "float16"
+        changes nothing measurable, "int8" next to nothing. "auto" is int8 within a budget or with a re-ranking of 100
+        sparse classes or more.
     rerank : "auto", "centroid", "learned" or None, default="auto"
-        Rescore the best classes of the code with sparse class vectors: the class means, which take no training, or
-        vectors learned by telling each class from those that the code confuses it with. How many classes, and what the
-        vectors count, is chosen by the validation samples of :meth:`fit`. "auto" is "learned" for sparse samples of
-        100 classes or more, None otherwise, and what fits within a budget.
+        Rescore the best classes of the code with sparse class vectors: the class means, which need no training, or
+        vectors trained to separate each class from those that the code confuses it with. The number of classes and the
+        weight of the vectors are chosen on the validation samples of :meth:`fit`. "auto" is "learned" for sparse
+        samples of 100 classes or more, None otherwise, and what fits within a budget.
     n_members : int or "auto", default="auto"
-        How many codes of this width to train, each with an order of the classes of its own; their losses are added.
-        "auto" is 1, or what is best within a budget unless ``assignment`` is one order.
+        How many codes of this width to train, each with its own order of the classes; their losses are added.
+        "auto" is 1, or the best within a budget unless ``assignment`` is one order.
     n_spare : int, default=0
-        How many paths to leave free, for classes to come: see :meth:`add_classes`. They lie among the others, so that
-        there is one near every class. A code with free paths is not re-ranked.
+        How many paths to keep free for classes added later: see :meth:`add_classes`. They are spread among the others,
+        so that there is one near every class. A code with free paths is not re-ranked.
     n_jobs : int, default=None
-        How many of joblib's workers share the work of :meth:`fit`, -1 for all processors: the bits where AROW learns
-        them, and the restarts of a search for an assignment. By default those of a block of ``joblib.parallel_config``,
-        and without one threads of this process. The result does not depend on it.
+        How many of joblib's workers share the work of :meth:`fit`, -1 for all processors: the bits that AROW learns,
+        and the restarts of a search for an assignment. By default those of the enclosing ``joblib.parallel_config``,
+        or threads of this process without one. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None
         Determines the order of the samples in each pass and the random assignment.
 
@@ -129,15 +129,15 @@ class TrellisClassifier(PathProbabilities):
     class_distances_ : ClassDistances or None
         Path lengths in the class tree; None if there is no taxonomy and the assignment did not need to learn one.
     learner_ : Learner
-        Who learned the bits.
+        The learner of the bits.
     loss_ : Loss
         The decoding loss.
     temperature_ : float
-        What losses are divided by to become probabilities; chosen by the validation samples, 1 without.
+        Losses are divided by it to get probabilities; chosen on the validation samples, 1 without them.
     model_ : Model
         The fitted code, or the fitted codes and their re-ranking.
     recipe_ : Recipe
-        What became of the settings that were left open.
+        The values chosen for settings that were "auto".
     trials_ : tuple of Trial
         The recipes that were tried within a budget.
     n_features_in_ : int
@@ -239,23 +239,23 @@ class TrellisClassifier(PathProbabilities):
         Parameters
         ----------
         X : {array-like, sparse matrix, StoredRows} of shape (n_samples, n_features)
-            Samples on disk, as :func:`codekin.datasets.cached_data` gives them, are learned from block by block.
+            Samples on disk, from :func:`codekin.datasets.cached_data`, are processed block by block.
         y : array-like or EncodedLabels of shape (n_samples,)
             Labels of any type.
         sample_weight : array-like of shape (n_samples,), default=None
         validation : tuple (X, y), default=None
-            Samples to choose the best pass, the re-ranking and the temperature by. Labels that are not in ``y`` count
-            as errors, with a warning; if none is in it, that is an error. Without validation samples a re-ranking is
-            chosen by a tenth of the training samples, and all is then learned again from all of them.
+            Samples on which the best pass, the re-ranking and the temperature are chosen. Labels that are not in ``y``
+            count as mistakes, with a warning; it is an error if none is in it. Without validation samples, a re-ranking
+            is chosen on a tenth of the training samples, and everything is then trained again on all of them.
         on_epoch : callable, default=None
             Called with an ``EpochReport`` after each pass over the samples.
         progress : callable, default=None
-            Called with a :class:`codekin.progress.Progress` at every stage, and now and then within it.
+            Called with a :class:`codekin.progress.Progress` at every stage and repeatedly within it.
         checkpoints : Checkpoints, default=None
-            Where to leave what is needed to go on after an interruption: see :class:`codekin.learners.Checkpoints`.
-            With the same samples, parameters and ``random_state`` a resumed fit ends like an undisturbed one.
+            Where to save what is needed to resume after an interruption: see :class:`codekin.learners.Checkpoints`.
+            With the same samples, parameters and ``random_state``, a resumed fit gives the same result.
         reserved_bytes : int, default=0
-            How much of ``max_model_bytes`` is for what will be saved beside the model, such as the vocabulary of texts.
+            How much of ``max_model_bytes`` is for what is saved with the model, such as the vocabulary of texts.
 
         Returns
         -------
@@ -293,7 +293,7 @@ class TrellisClassifier(PathProbabilities):
         )
 
     def _take(self, fit: Fit, **facts: Any) -> Self:
-        """Set the attributes that a fit is known by."""
+        """Set the fitted attributes."""
         plan = fit.plan
         self._take_parts(fit)
         self.learner_, self.trials_, self.temperature_ = fit.learner, fit.trials, fit.temperature.value
@@ -307,7 +307,7 @@ class TrellisClassifier(PathProbabilities):
     ) -> Self:
         """Make one pass over a further batch of samples.
 
-        The assignment is chosen at the first call and stays; without a taxonomy it follows from that batch.
+        The assignment is chosen at the first call and then kept; without a taxonomy it is based on that batch.
 
         Parameters
         ----------
@@ -327,7 +327,7 @@ class TrellisClassifier(PathProbabilities):
         y = label_array(y)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float32, np.float64], reset=is_first)
         if not is_first and not self.model_.is_single:
-            raise ValueError("A model that re-ranks, or has several codes, cannot be learned further; use fit instead.")
+            raise ValueError("A model with a re-ranking or several codes cannot be trained further; use fit instead.")
         check_classification_targets(y)
         class_index = self._batch_class_index(y, classes)
         samples = Samples(X, class_index, checked_weights(sample_weight, X))
@@ -348,7 +348,7 @@ class TrellisClassifier(PathProbabilities):
         return X
 
     def _is_valid(self, X: Any) -> bool:
-        """Whether scikit-learn's checks have nothing to find: for a single row they take longer than the prediction."""
+        """Whether scikit-learn's checks can be skipped: for a single row they take longer than the prediction."""
         return (
             isinstance(X, csr_matrix | csr_array)
             and X.ndim == 2

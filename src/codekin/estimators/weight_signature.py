@@ -1,7 +1,7 @@
-"""A ``fit`` that lists ``sample_weight`` among its parameters only where weights can be given.
+"""A ``fit`` that lists ``sample_weight`` among its parameters only if weights are accepted.
 
-scikit-learn asks the signature of a bound ``fit`` whether an estimator takes weights (``has_fit_parameter``): boosting,
-bagging and its own checks rely on the answer. That of a meta-estimator depends on the estimator inside.
+scikit-learn inspects the signature of a bound ``fit`` to see whether an estimator accepts weights
+(``has_fit_parameter``), in boosting, bagging and its own checks. For a meta-estimator that depends on the inner one.
 """
 
 from __future__ import annotations
@@ -14,16 +14,15 @@ from typing import Any
 
 
 def lists_weights_if(takes_weights: Callable[[Any], bool]) -> Callable[[Any], Any]:
-    """Leave ``sample_weight`` out of the signature of a bound method unless the instance takes weights.
+    """Remove ``sample_weight`` from the signature of a bound method unless the instance accepts weights.
 
-    The method itself stays what it is: weights that are given in spite of it get the method's own error.
-
+    The method itself does not change: weights passed anyway cause its own error.
     """
     return lambda method: _WeightSignature(method, takes_weights)
 
 
 class _WeightSignature:
-    """The method as a descriptor: its signature is the instance's."""
+    """A descriptor for a method whose signature depends on the instance."""
 
     def __init__(self, method: Callable[..., Any], takes_weights: Callable[[Any], bool]) -> None:
         self.method, self.takes_weights = method, takes_weights

@@ -1,7 +1,6 @@
-"""The one fitted object, and the one place where the steps of the method meet.
+"""The fitted model: one or more codes with their bits and decoders, and perhaps a ranking of their best classes.
 
-A model is one code or several with their bits and decoders, and perhaps a ranking that rescores their best classes.
-Estimators, studies, the command line and storage all share it. Classes are indices here; labels belong to the outside.
+Estimators, studies, the command line and storage all share it. Classes are indices here; estimators add labels.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ class Member:
 
     @classmethod
     def of(cls, code: Code, bits: FittedBits, loss: LossLike, *, is_weighted: bool = False) -> Member:
-        """A code and its bits behind the fastest decoder that it allows.
+        """A code and its bits with the fastest decoder for this code.
 
         Parameters
         ----------
@@ -65,7 +64,7 @@ class Member:
         return cls(code, bits, make_decoder(code, loss, is_weighted=is_weighted))
 
     def hasty(self) -> Member:
-        """The same with a narrow search on a tree: half the time for lists of very many samples.
+        """The same with a narrower beam search on a tree: half the time for candidate lists of very many samples.
 
         Returns
         -------
@@ -83,7 +82,7 @@ class Model:
     Parameters
     ----------
     members : tuple of Member
-        At least one. More than one need a ranking.
+        At least one; more than one need a ranking.
     ranking : Reranking, optional
         How many candidates each member contributes, and what rescores them. The members are then codes on one trellis
         or on trees, every path of which is a class.
@@ -136,17 +135,17 @@ class Model:
 
     @property
     def is_single(self) -> bool:
-        """Whether this is one code without a ranking: what can learn further, and grow."""
+        """Whether this is one code without a ranking, which can be trained further and get new classes."""
         return self.ranking is None
 
     @property
     def n_classes(self) -> int:
-        """How many classes there are."""
+        """The number of classes."""
         return self.code.n_classes
 
     @property
     def n_bits(self) -> int:
-        """How many bits all members have together."""
+        """The number of bits of all members together."""
         return sum(member.code.n_bits for member in self.members)
 
     @cached_property
@@ -170,7 +169,7 @@ class Model:
         return parts[0] if len(parts) == 1 else np.hstack(parts)
 
     def lazy_margins(self, X: Any) -> tuple[Any, ...]:
-        """The margins of each member as its decoder takes them: those of a tree are reckoned where it looks.
+        """The margins of each member as its decoder takes them: those of a tree are computed on demand.
 
         Parameters
         ----------
@@ -179,7 +178,7 @@ class Model:
         Returns
         -------
         tuple
-            For each member an array, or an object that becomes one.
+            For each member an array, or an object that can be converted to one.
         """
         return tuple(member.bits.margins(X) for member in self.members)
 
@@ -201,8 +200,8 @@ class Model:
     def top_k(self, X: Any, k: int) -> tuple[IntArray, FloatArray]:
         """The k class indices with the smallest losses, and those losses, smallest first.
 
-        Of a ranked model, classes beyond the candidates follow behind them in the order of their decoding losses, which
-        are raised as far as that takes.
+        With a ranking, classes beyond the candidates come after them, in the order of their decoding losses, which are
+        raised as far as necessary.
 
         Parameters
         ----------
@@ -221,7 +220,7 @@ class Model:
         return self._ranked.top_k(X, self._margins_to_rank(X), k, self.ranking)
 
     def class_losses(self, X: Any) -> FloatArray:
-        """The loss of every class; of very many classes it takes long.
+        """The loss of every class; slow for very many classes.
 
         Parameters
         ----------
@@ -244,7 +243,7 @@ class Model:
         n : int, optional
             How many of them; by default, all.
         ranking : Reranking, optional
-            Another one than the model's own.
+            Used instead of the model's own.
 
         Returns
         -------
@@ -275,9 +274,10 @@ class Model:
 def make_decoder(
     code: Code, loss: LossLike, *, is_weighted: bool = False
 ) -> MinimumLossDecoder | ShortestPathDecoder | BeamSearchDecoder:
-    """The fastest decoder that a code allows: shortest paths on a trellis, a beam search on a tree.
+    """The fastest decoder for a code: shortest paths on a trellis, a beam search on a tree.
 
-    ``is_weighted``: divide the loss of a class by the number of its non-zero bits; a trellis has no others.
+    With ``is_weighted`` the loss of a class is divided by the number of its non-zero bits; in a trellis that is all
+    bits.
     """
     if code.codebook.tree is not None:
         return BeamSearchDecoder(code.codebook.tree, code.assignment)

@@ -1,7 +1,7 @@
-"""The best classes of one code or several, ranked once more.
+"""Re-ranking of the best classes of one or more codes.
 
-Members are codes on the same trellis with different orders of the classes, their losses added. The candidates are the
-union of the members' best classes; each is given its exact sum over the members, and the dot product with its class
+Members are codes on the same trellis with different orders of the classes; their losses are added. The candidates are
+the union of the members' best classes. Each gets its exact sum over the members, plus the dot product with its class
 vector if there are any.
 """
 
@@ -36,7 +36,7 @@ class Candidates:
     classes : array of shape (n_samples, n)
         Best first; -1 if there are fewer.
     losses : array of shape (n_samples, n)
-        Their final losses, without what is the same for all classes of a sample; infinite if there are fewer.
+        Their final losses, up to a constant per sample; infinite if there are fewer.
     scores : array of shape (n_samples, n)
         Their dot products with the sample.
     is_certified : array of shape (n_samples,), bool
@@ -51,11 +51,7 @@ class Candidates:
 
 @dataclass(frozen=True, eq=False)
 class RankedCodes:
-    """Codes on one trellis whose best classes are ranked together.
-
-    - ``codes``: at least one; on the same trellis, every path of which is a class.
-    - ``decoders``: those of the codes.
-    """
+    """Codes on one trellis, every path of which is a class; their best classes are ranked together."""
 
     codes: tuple[Code, ...]
     decoders: tuple[Decoder, ...]
@@ -83,7 +79,7 @@ class RankedCodes:
 
     @property
     def n_classes(self) -> int:
-        """How many classes there are."""
+        """The number of classes."""
         return self.codes[0].n_classes
 
     def top_k(self, X: Any, margins: Margins, k: int, ranking: Reranking) -> tuple[IntArray, FloatArray]:
@@ -92,7 +88,7 @@ class RankedCodes:
         return best.classes, best.losses + self._constant_losses(margins)
 
     def class_losses(self, X: Any, margins: Margins, ranking: Reranking) -> FloatArray:
-        """The final loss of every class: for few classes."""
+        """The final loss of every class; only for few classes."""
         parts = self._parts(margins)
         losses = sum(decoder.class_losses(part) for decoder, part in zip(self.decoders, parts, strict=True))
         best = self.candidates(X, margins, None, ranking)
@@ -110,7 +106,7 @@ class RankedCodes:
         return of_others
 
     def candidates(self, X: Any, margins: Margins, n: int | None, ranking: Reranking) -> Candidates:
-        """The candidates of each sample, ranked: so many, or all."""
+        """The best ``n`` candidates of each sample, or all."""
         n_listed = self._n_listed(ranking)
         n_out = min(n_listed * len(self.codes), self.n_classes) if n is None else n
         return self._ranked(X, margins, n_out, n_listed, ranking)
@@ -125,7 +121,7 @@ class RankedCodes:
 
     @cached_property
     def _of_paths(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-        """From paths to classes and back for each member, and the edges of each path where they are needed."""
+        """The maps from paths to classes and back for each member, and the edges of each path if needed."""
         class_of_path = np.array(
             [code.assignment.class_of_codeword(self.n_classes) for code in self.codes], dtype=np.int32
         )
@@ -138,7 +134,7 @@ class RankedCodes:
         return class_of_path, path_of_class, np.where(edges < 0, trellis.n_edges, edges).astype(np.int32)
 
     def _constant_losses(self, margins: Margins) -> FloatArray:
-        """What all classes of a sample have in common."""
+        """The part of the loss that is the same for all classes of a sample."""
         f = margins.astype(np.float64, copy=False)
         return np.asarray(get_loss(self.decoders[0].loss)(-f).sum(axis=1, keepdims=True), dtype=np.float64)
 
@@ -149,7 +145,7 @@ class RankedCodes:
         n_samples, n_edges = len(margins), trellis.n_edges
         loss = get_loss(self.decoders[0].loss)
         vectors, by_feature, reach, n_features = _kernel_vectors(ranking.vectors)
-        # Rows that no vector meets need not be made sparse.
+        # Without vectors there is no need to make rows sparse.
         rows = SparseRows.of(X, n_features) if ranking.vectors is not None else _no_rows(n_samples)
         classes = np.empty((n_samples, n_out), dtype=np.intp)
         losses, scores, bounds = np.empty((n_samples, n_out)), np.empty((n_samples, n_out)), np.empty((n_samples, 2))
@@ -184,7 +180,7 @@ class RankedCodes:
 
 
 def _kernel_vectors(vectors: ClassVectors | None) -> tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...], int]:
-    """The vectors as the kernel takes them, class by class and by feature, what none exceeds, and their length."""
+    """The vectors as the kernel takes them, by class and by feature, a bound on their scores, and their length."""
     if vectors is None:
         empty, nothing = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32)
         steps = empty.astype(np.int8)

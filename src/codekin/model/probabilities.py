@@ -1,10 +1,9 @@
 """Probabilities of classes: exact for one code on a trellis, redistributed if its candidates are re-ranked.
 
-A code gives class ``y`` a probability proportional to ``exp(-loss_y / temperature)``, exactly normalised by the sum
+A code gives class ``y`` a probability proportional to ``exp(-loss_y / temperature)``, normalised exactly by the sum
 over all paths; several codes give the mean of theirs. On a tree the probability of a class is the product of those on
-the way to its leaf, the margins in every node divided by the temperature. A re-ranking leaves the candidates'
-probability as a whole what it is and shares it out in proportion to ``exp(-final loss / its own temperature)``. All
-classes together have 1.
+the path to its leaf, with the margins in every node divided by the temperature. A re-ranking keeps the total
+probability of the candidates and redistributes it in proportion to ``exp(-final loss / its own temperature)``.
 """
 
 from __future__ import annotations
@@ -22,11 +21,7 @@ from codekin.model import Candidates, Model
 
 
 def top_k_probabilities(model: Model, X: Any, k: int, temperature: float) -> tuple[IntArray, FloatArray]:
-    """The k best classes of each sample and their probabilities.
-
-    - ``model``: on a trellis or a tree.
-    - ``temperature``: what the decoding losses are divided by.
-    """
+    """The k best classes of each sample and their probabilities, for a model on a trellis or a tree."""
     margins = _margins(model, X)
     classes, _ = _best_of_code(model, margins, k, temperature) if model.ranking is None else model.top_k(X, k)
     logs = code_log_probabilities(model, margins, classes, temperature)
@@ -42,10 +37,7 @@ def top_k_probabilities(model: Model, X: Any, k: int, temperature: float) -> tup
 
 
 def all_log_probabilities(model: Model, X: Any, temperature: float) -> FloatArray:
-    """The logarithms of the probabilities of all classes: for few classes.
-
-    ``model``: on a trellis or a tree.
-    """
+    """The logarithms of the probabilities of all classes; only for few classes."""
     margins = _margins(model, X)
     every = np.broadcast_to(np.arange(model.n_classes), (X.shape[0], model.n_classes))
     logs = code_log_probabilities(model, margins, every, temperature)
@@ -58,10 +50,7 @@ def all_log_probabilities(model: Model, X: Any, temperature: float) -> FloatArra
 
 
 def code_log_probabilities(model: Model, margins: Any, classes: IntArray, temperature: float) -> FloatArray:
-    """The logarithms of the probabilities of some classes before any re-ranking; minus infinity for class -1.
-
-    ``model``: on a trellis or a tree.
-    """
+    """The logarithms of the probabilities of some classes before any re-ranking; minus infinity for class -1."""
     members = model.members
     of_members = []
     for member, part in zip(members, margin_parts(model, margins), strict=True):
@@ -77,10 +66,7 @@ def code_log_probabilities(model: Model, margins: Any, classes: IntArray, temper
 
 
 def log_probabilities_of(model: Model, X: Any, class_index: IntArray, temperature: float) -> FloatArray:
-    """The logarithm of the probability of one class for each sample; minus infinity for class -1.
-
-    ``model``: on a trellis or a tree.
-    """
+    """The logarithm of the probability of one class per sample; minus infinity for class -1."""
     margins = _margins(model, X)
     logs = code_log_probabilities(model, margins, class_index[:, None], temperature)[:, 0]
     if model.ranking is not None:
@@ -91,7 +77,7 @@ def log_probabilities_of(model: Model, X: Any, class_index: IntArray, temperatur
 
 
 def _margins(model: Model, X: Any) -> Any:
-    """The margins of all members, as decoders take them; a tuple where they are trees."""
+    """The margins of all members, as decoders take them; a tuple for trees."""
     return model.margins(X) if model.codebook.tree is None else model.lazy_margins(X)
 
 
@@ -101,7 +87,7 @@ def margin_parts(model: Model, margins: Any) -> Any:
 
 
 def _best_of_code(model: Model, margins: Any, k: int, temperature: float) -> tuple[IntArray, FloatArray]:
-    """The best classes of a single code; on a tree another temperature may prefer others."""
+    """The best classes of a single code; on a tree they depend on the temperature."""
     decoder = model.decoder
     if isinstance(decoder, BeamSearchDecoder):
         return decoder.top_k(margins[0], k, temperature)
@@ -116,8 +102,5 @@ def _shared_out(model: Model, margins: Any, candidates: Candidates, temperature:
 
 
 def edge_scores(decoder: ShortestPathDecoder, margins: Margins) -> FloatArray:
-    """What an edge adds to minus the loss of a path, up to a constant: ``L(-f) - L(f)``.
-
-    ``decoder``: knows the loss.
-    """
+    """What an edge adds to minus the loss of a path, up to a constant: ``L(-f) - L(f)``."""
     return np.asarray(2 * get_loss(decoder.loss).agreement(margins.astype(np.float64)))

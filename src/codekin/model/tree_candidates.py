@@ -1,7 +1,7 @@
-"""The best classes of one tree or several, ranked once more.
+"""Re-ranking of the best classes of one or more trees.
 
-Each tree searches for its best classes; the candidates are the union of what they find, and each is given its exact sum
-over all trees, since the probability of a given leaf is that of its own way from the root.
+Each tree searches for its best classes; the candidates are the union of what they find. Each gets its exact sum over
+all trees, since the probability of a given leaf depends only on its own path from the root.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class RankedTrees(RankedCodes):
     """Codes on trees whose best classes are ranked together; margins are a tuple with those of each tree."""
 
     def check(self, ranking: Reranking) -> None:
-        """Raise unless all codes are trees of the same classes and the vectors are for these."""
+        """Raise unless all codes are trees of the same classes and the vectors match them."""
         for code, decoder in zip(self.codes, self.decoders, strict=True):
             if not isinstance(decoder, BeamSearchDecoder) or code.n_classes != self.n_classes:
                 raise ValueError(
@@ -46,14 +46,14 @@ class RankedTrees(RankedCodes):
         if len(found) == 1:
             losses = found[0][1].copy()
         else:
-            # Of a class that several trees list, the place where it is a candidate comes first and the others go.
+            # If several trees list a class, keep its place among the candidates and drop the others.
             order = np.argsort(2 * classes + ~is_candidate, axis=1, kind="stable")
             classes = np.take_along_axis(classes, order, axis=1)
             is_candidate = np.take_along_axis(is_candidate, order, axis=1)
             classes[:, 1:][classes[:, 1:] == classes[:, :-1]] = -1
             losses = sum(d.losses_of(part, classes) for d, part in zip(decoders, margins, strict=True))
             is_candidate &= classes >= 0
-        # What a tree has not listed is less probable than all that it has not given out.
+        # A class that a tree has not listed is at most as probable as the total that the tree has not listed.
         least = sum(-np.log(np.clip(1 - np.exp(-own).sum(axis=1), 1e-300, 1)) for _, own in found)
         is_certified = (losses.min(axis=1) <= least) | (n_listed == self.n_classes)
         scores = np.zeros(classes.shape) if ranking.vectors is None else ranking.vectors.scores(X, classes)
