@@ -17,7 +17,7 @@ import numpy as np
 
 from codekin._system.threads import limited_threads
 from codekin.kernels.reranking import score_classes
-from codekin.ranking.vectors import ClassVectors
+from codekin.model.class_vectors import ClassVectors
 
 SHAPES = {(300_000, 20_000, 60, 100): None, (300_000, 5_000, 60, 200): 5.0, (300_000, 1_500, 60, 200): None}
 SHAPES |= {(40_000, 300, 13, 3_000): None, (40_000, 100, 13, 3_000): 0.8}

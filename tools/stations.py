@@ -76,13 +76,15 @@ class Tracer:
         """The caller was entered again, if its module also stands further up, behind other modules; and it goes on."""
         if not self._stack:
             return
-        at = len(self._stack) - 1
-        caller = self._stack[at][1]
-        while at >= 0 and self._stack[at][1] == caller:
+        # Threads, files and the like hand on to whoever called them: they are looked through.
+        frames = [(frame, waiting) for frame, waiting in self._stack if not waiting.startswith(NO_STATIONS)]
+        caller = frames[-1][1] if frames else ""
+        at = len(frames) - 1
+        while at >= 0 and frames[at][1] == caller:
             at -= 1
-        above = [waiting for _, waiting in self._stack[: at + 1]]
+        above = [waiting for _, waiting in frames[: at + 1]]
         if caller in above and module not in (caller, *HELPERS):
-            self.reentries.setdefault((caller, self._stack[at + 1][0].f_code.co_qualname))
+            self.reentries.setdefault((caller, frames[at + 1][0].f_code.co_qualname))
 
     def _module(self, code: CodeType) -> str:
         if code not in self._modules:

@@ -10,8 +10,8 @@ from codekin._system import stored_rows
 from codekin._system.stored_rows import BYTES_PER_VALUE, StoredRows, class_sums
 from codekin.class_distances import CLASS_DISTANCES_FROM_DATA
 from codekin.datasets import SparseData, cached_data, write_data
-from codekin.ranking.learned import learned_vectors
-from codekin.ranking.vectors import centroid_vectors
+from codekin.model.class_vectors import centroid_vectors
+from codekin.model.learned_vectors import learned_vectors
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from tests.reference import paths, reranking
 from codekin.codebooks.trellis import TrellisGraph
 from codekin.kernels.reranking import rank_candidates, score_classes
 from codekin.kernels.vector_learning import LEAST_GRADIENT, learn_vectors
-from codekin.ranking.vectors import ClassVectors, listed_by_feature
+from codekin.model.class_vectors import ClassVectors, listed_by_feature
 
 graphs = st.integers(2, 60).flatmap(lambda k: st.builds(TrellisGraph, st.just(k), st.integers(2, min(k, 6))))
 seeds = st.integers(0, 2**32 - 1)

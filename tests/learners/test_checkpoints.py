@@ -218,7 +218,7 @@ def test_a_failed_write_leaves_the_checkpoint_before(samples, tmp_path, monkeypa
         raise OSError("No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr("codekin.learners.checkpoints.write_arrays", fail)
+        patched.setattr("codekin._system.checkpoints.write_arrays", fail)
         with pytest.raises(OSError, match="No space left"):
             AROW(n_epochs=4).fit(Samples(*samples), Code.of(CODING_MATRIX), rng=1, checkpoints=checkpoints)
     assert json.loads((tmp_path / "checkpoint.json").read_text()) == before

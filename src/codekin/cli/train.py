@@ -74,13 +74,13 @@ from codekin.cli.train_options import (
     ValidationFile,
     Width,
 )
-from codekin.cli.training_samples import SampleReader, TrainingSamples
 from codekin.datasets import (
     ReadOptions,
     TextVectorizer,
     read_taxonomy,
 )
 from codekin.datasets.reading import format_of
+from codekin.datasets.training_samples import SampleReader, TrainingSamples
 from codekin.estimators import TrellisClassifier
 from codekin.fitting.learner_choice import AutoLearner
 from codekin.fitting.rules import TRELLIS_RULES
@@ -180,7 +180,7 @@ def train(
     )
     columns = {} if n_features is None else {"n_features": n_features}
     reader = SampleReader(
-        display,
+        display.note,
         format,
         check_format,
         n_features,

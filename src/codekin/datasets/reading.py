@@ -163,15 +163,8 @@ def _chunks(
     with opened(source) as stream:
         reader = FileReader(source, stream, format, n_features, options)
         n_bytes = None if progress is None else _known_size(stream)
-        n_parsed = n_given = 0
-
-        def parsed() -> Iterator[Rows | TextRows]:
-            nonlocal n_parsed
-            for part in reader.parts:
-                n_parsed += len(part)
-                yield part
-
-        for parts in rechunked(parsed(), chunk_rows):
+        n_given = 0
+        for parts, n_parsed in rechunked(reader.parts, chunk_rows):
             yield reader.collected(parts)
             n_given += sum(len(part) for part in parts)
             if progress is not None and n_bytes is not None:

@@ -248,21 +248,21 @@ def joined(parts: Sequence[Rows]) -> Rows:
     )
 
 
-def rechunked(blocks: Iterator[Any], n_rows: int) -> Iterator[list[Any]]:
-    """Blocks of any size, cut and collected into lists that hold ``n_rows`` rows together."""
+def rechunked(blocks: Iterator[Any], n_rows: int) -> Iterator[tuple[list[Any], int]]:
+    """Blocks of any size, cut and collected into lists of ``n_rows`` rows, each with the rows of all blocks so far."""
     pending: list[Any] = []
-    n_pending = 0
+    n_pending = n_so_far = 0
     for block in blocks:
-        start = 0
+        start, n_so_far = 0, n_so_far + len(block)
         while n_pending + len(block) - start >= n_rows:
             stop = start + n_rows - n_pending
-            yield [*pending, block[start:stop]]
+            yield [*pending, block[start:stop]], n_so_far
             start, pending, n_pending = stop, [], 0
         if start < len(block):
             pending.append(block[start:])
             n_pending += len(block) - start
     if pending:
-        yield pending
+        yield pending, n_so_far
 
 
 def shortened(text: str, limit: int = 40) -> str:

@@ -44,3 +44,8 @@ class Decoder(Protocol):
 
     def class_losses(self, margins: Margins) -> FloatArray:
         """The loss of every class."""
+
+
+def decoded_accuracy(decoder: Decoder, class_index: IntArray, margins: Margins) -> float:
+    """How often the class of a sample is decoded from its margins."""
+    return float((decoder.decode(margins) == class_index).mean())

@@ -28,8 +28,8 @@ from codekin.fitting.shared_work import SharedWork
 from codekin.fitting.size import BYTES_PER_TRIAL, bytes_besides_weights, bytes_of_fit, fixed_bytes
 from codekin.fitting.trellis_settings import TREE_WIDTH, TrellisSettings
 from codekin.learners import Checkpoints
+from codekin.model.class_vectors import LARGEST_GAP
 from codekin.progress import tell, within
-from codekin.ranking.vectors import LARGEST_GAP
 from codekin.samples import Samples
 from codekin.storage.classifier_parts import ClassifierParts
 

@@ -20,8 +20,8 @@ from codekin.fitting.plan import Plan, Watch
 from codekin.fitting.ranked import fit_ranked
 from codekin.fitting.shared_work import SharedWork
 from codekin.fitting.size import bytes_of_tree
-from codekin.fitting.temperature import Temperature, fit_temperature
 from codekin.model import Member, Model
+from codekin.model.temperature import Temperature, fit_temperature
 from codekin.samples import Samples
 
 

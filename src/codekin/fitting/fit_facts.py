@@ -14,9 +14,9 @@ from codekin.decoding.decoder_fit import DecoderFit
 from codekin.fitting.order_choice import Orders
 from codekin.fitting.plan import Plan
 from codekin.fitting.recipe import Trial
-from codekin.fitting.temperature import Temperature
 from codekin.learners import Learner
 from codekin.model import Model
+from codekin.model.temperature import Temperature
 
 
 @dataclass(frozen=True, eq=False)

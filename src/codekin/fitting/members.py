@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from codekin.coding import Code
-from codekin.decoding import Decoder, Loss
+from codekin.decoding import Decoder, Loss, decoded_accuracy
 from codekin.decoding.decoder_fit import DecoderFit
 from codekin.fitting.decoders import learned_decoder, with_decoder
 from codekin.fitting.learner_choice import decoding_loss
@@ -121,5 +121,4 @@ def compressed(member: Member, plan: Plan, held_out: Samples | None, max_bytes: 
 
 def accuracy_on(held_out: Samples, decoder: Decoder) -> Validation:
     """How often the classes of held-out samples are right, as a learner asks for it."""
-    y = held_out.class_index
-    return Validation(held_out.X, lambda margins: float((decoder.decode(margins) == y).mean()))
+    return Validation(held_out.X, partial(decoded_accuracy, decoder, held_out.class_index))

@@ -1,36 +1,20 @@
-"""How a trellis classifier comes by several codes and a re-ranking: what is learned, and what is chosen by whom."""
+"""The codes of a classifier of very many classes with a re-ranking, chosen by samples that are held out."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from functools import partial
-from itertools import islice
-from typing import Any, Literal, NamedTuple
+from dataclasses import replace
 
 import numpy as np
-from scipy import sparse
 
-from codekin._system.stored_rows import StoredRows
-from codekin.coding import FloatArray, IntArray
+from codekin.coding import IntArray
 from codekin.fitting.members import Members
-from codekin.fitting.temperature import Temperature, fit_candidate_temperature, fit_temperature
-from codekin.model import Member, Model
-from codekin.progress import tell, within
-from codekin.ranking import Reranking
-from codekin.ranking.learned import learned_vectors
-from codekin.ranking.mixture import mixed_vectors, share_of_means, three_weights
-from codekin.ranking.reranking import CANDIDATE_NUMBERS, TOLERANCE, best_weight
-from codekin.ranking.vectors import ClassVectors, centroid_vectors, centroids
+from codekin.model import Model
+from codekin.model.judges import Judges, RerankMethod, final_vectors
+from codekin.model.temperature import Temperature, fit_temperature
+from codekin.progress import within
 from codekin.samples import Samples
 
 HELD_OUT_SHARE = 0.1
-MAX_PASSES = 4
-N_CONFUSED = 20
-"""How many candidates a sample's class is told from while vectors are learned."""
-SAMPLES_PER_BLOCK = 20_000
-
-RerankMethod = Literal["centroid", "learned"]
 
 
 def fit_ranked(
@@ -65,7 +49,7 @@ def fit_ranked(
         reranking, how = Judges(trial, method, samples.at(kept), judges, seed).choice()
         temperature = fit_temperature(Model(trial, reranking), judges.X, judges.class_index)
     members = tuple(members_to_be.fit(r, samples, None) for r in numbers)
-    vectors = _vectors(members, method, samples, how, seed)
+    vectors = final_vectors(members, method, samples, how, seed)
     return Model(members, replace(reranking, vectors=vectors)), Temperature(temperature.value)
 
 
@@ -82,134 +66,3 @@ def holdout(class_index: IntArray, rng: np.random.Generator) -> tuple[IntArray, 
     is_held = np.zeros(len(class_index), dtype=bool)
     is_held[held] = True
     return np.flatnonzero(~is_held), np.flatnonzero(is_held)
-
-
-class LearnedHow(NamedTuple):
-    """After how many passes class vectors are taken, and how much of the class means is added to them."""
-
-    n_passes: int = 1
-    share_of_means: float = 0.0
-
-
-@dataclass
-class Judges:
-    """Held-out samples that choose how the candidates of codes are ranked."""
-
-    members: tuple[Member, ...]
-    method: RerankMethod | None
-    samples: Samples
-    held_out: Samples
-    seed: int
-
-    def choice(self) -> tuple[Reranking, LearnedHow]:
-        """The re-ranking under which they are most often right, and how its vectors were learned."""
-        n_classes, held_out = self.members[0].code.n_classes, self.held_out
-        numbers = list(dict.fromkeys(min(n, n_classes) for n in CANDIDATE_NUMBERS))
-        tell("listing candidates to choose by")
-        # What the codes list does not depend on the vectors that rescore it; one code's short lists begin its long one.
-        is_alone = len(self.members) == 1
-        lists = [Model(self.members, Reranking(n)).candidates(held_out.X) for n in numbers[-1 if is_alone else 0 :]]
-        if is_alone:
-            longest = lists[0]
-            lists = [
-                replace(longest, **{name: getattr(longest, name)[:, :n] for name in ("classes", "losses", "scores")})
-                for n in numbers
-            ]
-        self.lists = list(zip(numbers, lists, strict=True))
-        # A class that is not known is never right.
-        self.is_true = [(found.classes == held_out.class_index[:, None]) & (found.classes >= 0) for found in lists]
-        means = None
-        if self.method == "learned":
-            means = class_means(self.samples, n_classes)
-            of_means = self._scores(ClassVectors.of(means))
-        best, highest, how = None, -1.0, LearnedHow()
-        for i, vectors in enumerate(_vectors_after_passes(self.members, self.method, self.samples, self.seed)):
-            scores, share = self._scores(vectors), 0.0
-            if means is not None:
-                assert vectors is not None
-                share = share_of_means(
-                    three_weights(np.stack([-lists[-1].losses, scores[-1], of_means[-1]]), self.is_true[-1])
-                )
-                scores = [m if share == np.inf else v + share * m for v, m in zip(scores, of_means, strict=True)]
-            reranking, accuracy = self._best(scores)
-            gain = accuracy - highest
-            if gain > 0:
-                mixed = vectors if means is None or vectors is None else mixed_vectors(vectors, means, share)
-                best, highest, how = replace(reranking, vectors=mixed), accuracy, LearnedHow(i + 1, share)
-            if gain < TOLERANCE:
-                break  # a further pass is not worth its time
-        assert best is not None
-        tell("fitting the temperature of the re-ranking")
-        candidates = Model(self.members, best).candidates(held_out.X)
-        return replace(best, temperature=fit_candidate_temperature(candidates, held_out.class_index)), how
-
-    def _scores(self, vectors: ClassVectors | None) -> list[FloatArray]:
-        """The dot products of all listed candidates with the samples."""
-        if vectors is None:
-            return [found.scores for _, found in self.lists]
-        if len(self.members) > 1:
-            return [vectors.scores(self.held_out.X, found.classes) for _, found in self.lists]
-        longest = vectors.scores(self.held_out.X, self.lists[-1][1].classes)
-        return [longest[:, :n] for n, _ in self.lists]
-
-    def _best(self, scores: list[FloatArray]) -> tuple[Reranking, float]:
-        """The weight and the number of candidates that are right most often; few candidates are faster."""
-        tried: list[tuple[Reranking, float]] = []
-        for (n, found), of_list, is_true in zip(self.lists, scores, self.is_true, strict=True):
-            weight, accuracy = best_weight(found.losses, of_list, is_true)
-            tried.append((Reranking(n, None, weight), accuracy))
-        highest = max(accuracy for _, accuracy in tried)
-        return next((reranking, accuracy) for reranking, accuracy in tried if accuracy >= highest - TOLERANCE)
-
-
-def class_means(samples: Samples, n_classes: int) -> sparse.csr_array:
-    """The means of the classes, scaled to length 1."""
-    return centroids(samples.X, samples.class_index, n_classes=n_classes, sample_weight=samples.weights)
-
-
-def _vectors(
-    members: tuple[Member, ...], method: RerankMethod | None, samples: Samples, how: LearnedHow, seed: int
-) -> ClassVectors | None:
-    vectors = list(islice(_vectors_after_passes(members, method, samples, seed), how.n_passes))[-1]
-    if vectors is None or how.share_of_means == 0:
-        return vectors
-    return mixed_vectors(vectors, class_means(samples, members[0].code.n_classes), how.share_of_means)
-
-
-def _vectors_after_passes(
-    members: tuple[Member, ...], method: RerankMethod | None, samples: Samples, seed: int
-) -> Iterator[ClassVectors | None]:
-    """The class vectors to try, one after the other."""
-    n_classes = members[0].code.n_classes
-    if method is None:
-        return iter([None])
-    if method == "centroid":
-        vectors = centroid_vectors(samples.X, samples.class_index, n_classes=n_classes, sample_weight=samples.weights)
-        return iter([vectors])
-    passes = learned_vectors(
-        samples.X,
-        samples.class_index,
-        partial(_confused, members) if isinstance(samples.X, StoredRows) else _confused(members, samples.X),
-        n_classes=n_classes,
-        sample_weight=samples.weights,
-        rng=seed,
-    )
-    return _told(passes)
-
-
-def _told(passes: Iterator[ClassVectors]) -> Iterator[ClassVectors]:
-    """So many passes as are tried, each told of before it is made."""
-    for number in range(MAX_PASSES):
-        tell("learning class vectors", number, MAX_PASSES, detail=f"pass {number + 1} of at most {MAX_PASSES}")
-        yield next(passes)
-
-
-def _confused(members: tuple[Member, ...], X: Any) -> IntArray:
-    """The best classes of each sample under the codes alone, some samples at a time."""
-    model = Model(tuple(member.hasty() for member in members), Reranking(N_CONFUSED))
-    n = min(N_CONFUSED, model.n_classes)
-    blocks = []
-    for start in range(0, X.shape[0], SAMPLES_PER_BLOCK):
-        tell("listing the classes that are confused", start, X.shape[0], unit="samples")
-        blocks.append(model.candidates(X[start : start + SAMPLES_PER_BLOCK], n).classes.astype(np.int32))
-    return np.concatenate(blocks)

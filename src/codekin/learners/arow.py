@@ -14,11 +14,11 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from codekin._system.checkpoints import Checkpoints
 from codekin._system.memory import available_memory, in_units
 from codekin._system.workers import n_workers, with_workers
 from codekin.coding import Code, Codebook, CodingMatrix
 from codekin.learners.arow_state import BITS_PER_CACHE_LINE, AROWBits
-from codekin.learners.checkpoints import Checkpoints
 from codekin.learners.compact import decompressed
 from codekin.learners.distribution import SharedPasses
 from codekin.learners.linear import CONSTANT_MARGIN, LinearBits, SparseLinearBits, Validation

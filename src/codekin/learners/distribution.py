@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from codekin._system.checkpoints import Checkpoint
 from codekin._system.workers import output_array, share_work
-from codekin.learners.checkpoints import Checkpoint
 from codekin.learners.linear import Float32Array
 from codekin.learners.training import STAGE, Bits, Block, EpochReport, Passes, Watchers, fill_columns, tell_of_pass
 from codekin.progress import tell

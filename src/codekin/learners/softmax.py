@@ -9,20 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from codekin._system.checkpoints import Checkpoints
 from codekin._system.memory import available_memory, in_units
 from codekin.coding import Code, Codebook
-from codekin.learners.checkpoints import Checkpoints
 from codekin.learners.compact import decompressed
 from codekin.learners.linear import LinearBits, SparseLinearBits, Validation
 from codekin.learners.softmax_state import ClassPaths, SoftmaxBits, class_paths
 from codekin.learners.streamed_rows import StreamedRows, training_rows
 from codekin.learners.training import Block, EpochReport, Passes, Watchers, check_common_settings, check_setting
-from codekin.learners.training_rows import TrainingRows, checksum, pass_order
+from codekin.learners.training_rows import Order, TrainingRows, checksum, pass_order
 from codekin.learners.tree_softmax import fit_tree
 from codekin.samples import Samples
 
@@ -156,7 +157,7 @@ class Softmax:
             rows,
             n_bits,
             [int(seed) for seed in np.random.default_rng(rng).integers(2**63, size=self.n_epochs)],
-            lambda n_bits: self._begun(rows, paths, n_bits),
+            self._begin(rows, paths),
             learning,
             self._order,
             self.patience,
@@ -189,7 +190,7 @@ class Softmax:
         bits = decompressed(bits)
         rows, paths = training_rows(self, samples, code), class_paths(code)
         self._check_memory(rows.n_features, code.n_bits)
-        begun = bits.copy() if isinstance(bits, SoftmaxBits) else self._begun(rows, paths, code.n_bits)
+        begun = bits.copy() if isinstance(bits, SoftmaxBits) else self._begin(rows, paths)(code.n_bits)
         if bits is not None and (
             (bits.n_features + self.fit_intercept, bits.n_bits) != (rows.n_features, code.n_bits)
             or begun.has_bias != self.fit_intercept
@@ -212,17 +213,18 @@ class Softmax:
         names = ("step", "damping", "shuffle", "fit_intercept", "patience")
         return {"learner": "softmax", **{name: getattr(self, name) for name in names}}
 
-    def _begun(self, rows: TrainingRows | StreamedRows, paths: ClassPaths, n_bits: int) -> SoftmaxBits:
-        return SoftmaxBits.begun(
+    def _begin(self, rows: TrainingRows | StreamedRows, paths: ClassPaths) -> Callable[[int], SoftmaxBits]:
+        return partial(
+            SoftmaxBits.begun,
             rows.n_features,
-            n_bits,
             curvature=self.damping * paths.damping * rows.mean_squared_norm,
             has_bias=self.fit_intercept,
             n_threads=self.n_threads,
         )
 
-    def _order(self, n_samples: int, seed: int) -> NDArray[np.int64]:
-        return pass_order(n_samples, seed, is_shuffled=self.shuffle)
+    @property
+    def _order(self) -> Order:
+        return partial(pass_order, is_shuffled=self.shuffle)
 
     def _check_memory(self, n_features: int, n_bits: int, *, has_validation: bool = False) -> None:
         """Raise before anything is allocated that would not fit: the bits learn together or not at all."""

@@ -12,8 +12,8 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from codekin._system.checkpoints import Checkpoint, CheckpointError, Checkpoints
 from codekin._system.magnitudes import check_learned
-from codekin.learners.checkpoints import Checkpoint, CheckpointError, Checkpoints
 from codekin.learners.learning import LearningBits, as_linear_bits
 from codekin.learners.linear import Float32Array, LinearBits, Validation
 from codekin.learners.streamed_rows import StreamedRows

@@ -18,8 +18,8 @@ from codekin.decoding.losses import LossLike
 from codekin.decoding.minimum_loss import check_k
 from codekin.learners import FittedBits
 from codekin.model.candidates import Candidates, RankedCodes
+from codekin.model.reranking import Reranking
 from codekin.model.tree_candidates import RankedTrees
-from codekin.ranking import Reranking
 
 __all__ = ["Candidates", "Member", "Model"]
 

@@ -21,8 +21,8 @@ from codekin.decoding import Decoder, ShortestPathDecoder
 from codekin.decoding.losses import get_loss
 from codekin.decoding.minimum_loss import set_apart
 from codekin.learners.linear import SparseRows
-from codekin.ranking import Reranking
-from codekin.ranking.vectors import ClassVectors
+from codekin.model.class_vectors import ClassVectors
+from codekin.model.reranking import Reranking
 
 SAMPLES_PER_BLOCK = 512
 

@@ -14,7 +14,7 @@ import numpy as np
 from codekin.coding import FloatArray
 from codekin.decoding.beam_search import BeamSearchDecoder
 from codekin.model.candidates import Candidates, RankedCodes
-from codekin.ranking import Reranking
+from codekin.model.reranking import Reranking
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,6 +18,7 @@ from typing import Any
 
 from codekin._system.arrays import Arrays
 from codekin._system.folders import check_folder, visible
+from codekin.datasets.model_input import ModelInput
 from codekin.model import Model
 from codekin.storage.assignments import SavedAssignment, load_assignment, save_assignment
 from codekin.storage.classifier_parts import ClassifierParts, describe_classifier, home_of, restore_classifier
@@ -35,7 +36,7 @@ from codekin.storage.files import (
 )
 from codekin.storage.learner_files import read_learners, warn_of_refusal
 from codekin.storage.migrations import migrated
-from codekin.storage.model_input import ModelInput, describe_input, restore_input
+from codekin.storage.model_input import describe_input, restore_input
 from codekin.storage.parts import describe_member, restore_member
 from codekin.storage.ranked_parts import describe_ranking, restore_ranking
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from codekin.datasets.model_input import ModelInput
 from codekin.learners.calibration import CalibratedBits
 from codekin.learners.compact import CompactLinearBits, CompactSparseLinearBits
 from codekin.learners.independent import EstimatorBits
@@ -17,7 +18,6 @@ from codekin.learners.tree_bits import TreeBits
 from codekin.model import Member, Model
 from codekin.storage.classifier_parts import ClassifierParts
 from codekin.storage.files import Json
-from codekin.storage.model_input import ModelInput
 
 
 def check_member(member: Member) -> None:

@@ -1,116 +1,14 @@
-"""How the samples that a model was trained on came from a file, so that others can be read the same way."""
+"""How a model's input is saved: the vectorizer of texts, the numbering of features."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any
 
-from scipy.sparse import csr_array
-
 from codekin._system.arrays import Arrays, n_bytes_of
-from codekin.datasets import FittedVectorizer, ReadOptions, SparseData, TextData, iter_data
-from codekin.datasets.blocks import Source
+from codekin.datasets import FittedVectorizer
+from codekin.datasets.model_input import ModelInput
 from codekin.datasets.options import checked_encoding
-from codekin.datasets.reading import ReadProgress, format_of
-from codekin.datasets.samples import Data
-
-
-@dataclass(frozen=True, eq=False)
-class ModelInput:
-    r"""How the samples that a model was trained on came from a file, so that others can be read the same way.
-
-    Parameters
-    ----------
-    vectorizer : FittedVectorizer, optional
-        Makes features of texts; None for samples that already have features.
-    encoding : mapping of str to int
-        How the features of a file were numbered: options of ``codekin.datasets.ReadOptions``.
-
-    Examples
-    --------
-    >>> import io
-    >>> from codekin.datasets import TextVectorizer
-    >>> texts = ModelInput(TextVectorizer().fit(["a cat purrs", "a dog barks"]))
-    >>> [X.shape for X, _ in texts.chunks(io.BytesIO(b"the dog barks\nthe cat\n"))]
-    [(2, 6)]
-    """
-
-    vectorizer: FittedVectorizer | None = None
-    encoding: Mapping[str, int] = field(default_factory=dict)
-
-    def chunks(
-        self,
-        source: Source,
-        *,
-        format: str = "auto",
-        n_features: int | None = None,
-        options: ReadOptions | None = None,
-        chunk_rows: int = 10_000,
-        progress: ReadProgress | None = None,
-    ) -> Iterator[tuple[csr_array, Data]]:
-        """The features of the samples in a file, some samples at a time, and what was read.
-
-        Features that the model has never seen are left out.
-
-        Parameters
-        ----------
-        source : path, "-" or binary stream
-            The file.
-        format : str, default="auto"
-            Its format; for a model of texts, "auto" means texts unless the end of the name says otherwise.
-        n_features : int, optional
-            How many features the model has; not needed for texts.
-        options : ReadOptions, optional
-            How to read labels and rows of several labels; by default labels are not read and may be missing. An index
-            base that is given overrules that of the training samples.
-        chunk_rows : int, default=10_000
-            How many samples to read at a time.
-        progress : callable, optional
-            Called with the bytes read so far and the bytes of the whole file.
-
-        Yields
-        ------
-        tuple of csr_array and SparseData or TextData
-        """
-        options = ReadOptions(labels="none") if options is None else options
-        if self.vectorizer is None:
-            known = {name: value for name, value in self.encoding.items() if name != "index_base"}
-            if options.index_base == "auto" and "index_base" in self.encoding:
-                known["index_base"] = self.encoding["index_base"]
-            options = replace(options, **known)  # type: ignore[arg-type]  # mypy types ** as every field
-            if options.index_base != "auto":
-                options = replace(options, unknown_features="drop")
-        else:
-            n_features = None
-            format = format_of(source, format)
-            format = "tsv" if format == "auto" else format
-        for data in iter_data(
-            source, format, chunk_rows=chunk_rows, n_features=n_features, options=options, progress=progress
-        ):
-            yield self.features(data, source), data
-
-    def features(self, data: Data, source: Source = "the data") -> csr_array:
-        """The features of samples that were read.
-
-        Parameters
-        ----------
-        data : SparseData or TextData
-            The samples.
-        source : path or stream, default="the data"
-            Where they are from, for an error.
-
-        Returns
-        -------
-        csr_array of shape (n_samples, n_features)
-        """
-        if self.vectorizer is None and isinstance(data, SparseData):
-            return data.X
-        if self.vectorizer is not None and isinstance(data, TextData):
-            return self.vectorizer.transform(data.texts)
-        there, here = ("texts", "features") if isinstance(data, TextData) else ("features", "texts")
-        raise ValueError(f"{source}: this model was trained on {here}, but there are {there} in the file.")
 
 
 def describe_input(model_input: ModelInput, arrays: Arrays) -> dict[str, Any]:

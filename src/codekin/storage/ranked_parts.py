@@ -9,8 +9,8 @@ import numpy as np
 from codekin._system.arrays import Arrays
 from codekin._system.index_arrays import check_counts, check_indices
 from codekin.model import Member, Model
-from codekin.ranking import Reranking
-from codekin.ranking.vectors import ClassVectors, features_of_gaps
+from codekin.model.class_vectors import ClassVectors, features_of_gaps
+from codekin.model.reranking import Reranking
 from codekin.storage.files import Json
 from codekin.storage.parts import describe_member, restore_member
 from codekin.storage.values import positive_number, typed, whole_number

@@ -10,8 +10,8 @@ from codekin.codebooks import dense_random, trellis_codebook
 from codekin.coding import Assignment, Code
 from codekin.learners.linear import LinearBits
 from codekin.model import Member, Model, candidates
-from codekin.ranking import Reranking
-from codekin.ranking.vectors import ClassVectors
+from codekin.model.class_vectors import ClassVectors
+from codekin.model.reranking import Reranking
 
 seeds = st.integers(0, 2**32 - 1)
 sizes = st.integers(2, 90).flatmap(lambda k: st.tuples(st.just(k), st.integers(2, min(k, 6))))

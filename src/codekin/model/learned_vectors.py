@@ -11,7 +11,7 @@ from scipy import sparse
 
 from codekin._system.stored_rows import StoredRows
 from codekin.coding import IntArray
-from codekin.ranking.vectors import ClassVectors, centroids, listed_by_feature
+from codekin.model.class_vectors import ClassVectors, centroids, listed_by_feature
 
 START = 8.0
 """How long the vectors are before the first pass."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codekin.coding import FloatArray
-from codekin.ranking.vectors import ClassVectors
+from codekin.model.class_vectors import ClassVectors
 
 CANDIDATE_NUMBERS = (10, 20, 50, 100)
 """How many candidates of each code are tried."""

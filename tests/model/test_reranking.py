@@ -3,8 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codekin.ranking import Reranking
-from codekin.ranking.reranking import best_weight
+from codekin.model.reranking import Reranking, best_weight
 
 
 def accuracy(losses, scores, is_true, weight):

@@ -6,8 +6,8 @@ from scipy import sparse
 from scipy.optimize import minimize
 from scipy.special import log_softmax
 
-from codekin.ranking.mixture import mixed_vectors, share_of_means, three_weights
-from codekin.ranking.vectors import ClassVectors
+from codekin.model.class_vectors import ClassVectors
+from codekin.model.mixture import mixed_vectors, share_of_means, three_weights
 
 
 def negative_log_likelihood(weights, scores, is_true):

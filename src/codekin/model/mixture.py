@@ -12,7 +12,7 @@ from scipy import sparse
 from scipy.special import softmax
 
 from codekin.coding import FloatArray
-from codekin.ranking.vectors import ClassVectors
+from codekin.model.class_vectors import ClassVectors
 
 N_STEPS = 12
 RIDGE = 1e-4

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from codekin.ranking.vectors import ClassVectors, centroid_vectors, features_of_gaps
+from codekin.model.class_vectors import ClassVectors, centroid_vectors, features_of_gaps
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 8), st.integers(1, 12), st.sampled_from([1e-6, 1.0, 1e6]))

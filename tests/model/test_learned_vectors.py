@@ -5,8 +5,8 @@ import pytest
 from scipy import sparse
 
 from codekin.datasets import make_sparse_topics
-from codekin.ranking.learned import learned_vectors
-from codekin.ranking.vectors import centroid_vectors
+from codekin.model.class_vectors import centroid_vectors
+from codekin.model.learned_vectors import learned_vectors
 
 
 @pytest.fixture(scope="module")

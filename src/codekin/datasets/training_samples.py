@@ -1,4 +1,4 @@
-"""Training and validation samples for ``codekin train``: read as the options say, in memory or on disk."""
+"""Samples to train a model on and to judge it by: read from files, in memory or on disk, texts made into features."""
 
 from __future__ import annotations
 
@@ -11,22 +11,13 @@ import numpy as np
 from scipy.sparse import csr_array, vstack
 
 from codekin._system.stored_rows import StoredRows
-from codekin.cli.display import Display
-from codekin.datasets import (
-    DataError,
-    FittedVectorizer,
-    ReadOptions,
-    SparseData,
-    TextData,
-    TextVectorizer,
-    cached_data,
-    read_data,
-)
-from codekin.datasets.caching import DEFAULT_MEMORY
-from codekin.datasets.options import label_kind
-from codekin.datasets.samples import Data
+from codekin.datasets.caching import DEFAULT_MEMORY, cached_data
+from codekin.datasets.model_input import ModelInput
+from codekin.datasets.options import ReadOptions, label_kind
+from codekin.datasets.reading import read_data
+from codekin.datasets.samples import Data, DataError, SparseData, TextData
+from codekin.datasets.vectorizers import FittedVectorizer, TextVectorizer
 from codekin.progress import counted_off, telling
-from codekin.storage import ModelInput
 
 VOCABULARY_SHARE = 0.3
 """How much of a budget the vocabulary of texts may take."""
@@ -62,7 +53,7 @@ class TrainingSamples:
 class SampleReader:
     """How to read samples, as the options say."""
 
-    display: Display
+    note: Callable[[str], None]
     format: str
     check_format: Callable[..., None]
     n_features: int | None
@@ -95,7 +86,7 @@ class SampleReader:
             return fitted
         smaller = fitted.within(int(VOCABULARY_SHARE * self.max_model_bytes))
         if smaller is not fitted:
-            self.display.note(
+            self.note(
                 f"keeping the {smaller.n_features:,} most frequent of {fitted.n_features:,} terms: they take "
                 f"{VOCABULARY_SHARE:.0%} of the budget"
             )
@@ -110,7 +101,7 @@ class SampleReader:
             options=self.options,
             max_memory=max_memory,
             progress=telling(f"reading {source}"),
-            note=lambda sentence: self.display.note(f"{source}: {sentence}"),
+            note=lambda sentence: self.note(f"{source}: {sentence}"),
         )
         self.check_format(format="features")
         _check_classes(data, str(source))
