@@ -10,12 +10,13 @@ from codekin.codebooks import CODEBOOKS
 from codekin.coding import Assignment
 from codekin.decoding import MinimumLossDecoder
 from codekin.studies import load_study, paper_studies, run_study, study_status, write_report
+from codekin.studies.configuration import data_among
 from codekin.studies.engine.workspace import Workspace
+from codekin.studies.entries import results_by_data
 from codekin.studies.exhaustive.results import PREDICTORS
 from codekin.studies.exhaustive.tasks import (
     CANDIDATES,
     choose_task,
-    finished_sweeps,
     load_splits,
     load_sweep,
     sweep_task,
@@ -45,7 +46,7 @@ def test_a_study_does_what_its_data_allows_and_says_what_is_missing(finished, tm
 def test_every_assignment_is_worth_what_the_library_says(finished, data):
     study, workspace, _ = finished
     sweep = load_sweep(study, data, "dense-6", workspace)
-    entry = next(one for one, _ in finished_sweeps(study, workspace) if one["name"] == data)
+    (entry,) = data_among(study, [data])
     task = sweep_task(study, entry, study.option("codebooks")[0])
     margins, _ = load_splits(task, workspace)
     problem = load_problem(data, entry.get("n_test"), 0)
@@ -76,8 +77,7 @@ def test_learnability_foresees_the_squared_error_of_least_squares(finished):
 
 def test_equidistant_codebooks_have_constant_scores_and_fewer_distinct_assignments(finished):
     study, workspace, _ = finished
-    data, code = next(pair for pair in finished_sweeps(study, workspace) if pair[1]["name"] == "hadamard-7")
-    result = workspace.journal.result(sweep_task(study, data, code))
+    result = results_by_data(study, workspace, sweep_task)["tiny"]["hadamard-7"]
     assert result["n_distinct"] < 120
     assert result["predictors"]["means"]["r_squared"] is None
     assert result["predictors"]["loss"]["lowest"] is not None

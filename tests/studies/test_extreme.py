@@ -11,7 +11,7 @@ from codekin.studies import load_study, run_study, write_report
 from codekin.studies.engine.workspace import Workspace
 from codekin.studies.extreme.leaves import POLICIES, leaf_tasks
 from codekin.studies.extreme.leaves_page import leaves_section
-from codekin.studies.extreme.orders import ORDERS, ManyClasses, orders_of, trees_of
+from codekin.studies.extreme.orders import ORDERS, orders_of, trees_of
 from codekin.studies.extreme.results import answer, collect
 from codekin.studies.extreme.tasks import assign_task, fit_tasks, one_vs_rest_tasks, oversample_tasks, stages
 
@@ -148,10 +148,4 @@ def test_the_answer_counts_changes_of_more_than_two_standard_errors():
 
 
 def test_without_a_taxonomy_no_order_follows_one():
-    data = make_sparse_topics(6, 60, n_features=30, rng=np.random.default_rng(0))
-    plain = ManyClasses(DATASETS["digits"].load(None), np.arange(10), data.y)
-    with pytest.raises(ValueError, match="'digits' has no taxonomy; its study must say tree = 'learned'"):
-        plain.given_tree()
     assert all(ORDERS[name].tree != "given" for name in orders_of({"tree": "learned"}))
-    with pytest.raises(ValueError, match="must be 'given' or 'learned'. Got 'both' instead"):
-        trees_of({"tree": "both"})

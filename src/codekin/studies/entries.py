@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,8 @@ from codekin.coding import Codebook, FloatArray
 from codekin.datasets import DATASETS, Dataset, load_dataset
 from codekin.studies.configuration import Study
 from codekin.studies.engine.schema import Place
+from codekin.studies.engine.task import Task
+from codekin.studies.engine.workspace import Workspace
 
 TRIAL_SECONDS = 0.1
 """How long a codebook is searched for when the question is only whether it can be."""
@@ -30,6 +32,18 @@ def make_codebook(code: Mapping[str, Any], n_classes: int, distances: Mapping[st
     if "class_distances" in code:
         extra["class_distances"] = distances[code["class_distances"]]
     return CODEBOOKS[code["codebook"]](n_classes, **code.get("options", {}), **extra)
+
+
+def results_by_data(
+    study: Study, workspace: Workspace, task_of: Callable[[Study, Mapping[str, Any], Mapping[str, Any]], Task]
+) -> dict[str, dict[str, Mapping[str, Any]]]:
+    """The results of finished tasks by data set and codebook; none of a data set without any."""
+    codebooks, found = study.option("codebooks"), {}
+    for data in study.option("data"):
+        of_codes = workspace.results({code["name"]: task_of(study, data, code) for code in codebooks})
+        if of_codes:
+            found[data["name"]] = of_codes
+    return found
 
 
 def check_entries(study: Study, data_names: list[str], data_home: Path | None, *, most_bits: int | None = None) -> None:

@@ -14,6 +14,7 @@ from codekin.plots.style import save_figure
 from codekin.studies.bound.tasks import measure_task
 from codekin.studies.configuration import Study
 from codekin.studies.engine.workspace import Workspace
+from codekin.studies.entries import results_by_data
 from codekin.studies.prose import enumerated, learner_names, study_command
 
 Results = Mapping[str, Mapping[str, Any]]
@@ -21,13 +22,7 @@ Results = Mapping[str, Mapping[str, Any]]
 
 def bound_page(study: Study, workspace: Workspace) -> Page:
     """The page of a study of the bound, of as much of it as is finished."""
-    journal = workspace.journal
-    results: dict[str, dict[str, Mapping[str, Any]]] = {}
-    for data in study.option("data"):
-        for code in study.option("codebooks"):
-            task = measure_task(study, data, code)
-            if workspace.is_finished(journal.records.get(task.key)):
-                results.setdefault(data["name"], {})[code["name"]] = journal.result(task)
+    results = results_by_data(study, workspace, measure_task)
     losses = list(study.option("losses"))
     pairs = [error_and_bound(found, loss) for codes in results.values() for found in codes.values() for loss in losses]
     n_held = sum(int((values[:, 1] >= values[:, 0]).sum()) for values in pairs)

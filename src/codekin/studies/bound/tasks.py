@@ -21,7 +21,7 @@ from codekin.studies.engine.task import Stage, Task
 from codekin.studies.engine.workspace import Workspace
 from codekin.studies.entries import check_entries, make_codebook
 from codekin.studies.fields import CODEBOOK_NAME, COUNT, HEAD, NUMBERED, SEED, CodebookTable, DataName, learner_table
-from codekin.studies.splits.dichotomies import SPLIT_LEARNERS, load_problem
+from codekin.studies.splits.dichotomies import learned, load_problem
 
 MEASURE = "bound.measure"
 SCHEMA = Table(
@@ -67,14 +67,12 @@ def run_measure(task: Task, workspace: Workspace) -> Outcome:
     problem = load_problem(given["data"], given["n_test"], given["seed"], workspace.data_home)
     distances = mean_distances(problem.X_train, problem.y_train)
     codebook = make_codebook(given["codebook"], problem.n_classes, {"means": distances.matrix()})
-    options = dict(given["learner"])
-    learn = SPLIT_LEARNERS[options.pop("name")]
     draws = []
     for draw in range(given["n_assignments"]):
         rng = np.random.default_rng([given["seed"], draw])
         assignment = assign(codebook, distances, "random", rng=rng).assignment
         coding_matrix = codebook.coding_matrix(assignment)
-        train, test = (m.astype(np.float64) for m in learn(problem, coding_matrix, given["seed"], **options))
+        train, test = (m.astype(np.float64) for m in learned(problem, coding_matrix, given["learner"], given["seed"]))
         measures = {}
         for name in given["losses"]:
             decoder, loss = MinimumLossDecoder(coding_matrix, name), get_loss(name)

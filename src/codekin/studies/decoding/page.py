@@ -11,10 +11,11 @@ from codekin.coding import FloatArray
 from codekin.pages import Beside, Block, Cell, Column, Command, Page, Paragraph, Picture, Section, Table
 from codekin.plots.distributions import draw_joint_densities, draw_variations, joint_density, regression, variation
 from codekin.plots.style import save_figure
-from codekin.studies.configuration import Study
+from codekin.studies.configuration import Study, data_among
 from codekin.studies.decoding.tasks import sweep_task, train_task
 from codekin.studies.engine.task import Task
 from codekin.studies.engine.workspace import Workspace
+from codekin.studies.entries import results_by_data
 from codekin.studies.prose import study_command
 
 METHOD = (
@@ -38,20 +39,10 @@ Results = Mapping[str, Mapping[str, Any]]
 
 def decoding_page(study: Study, workspace: Workspace) -> Page:
     """The page of a study of learned decoding, of as much of it as is finished."""
-    records, journal = workspace.journal.records, workspace.journal
-    results: dict[str, dict[str, Mapping[str, Any]]] = {}
-    for data in study.option("data"):
-        for code in study.option("codebooks"):
-            task = sweep_task(study, data, code)
-            if workspace.is_finished(records.get(task.key)):
-                results.setdefault(data["name"], {})[code["name"]] = journal.result(task)
-    sections = [_data_section(study, data, results[data["name"]], workspace) for data in _finished(study, results)]
+    results = results_by_data(study, workspace, sweep_task)
+    sections = [_data_section(study, data, results[data["name"]], workspace) for data in data_among(study, results)]
     lead = _lead(results) if results else "Nothing is finished yet."
     return Page(study.title, lead, [Section("What was done", [Paragraph(text) for text in METHOD]), *sections])
-
-
-def _finished(study: Study, results: Mapping[str, Results]) -> list[Mapping[str, Any]]:
-    return [data for data in study.option("data") if data["name"] in results]
 
 
 def _lead(results: Mapping[str, Results]) -> str:

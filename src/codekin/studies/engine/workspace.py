@@ -72,6 +72,15 @@ class Workspace:
             return False
         return not (is_checked and self.changed_arrays(record))
 
+    def results(self, tasks: Mapping[str, Task]) -> dict[str, Mapping[str, Any]]:
+        """What came out of those of some tasks that are finished."""
+        journal = self.journal
+        return {
+            name: journal.result(task)
+            for name, task in tasks.items()
+            if self.is_finished(journal.records.get(task.key))
+        }
+
     def changed_arrays(self, record: Record) -> list[Path]:
         """The files of a finished task that are not as they were written."""
         files = {self.array_path(record.key, name): checksum for name, checksum in record.checksums.items()}

@@ -17,11 +17,12 @@ from codekin.plots.distributions import (
     variation,
 )
 from codekin.plots.style import save_figure
-from codekin.studies.configuration import Study
+from codekin.studies.configuration import Study, data_among
 from codekin.studies.engine.workspace import Workspace
+from codekin.studies.entries import results_by_data
 from codekin.studies.exhaustive.draws import draws_blocks
 from codekin.studies.exhaustive.results import PREDICTORS, Sweep
-from codekin.studies.exhaustive.tasks import choose_task, draw_tasks, finished_sweeps, load_sweep, sweep_task
+from codekin.studies.exhaustive.tasks import choose_task, draw_tasks, load_sweep, sweep_task
 from codekin.studies.fields import BY_VALIDATION
 from codekin.studies.paper_numbers import paper_number
 from codekin.studies.prose import learner_names, number_word, study_command
@@ -53,15 +54,10 @@ Results = Mapping[str, Mapping[str, Mapping[str, Any]]]
 
 def exhaustive_page(study: Study, workspace: Workspace) -> Page:
     """The page of a study of every assignment, of as much of it as is finished."""
-    journal = workspace.journal
-    results: dict[str, dict[str, Mapping[str, Any]]] = {}
-    entries = {}
-    for data, code in finished_sweeps(study, workspace):
-        results.setdefault(data["name"], {})[code["name"]] = journal.result(sweep_task(study, data, code))
-        entries[data["name"]] = data
+    results = results_by_data(study, workspace, sweep_task)
     sections = [
         Section("What was done", [Paragraph(text) for text in _method(study, results)]),
-        *(_data_section(study, entries[name], results[name], workspace) for name in results),
+        *(_data_section(study, data, results[data["name"]], workspace) for data in data_among(study, results)),
     ]
     return Page(study.title, _lead(results), sections)
 

@@ -7,7 +7,7 @@ lexicographic order; losses and scores follow exactly from small tables, wheneve
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, get_args
 
@@ -21,7 +21,7 @@ from codekin.class_distances import (
 )
 from codekin.class_distances.confusion import Counted
 from codekin.coding import Codebook, FloatArray
-from codekin.datasets import DATASETS
+from codekin.datasets import DATASETS, load_dataset
 from codekin.decoding.losses import get_loss
 from codekin.studies.configuration import Study, data_among
 from codekin.studies.engine.runner import Outcome
@@ -53,10 +53,7 @@ from codekin.studies.splits.dichotomies import (
     train_splits,
 )
 from codekin.studies.splits.sample_blocks import rounded_margins
-from codekin.studies.splits.sweeps import (
-    count_correct,
-    distinct_assignments,
-)
+from codekin.studies.splits.sweeps import count_correct, distinct_assignments
 
 CHOOSE, TRAIN, DISTANCES, SWEEP = "exhaustive.choose", "exhaustive.train", "exhaustive.distances", "exhaustive.sweep"
 
@@ -132,16 +129,20 @@ def choose_task(study: Study, data: Mapping[str, Any]) -> Task:
 
 def train_tasks(study: Study, data: Mapping[str, Any]) -> list[Task]:
     """The tasks that train all splits of a data set, some splits each."""
-    per_task = int(study.option("splits_per_task"))
-    last = n_splits(DATASETS[data["name"]].n_classes)
+    return _train_tasks(_samples(study, data), int(study.option("splits_per_task")), data.get("seconds", 1.0))
+
+
+def _train_tasks(samples: Mapping[str, Any], per_task: int, weight: float = 1.0) -> list[Task]:
+    last = n_splits(DATASETS[samples["data"]].n_classes)
+    ends = [(first, min(first + per_task - 1, last)) for first in range(1, last + 1, per_task)]
     return [
         Task(
             TRAIN,
-            {**_samples(study, data), "first_split": first, "last_split": min(first + per_task - 1, last)},
-            label=f"{data['name']}, splits {first} to {min(first + per_task - 1, last)}",
-            weight=data.get("seconds", 1.0),
+            {**samples, "first_split": first, "last_split": end},
+            label=f"{samples['data']}, splits {first} to {end}",
+            weight=weight,
         )
-        for first in range(1, last + 1, per_task)
+        for first, end in ends
     ]
 
 
@@ -177,6 +178,13 @@ def _samples(study: Study, data: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+SAMPLES = ("data", "n_test", "learner", "seed")
+
+
+def _given(task: Task, *names: str) -> dict[str, Any]:
+    return {name: task.parameters[name] for name in names}
+
+
 def _problem(task: Task, workspace: Workspace) -> Problem:
     given = task.parameters
     return load_problem(given["data"], given["n_test"], given["seed"], workspace.data_home)
@@ -186,8 +194,7 @@ def _learner(task: Task, workspace: Workspace) -> dict[str, Any]:
     """The learner of a task, with the C that was chosen for it."""
     learner = dict(task.parameters["learner"])
     if learner.get("C") == BY_VALIDATION:
-        names = ("data", "n_test", "learner", "seed")
-        chosen = Task(CHOOSE, {name: task.parameters[name] for name in names}, label=f"{task.parameters['data']}, C")
+        chosen = Task(CHOOSE, _given(task, *SAMPLES), label=f"{task.parameters['data']}, C")
         learner["C"] = workspace.journal.result(chosen)["C"]
     return learner
 
@@ -268,26 +275,16 @@ FUNCTIONS = {CHOOSE: run_choose, TRAIN: run_train, DISTANCES: run_distances, SWE
 
 def load_distances(task: Task, workspace: Workspace) -> dict[str, FloatArray]:
     """The distances between the classes that a sweep compares with."""
-    given = task.parameters
-    names = ("data", "n_test", "learner", "seed", "confusion")
-    source = Task(DISTANCES, {name: given[name] for name in names}, label=f"{given['data']}, class distances")
+    source = Task(DISTANCES, _given(task, *SAMPLES, "confusion"), label="class distances")
     return {name: np.array(workspace.load(source, name)) for name in (*METRICS, "learnability")}
 
 
 def load_splits(task: Task, workspace: Workspace) -> tuple[FloatArray, FloatArray]:
     """The rounded margins (2**(K - 1), n_test) and the training losses (2**(K - 1),) of all splits of a sweep."""
-    given = task.parameters
-    n_all = n_splits(DATASETS[given["data"]].n_classes)
-    samples = {name: given[name] for name in ("data", "n_test", "learner", "seed")}
-    per_task = given["splits_per_task"]
-    margins, losses = [], [np.zeros(1)]
-    for first in range(1, n_all + 1, per_task):
-        last = min(first + per_task - 1, n_all)
-        trained = Task(TRAIN, {**samples, "first_split": first, "last_split": last}, label=f"splits {first} to {last}")
-        margins.append(workspace.load(trained, "margins"))
-        losses.append(workspace.load(trained, "losses"))
+    trained = _train_tasks(_given(task, *SAMPLES), task.parameters["splits_per_task"])
+    margins, losses = ([workspace.load(one, name) for one in trained] for name in ("margins", "losses"))
     raw = np.concatenate([np.zeros((1, margins[0].shape[1])), *margins])
-    return rounded_margins(raw, MAX_BITS), np.concatenate(losses)
+    return rounded_margins(raw, MAX_BITS), np.concatenate([np.zeros(1), *losses])
 
 
 def load_sweep(study: Study, data_name: str, code_name: str, workspace: Workspace) -> Sweep:
@@ -301,17 +298,8 @@ def load_sweep(study: Study, data_name: str, code_name: str, workspace: Workspac
         result["n_test"],
         load_splits(task, workspace)[1],
         load_distances(task, workspace),
-        tuple(_class_names(data_name, workspace.data_home)),
+        load_dataset(data_name, workspace.data_home).class_names,
     )
-
-
-def finished_sweeps(study: Study, workspace: Workspace) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-    """The data and the codebooks of sweeps that are finished, in the order of the configuration."""
-    records = workspace.journal.records
-    for data in study.option("data"):
-        for code in study.option("codebooks"):
-            if workspace.is_finished(records.get(sweep_task(study, data, code).key)):
-                yield data, code
 
 
 def _entry(study: Study, table: str, name: str) -> Mapping[str, Any]:
@@ -320,9 +308,3 @@ def _entry(study: Study, table: str, name: str) -> Mapping[str, Any]:
         raise ValueError(f"The {table} of the study {study.name!r} are {', '.join(entries)}. Got {name!r} instead.")
     found: Mapping[str, Any] = entries[name]
     return found
-
-
-def _class_names(data_name: str, data_home: Path | None) -> tuple[str, ...]:
-    from codekin.datasets import load_dataset
-
-    return load_dataset(data_name, data_home).class_names

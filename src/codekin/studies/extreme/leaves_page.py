@@ -8,11 +8,10 @@ import numpy as np
 
 from codekin.coding import FloatArray
 from codekin.pages import Cell, Column, Paragraph, Section, Table
-from codekin.plots.comparisons import Mean
 from codekin.studies.configuration import Study
 from codekin.studies.engine.workspace import Workspace
 from codekin.studies.extreme.leaves import WIDTH, leaf_tasks
-from codekin.studies.extreme.results import finished, signed
+from codekin.studies.extreme.results import finished, gain_cell, gain_of
 
 METHOD = (
     "A label tree is a code, too: every child of a node is a bit that ignores the classes elsewhere, and which class "
@@ -46,12 +45,4 @@ def _row(data: str, policy: str, accuracies: Mapping[str, FloatArray]) -> list[C
     row: list[Cell | str | float | None] = [data, policy, len(own), float(own.mean())]
     if policy == "random" or "random" not in accuracies:
         return [*row, None]
-    return [*row, gain_cell(own, accuracies["random"])]
-
-
-def gain_cell(own: FloatArray, others: FloatArray) -> Cell:
-    """By how much runs are better than others, one by one."""
-    n_runs = min(len(own), len(others))
-    gain = Mean.of(own[:n_runs] - others[:n_runs])
-    error = "" if np.isnan(gain.error) else f" ± {gain.error:.2f}"
-    return Cell(signed(gain.value) + error, gain.value, is_strong=bool(gain.value > 2 * gain.error))
+    return [*row, gain_cell(gain_of(own, accuracies["random"]))]

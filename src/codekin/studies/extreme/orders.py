@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -40,8 +40,6 @@ class ManyClasses:
 
     def given_tree(self) -> ClassTree:
         """The taxonomy that came with the data."""
-        if self.data.class_tree is None:
-            raise ValueError(f"The data set {self.data.name!r} has no taxonomy; its study must say tree = 'learned'.")
         return as_class_tree(self.data.class_tree, self.labels)
 
     def learned_tree(self) -> ClassTree:
@@ -56,8 +54,6 @@ class ManyClasses:
 def load_many_classes(name: str, data_home: Path | None) -> ManyClasses:
     """A data set of the extreme study."""
     data = load_dataset(name, data_home)
-    if data.test is None:
-        raise ValueError(f"The extreme study needs test samples, which the data set {name!r} does not have.")
     labels, class_index = np.unique(data.y, return_inverse=True)
     return ManyClasses(data, labels, class_index)
 
@@ -66,14 +62,13 @@ def load_many_classes(name: str, data_home: Path | None) -> ManyClasses:
 class Order:
     """One way of giving paths to classes.
 
-    ``find`` takes the codebook, the class tree, the data, a generator and the seconds for a search, None for the
-    search's own measure; it returns what it found. ``tree`` is the class tree that it follows, None for the main one of
-    the data set. ``chance`` plays no part, so that all runs share one assignment; or a part in a search, of which a
-    study may make several; or every run draws another assignment.
+    ``method`` is one that follows the class tree, or "learnability". ``tree`` is the class tree that it follows, None
+    for the main one of the data set. ``chance`` plays no part, so that all runs share one assignment; or a part in a
+    search, of which a study may make several; or every run draws another assignment.
     """
 
     title: str
-    find: Callable[[Codebook, ClassTree, ManyClasses, np.random.Generator, float | None], AssignmentResult]
+    method: str
     tree: TreeName | None = None
     chance: Literal["none", "search", "draw"] = "none"
 
@@ -84,39 +79,23 @@ class Order:
         """
         return {"none": 0, "search": run % n_searches, "draw": run}[self.chance]
 
-
-def _random(
-    codebook: Codebook, tree: ClassTree, _: ManyClasses, rng: np.random.Generator, __: float | None
-) -> AssignmentResult:
-    return assign(codebook, tree, "random", rng=rng)
-
-
-def _depth_first(
-    codebook: Codebook, tree: ClassTree, _: ManyClasses, __: np.random.Generator, ___: float | None
-) -> AssignmentResult:
-    return assign(codebook, tree, "ordered")
-
-
-def _searched(
-    codebook: Codebook, tree: ClassTree, _: ManyClasses, rng: np.random.Generator, seconds: float | None
-) -> AssignmentResult:
-    return assign(codebook, tree, "tree_swaps", rng=rng, time_limit=seconds)
-
-
-def _learnability(
-    codebook: Codebook, tree: ClassTree, known: ManyClasses, rng: np.random.Generator, seconds: float | None
-) -> AssignmentResult:
-    classes = Classes(lambda: known.data.X, known.class_index, known.n_classes, None, tree, rng)
-    return learnability_assignment(codebook, classes, rng, time_limit=seconds)
+    def find(
+        self, codebook: Codebook, tree: ClassTree, known: ManyClasses, rng: np.random.Generator, seconds: float | None
+    ) -> AssignmentResult:
+        """What is found, a search taking so many seconds; None for its own measure."""
+        if self.method == "learnability":
+            classes = Classes(lambda: known.data.X, known.class_index, known.n_classes, None, tree, rng)
+            return learnability_assignment(codebook, classes, rng, time_limit=seconds)
+        return assign(codebook, tree, self.method, rng=rng, time_limit=seconds)
 
 
 ORDERS: Mapping[str, Order] = {
-    "random": Order("random", _random, chance="draw"),
-    "given": Order("depth-first, taxonomy", _depth_first, "given"),
-    "given-searched": Order("searched, taxonomy", _searched, "given", "search"),
-    "learned": Order("depth-first, clustering", _depth_first, "learned"),
-    "learned-searched": Order("searched, clustering", _searched, "learned", "search"),
-    "learnability": Order("learnability", _learnability, chance="search"),
+    "random": Order("random", "random", chance="draw"),
+    "given": Order("depth-first, taxonomy", "ordered", "given"),
+    "given-searched": Order("searched, taxonomy", "tree_swaps", "given", "search"),
+    "learned": Order("depth-first, clustering", "ordered", "learned"),
+    "learned-searched": Order("searched, clustering", "tree_swaps", "learned", "search"),
+    "learnability": Order("learnability", "learnability", chance="search"),
 }
 """By name, in the order of tables and figures."""
 
@@ -135,7 +114,4 @@ def orders_of(data: Mapping[str, Any]) -> list[str]:
 
 def trees_of(data: Mapping[str, Any]) -> list[TreeName]:
     """The class trees of a data set, the main one first."""
-    trees: dict[str, list[TreeName]] = {"given": ["given", "learned"], "learned": ["learned"]}
-    if data["tree"] not in trees:
-        raise ValueError(f"The 'tree' of a data set must be 'given' or 'learned'. Got {data['tree']!r} instead.")
-    return trees[data["tree"]]
+    return ["given", "learned"] if data["tree"] == "given" else ["learned"]

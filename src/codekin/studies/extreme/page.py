@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from codekin.codebooks.trellis import TrellisGraph
 from codekin.datasets import DATASETS
 from codekin.pages import Block, Cell, Column, Command, Page, Paragraph, Picture, Section, Table
-from codekin.plots.comparisons import Mean
 from codekin.plots.style import save_figure
 from codekin.plots.widths import draw_accuracy_by_bits, draw_search_gains
 from codekin.studies.configuration import Study
 from codekin.studies.engine.workspace import Workspace
 from codekin.studies.extreme.leaves_page import leaves_section
 from codekin.studies.extreme.orders import ORDERS, orders_of, trees_of
-from codekin.studies.extreme.results import Found, answer, collect, search_gains, signed
+from codekin.studies.extreme.results import Found, answer, collect, gain_cell, search_gains, signed
 from codekin.studies.paper_numbers import paper_number
 from codekin.studies.prose import study_command
 
@@ -72,13 +69,6 @@ def _lead(found: Sequence[Found]) -> str:
     return text + answer([gain for one in found for gain in search_gains(one)])
 
 
-def _signed_mean(gain: Mean | None) -> Cell | None:
-    if gain is None:
-        return None
-    error = "" if np.isnan(gain.error) else f" ± {gain.error:.2f}"
-    return Cell(signed(gain.value) + error, gain.value, is_strong=bool(gain.value > 2 * gain.error))
-
-
 def _question_section(found: Sequence[Found], workspace: Workspace) -> Section:
     gains = [gain for one in found for gain in search_gains(one)]
     picture = save_figure(
@@ -96,7 +86,7 @@ def _question_section(found: Sequence[Found], workspace: Workspace) -> Section:
                     continue
                 start, end = (one.assignments[width, order]["scores"][tree] for order in (tree, f"{tree}-searched"))
                 scores = start["score"], end["score"], start["z"], end["z"]
-                gains_here = _signed_mean(gain), _signed_mean(one.gain(width, "learnability", tree))
+                gains_here = gain_cell(gain), gain_cell(one.gain(width, "learnability", tree))
                 rows.append([one.name, width, TREE_NAMES[tree], *scores, *gains_here])
     question = (
         "The paper finds that depth-first orders have far lower scores than random ones, and leaves open whether still "
@@ -170,7 +160,7 @@ def _table(found: Found) -> Table:
             quantity = {"random": "random", trees[0]: "preserving"}.get(order)
             paper = "" if quantity is None else _in_brackets(found.name, runs.n_bits, quantity)
             row += [len(found.accuracies[width, order]), Cell(f"{runs}{paper}", runs.mean)]
-            row.append(None if order == "random" else _signed_mean(found.gain(width, order, "random")))
+            row.append(None if order == "random" else gain_cell(found.gain(width, order, "random")))
             rows.append(row)
     return Table(
         columns,

@@ -10,6 +10,7 @@ import numpy as np
 
 from codekin.coding import FloatArray
 from codekin.datasets import DATASETS
+from codekin.pages import Cell
 from codekin.plots.comparisons import Mean
 from codekin.plots.widths import Runs, SearchGain
 from codekin.studies.configuration import Study
@@ -55,9 +56,7 @@ class Found:
         """By how many points an order beats another, run by run."""
         if (width, order) not in self.accuracies or (width, over) not in self.accuracies:
             return None
-        ours, theirs = self.accuracies[width, order], self.accuracies[width, over]
-        n_runs = min(len(ours), len(theirs))
-        return Mean.of(ours[:n_runs] - theirs[:n_runs])
+        return gain_of(self.accuracies[width, order], self.accuracies[width, over])
 
     def lowered(self, width: int, tree: str) -> float:
         """By how many percent the search lowered the score of the depth-first order of a class tree."""
@@ -124,6 +123,20 @@ standard errors and 0 less accurate; the mean change is +0.35 points."
         f"of {len(gains)} codes more accurate by more than two standard errors and {worse} less accurate; the mean "
         f"change is {signed(float(np.mean([gain.gain for gain in gains])))} points."
     )
+
+
+def gain_of(own: FloatArray, others: FloatArray) -> Mean:
+    """By how much runs are better than others, one by one."""
+    n_runs = min(len(own), len(others))
+    return Mean.of(own[:n_runs] - others[:n_runs])
+
+
+def gain_cell(gain: Mean | None) -> Cell | None:
+    """A gain in a table, with its standard error; bold if it is more than two of these."""
+    if gain is None:
+        return None
+    error = "" if np.isnan(gain.error) else f" ± {gain.error:.2f}"
+    return Cell(signed(gain.value) + error, gain.value, is_strong=gain.is_positive)
 
 
 def signed(value: float) -> str:

@@ -247,9 +247,8 @@ def _one_vs_rest(given: Mapping[str, Any], workspace: Workspace, oversample: flo
     known = load_many_classes(given["data"], workspace.data_home)
     data, code = known.data, Code.of(one_vs_rest(known.n_classes).matrix)
     learner = AROW(n_epochs=given["n_epochs"], oversample=oversample)
-    judge, wanted = data.validation, getattr(data, part)
-    if judge is None:
-        raise ValueError(f"Oversampling is chosen by validation samples, which {data.name!r} does not have.")
+    judge: Any = data.validation
+    wanted = getattr(data, part)
 
     def accuracy(margins: Any, labels: Any) -> float:
         # The exponential loss of one-vs-rest is the smaller, the larger the margin of the class.

@@ -30,15 +30,10 @@ METRIC_NAMES = {
 
 def intermediate_page(study: Study, workspace: Workspace) -> Page:
     """The page of a study of a hundred classes, of as much of it as is finished."""
-    journal = workspace.journal
     sections, leads, shown = [], [], []
     for data in study.option("data"):
         tasks = {metric: compare_task(study, data, metric) for metric in study.option("metrics")}
-        found = {
-            metric: journal.result(task)
-            for metric, task in tasks.items()
-            if workspace.is_finished(journal.records.get(task.key))
-        }
+        found = workspace.results(tasks)
         if not found:
             continue
         name, learner = data["name"], LEARNER_NAMES[data["learner"]["name"]]

@@ -27,7 +27,7 @@ from codekin.studies.engine.task import Stage, Task
 from codekin.studies.engine.workspace import Workspace
 from codekin.studies.entries import check_codebook, check_samples, make_codebook
 from codekin.studies.fields import COUNT, HEAD, NUMBERED, SEED, CodebookTable, DataName, learner_table
-from codekin.studies.splits.dichotomies import SPLIT_LEARNERS, Problem, load_problem
+from codekin.studies.splits.dichotomies import Problem, learned, load_problem
 
 COMPARE = "intermediate.compare"
 CODES_AT_ONCE = 10
@@ -132,12 +132,10 @@ def accuracies_of(
 
     ``learner`` holds a ``name`` from ``SPLIT_LEARNERS``, and its options.
     """
-    options = dict(learner)
-    learn = SPLIT_LEARNERS[options.pop("name")]
     accuracies = []
     for start in range(0, len(coding_matrices), CODES_AT_ONCE):
         some = coding_matrices[start : start + CODES_AT_ONCE]
-        margins = learn(problem, np.hstack(some), seed, **options)[1]
+        margins = learned(problem, np.hstack(some), learner, seed)[1]
         ends = np.cumsum([matrix.shape[1] for matrix in some])[:-1]
         for matrix, own in zip(some, np.split(margins, ends, axis=1), strict=True):
             predicted = MinimumLossDecoder(matrix, "hinge").decode(own)

@@ -139,11 +139,15 @@ def train_splits(
     ``learner`` holds a ``name`` from ``SPLIT_LEARNERS``, and its options. The seed is the same for all splits, so that
     a split's margins do not depend on the others. Returns shape (n_samples, n_splits) each.
     """
+    return learned(problem, split_signs(splits, problem.n_classes), learner, seed)
+
+
+def learned(
+    problem: Problem, signs: CodingMatrix, learner: Mapping[str, Any], seed: int
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """The margins of all columns of signs, on training samples and on test samples, by a learner with its options."""
     options = dict(learner)
-    name = options.pop("name")
-    if name not in SPLIT_LEARNERS:
-        raise ValueError(f"The learner of splits must be one of {', '.join(SPLIT_LEARNERS)}. Got {name!r} instead.")
-    return SPLIT_LEARNERS[name](problem, split_signs(splits, problem.n_classes), seed, **options)
+    return SPLIT_LEARNERS[options.pop("name")](problem, signs, seed, **options)
 
 
 def one_vs_rest_confusion(problem: Problem, learner: Mapping[str, Any], seed: int) -> FloatArray:
