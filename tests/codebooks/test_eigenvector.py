@@ -103,7 +103,7 @@ def test_a_signed_matrix_is_as_good_as_the_same_one_shifted():
         ({"threshold": "mean"}, "must be 'zero' or 'median'. Got 'mean' instead"),
         ({"bandwidth": 0}, "must be greater than 0. Got 0 instead"),
         ({"class_distances": np.zeros((4, 4))}, "All class distances are 0"),
-        ({"class_distances": np.ones((3, 3)) - np.eye(3)}, "between 4 classes. Got 3 classes"),
+        ({"class_distances": np.ones((3, 3)) - np.eye(3)}, "between 4 classes are needed. Got those of 3 classes"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(options, complaint):

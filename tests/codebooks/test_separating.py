@@ -81,16 +81,16 @@ def test_the_estimator_fills_the_moments_in():
 
 def test_more_bits_than_linear_bits_can_say_are_refused():
     moments = class_moments(*samples(12, n_features=5))
-    with pytest.raises(ValueError, match="at most 5 different things; n_bits .* must not be greater. Got 6."):
+    with pytest.raises(ValueError, match="at most 5 independent linear bits; n_bits .* must not be greater. Got 6."):
         separating(12, 6, class_moments=moments)
     assert separating(12, class_moments=moments, rng=0).n_bits == 5
-    with pytest.raises(ValueError, match="say at most 2 different things, and 12 codewords need 4 bits"):
+    with pytest.raises(ValueError, match="at most 2 independent linear bits, but 12 codewords need 4 bits"):
         separating(12, class_moments=class_moments(*samples(12, n_features=2)))
 
 
 def test_moments_of_another_number_of_classes_are_refused():
     moments = class_moments(*samples(5))
-    with pytest.raises(ValueError, match="of 6 classes. Got those of 5"):
+    with pytest.raises(ValueError, match="of 6 classes are needed. Got those of 5"):
         separating(6, class_moments=moments)
     with pytest.raises(ValueError, match="Got shapes"):
         ClassMoments(np.ones(2) / 2, np.eye(3))

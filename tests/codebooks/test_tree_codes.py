@@ -90,7 +90,7 @@ def test_a_binary_class_tree_allows_one_tree_only():
 
 @pytest.mark.parametrize("make", [decoc, nested_dichotomies])
 def test_a_tree_of_other_classes_is_refused(make):
-    with pytest.raises(ValueError, match="A class tree of 5 classes is needed. Got one of 7 classes"):
+    with pytest.raises(ValueError, match="A class tree of 5 classes is needed. Got one with 7 classes"):
         make(5, class_tree=ClassTree.from_nested(NESTED))
 
 

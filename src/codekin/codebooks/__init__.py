@@ -38,9 +38,8 @@ CODEBOOKS: dict[str, Callable[..., Codebook]] = {
     "trellis": trellis_codebook,
     "given": given,
 }
-"""From a name to the function that makes the codebook. Its first argument is the number of codewords; further ones say
-by their names what it needs: ``n_bits``, ``n_symbols``, ``class_distances``, ``class_moments``, ``class_tree``,
-``rng``, ..."""
+"""Maps names to functions that make codebooks. Their first argument is the number of codewords; names of the others
+say what they need: ``n_bits``, ``n_symbols``, ``class_distances``, ``class_moments``, ``class_tree``, ``rng``, ..."""
 
 __all__ = [
     "CODEBOOKS",

@@ -12,7 +12,7 @@ MAX_EXHAUSTIVE = 12
 
 
 def exhaustive(n_codewords: int) -> Codebook:
-    """Every distinct non-constant column, once: every binary problem that the classes allow.
+    """Every distinct non-constant column once, that is, every possible binary problem.
 
     The order is that of Dietterich and Bakiri (1995): the first codeword is all +1, the second has one run of each
     sign, and each further one halves the runs.

@@ -1,9 +1,9 @@
-"""Balanced codebooks of more than two symbols: codewords come in sets of ``q`` that differ everywhere.
+"""Balanced codebooks with more than two symbols: codewords come in sets of ``q`` that differ everywhere.
 
-Adding the same number to all symbols of a codeword, modulo ``q``, gives ``q`` codewords of which no two agree in any
-column, and together they have every symbol of every column once: a coset. A codebook of whole cosets is balanced, and
-no two of its codewords are equal as long as no two cosets are. Two cosets agree in as many columns as their leaders,
-the codewords that begin with 0, differ by the same number. Independent draws of columns would make equal codewords.
+Adding the same number to all symbols of a codeword, modulo ``q``, gives ``q`` codewords, a coset. No two of them agree
+in any column, and together they have every symbol of every column once. A codebook of whole cosets is balanced, and its
+codewords are distinct if the cosets are. Two cosets agree in as many columns as their leaders, the codewords that begin
+with 0, differ by the same number. Columns drawn independently would lead to equal codewords.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from codekin.codebooks.sizes import checked_n_bits, fewest_bits
 from codekin.coding import Codebook, CodingMatrix, IntArray
 
 COLUMNS_PER_SYMBOL = 4
-"""Columns of a codebook for each one that is needed to tell the codewords apart."""
+"""By default, this many times the number of columns needed to tell the codewords apart."""
 
 MAX_DRAWS = 50
 MAX_TRIES = 30
-"""How often a coset is drawn that is to be far from the earlier ones."""
+"""How many cosets are drawn to find one that is far from the earlier ones."""
 MAX_COMPARISONS = 10**9
-"""Symbols that all draws together may compare: about a second."""
+"""How many symbols all draws together may compare: about a second."""
 
 
 def balanced_symbols(
@@ -51,12 +51,12 @@ def balanced_symbols(
             best, best_rank = leaders, rank
     assert best is not None
     matrix = _cosets(best, n_symbols)
-    # The last coset may be there in part; which of its codewords are does not matter.
+    # The last coset may be incomplete; which of its codewords are kept does not matter.
     return Codebook(matrix[:n_codewords], name="dense_random", n_symbols=n_symbols)
 
 
 def _drawn_leaders(n_cosets: int, n_bits: int, n_symbols: int, n_tries: int, rng: np.random.Generator) -> CodingMatrix:
-    """Different codewords that begin with 0, each the farthest from the earlier ones of a few that are drawn."""
+    """Distinct codewords that begin with 0; each is, of a few draws, the one farthest from the earlier ones."""
     leaders = np.zeros((n_cosets, n_bits), dtype=np.int8)
     n_words = n_symbols ** (n_bits - 1)
     if n_words <= 4 * n_cosets:
@@ -68,7 +68,7 @@ def _drawn_leaders(n_cosets: int, n_bits: int, n_symbols: int, n_tries: int, rng
         drawn = np.zeros((n_tries, n_bits), dtype=np.int8)
         drawn[:, 1:] = rng.integers(n_symbols, size=(n_tries, n_bits - 1))
         worst = _agreements(drawn, leaders[:place], n_symbols).max(axis=1)
-        while worst.min() == n_bits:  # all of them are there already
+        while worst.min() == n_bits:  # all of them exist already
             drawn[:, 1:] = rng.integers(n_symbols, size=(n_tries, n_bits - 1))
             worst = _agreements(drawn, leaders[:place], n_symbols).max(axis=1)
         leaders[place] = drawn[worst.argmin()]
@@ -76,7 +76,7 @@ def _drawn_leaders(n_cosets: int, n_bits: int, n_symbols: int, n_tries: int, rng
 
 
 def _agreements(a: CodingMatrix, b: CodingMatrix, n_symbols: int) -> IntArray:
-    """In how many columns two cosets agree at most: how often their leaders differ by the same number."""
+    """The most columns in which two cosets agree: how often their leaders differ by the same number."""
     differences = a[:, None] - b[None]
     differences += n_symbols * (differences < 0).astype(np.int8)
     most = np.zeros(differences.shape[:2], dtype=np.intp)

@@ -1,4 +1,4 @@
-"""What codebooks that are designed from class distances share."""
+"""Shared parts of codebooks designed from class distances."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from codekin.coding import CodingMatrix, FloatArray
 
 
 def distance_matrix(class_distances: ClassDistances | ArrayLike, n_codewords: int) -> FloatArray:
-    """The class distances as a checked matrix, (n_codewords, n_codewords), shifted where some are negative.
+    """The class distances as a checked matrix, (n_codewords, n_codewords), shifted if some are negative.
 
-    A signed matrix, such as the learnability matrix, is as good as any: designs depend on which classes are nearer
-    than which, and the shift leaves that alone.
+    Negative distances, as in the learnability matrix, are fine: designs depend only on which classes are nearer than
+    which, and a shift keeps that.
     """
     if isinstance(class_distances, ClassDistances):
         matrix = as_class_distances(class_distances).matrix()
     else:
         matrix = DenseDistances(class_distances, signed=True).matrix()
     if len(matrix) != n_codewords:
-        raise ValueError(f"Class distances are needed between {n_codewords} classes. Got {len(matrix)} classes.")
+        raise ValueError(f"Distances between {n_codewords} classes are needed. Got those of {len(matrix)} classes.")
     between = ~np.eye(n_codewords, dtype=bool)
     shifted = matrix - min(0.0, float(matrix[between].min()))
     return np.where(between, shifted, 0.0)
@@ -45,12 +45,12 @@ def are_rows_distinct(matrix: NDArray[Any]) -> bool:
 
 
 def with_distinct_rows(matrix: CodingMatrix, margins: FloatArray) -> CodingMatrix:
-    """Flip the bits of the smallest margins in rows that are equal to another one; margins are not negative."""
+    """Flip the bits with the smallest (non-negative) margins in rows that are equal to another one."""
     repaired = matrix.copy()
     n_bits = matrix.shape[1]
     taken = {row.tobytes() for row in matrix}
     settled: set[bytes] = set()
-    # The row that was the most certain of its codeword keeps it.
+    # The row with the largest margins keeps its codeword.
     for row in np.argsort(-margins.min(axis=1), kind="stable"):
         codeword = matrix[row].tobytes()
         if codeword not in settled:
@@ -64,7 +64,7 @@ def with_distinct_rows(matrix: CodingMatrix, margins: FloatArray) -> CodingMatri
                 break
         else:
             raise ValueError(
-                f"With n_bits={n_bits} no codeword is left for class {row} that keeps all columns apart. Use more bits."
+                f"With n_bits={n_bits} no codeword is left for class {row} that keeps columns distinct. Use more bits."
             )
     return repaired
 
@@ -72,7 +72,7 @@ def with_distinct_rows(matrix: CodingMatrix, margins: FloatArray) -> CodingMatri
 def _cheapest_subsets(costs: FloatArray) -> Iterator[list[int]]:
     """All non-empty subsets of the indices, in the order of their total costs."""
     order = np.argsort(costs, kind="stable")
-    # A subset, as positions in this order, is followed by itself with its last position moved on, or with one more.
+    # The successors of a subset, as positions in this order: the last position moved by one, or one more position.
     heap: list[tuple[float, tuple[int, ...]]] = [(float(costs[order[0]]), (0,))]
     while heap:
         total, positions = heapq.heappop(heap)

@@ -1,9 +1,9 @@
-"""Draw many random codebooks at once, without waiting for columns or codewords that hardly ever come.
+"""Draw many random codebooks at once, without rejecting most of the draws.
 
-Entries are independent, on the condition that every column has both signs. Where two columns are likely to be equal or
-complementary (few codewords, many bits), columns are drawn without replacement from the list of all of them; where two
+Entries are independent, on the condition that every column has both signs. If two columns are likely to be equal or
+complementary (few codewords, many bits), columns are drawn without replacement from the list of all columns; if two
 codewords are likely to be equal (few bits, many codewords), codewords are. Either way the condition is met by
-construction and not by drawing again and again.
+construction instead of by drawing again and again.
 """
 
 from __future__ import annotations
@@ -25,21 +25,22 @@ SPARSE = (-1, 0, 0, 1)
 """Equally likely entries of a sparse code: half of them are zero."""
 
 LIKELY_CLASHES = 0.5
-"""From this expected number of equal pairs on, lines are drawn without replacement."""
+"""From this expected number of equal pairs on, columns or codewords are drawn without replacement."""
 
 NEVER = 1e-12
-"""What is less likely than this need not be looked for."""
+"""Less likely cases are ignored."""
 
 Words = NDArray[np.uint64]
 
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """Some random codebooks: words of bits to compare them by, and matrices of those that are asked for.
+    """Some random codebooks: packed bits for comparing them, and their matrices on demand.
 
-    - ``signs``, ``used`` of shape (n_draws, n_words, n_codewords): a bit for each entry: whether it is +1, and whether
-      it is not 0. Bits beyond the codewords are 0.
-    - ``matrices``: from numbers of draws to their matrices, (n, n_codewords, n_bits).
+    - ``signs``, ``used`` of shape (n_draws, n_words, n_codewords): a bit for each entry, whether it is +1 and whether
+    it
+      is not 0. Bits beyond the codewords are 0.
+    - ``matrices``: maps indices of draws to their matrices, (n, n_codewords, n_bits).
     """
 
     signs: Words
@@ -47,7 +48,7 @@ class Draws:
     matrices: Callable[[IntArray], CodingMatrix]
 
     def __len__(self) -> int:
-        """How many codebooks there are."""
+        """The number of codebooks."""
         return len(self.signs)
 
     @classmethod
@@ -57,11 +58,11 @@ class Draws:
 
 
 Sampler = Callable[[np.random.Generator, int], Draws]
-"""From a generator and a number of draws to that many codebooks."""
+"""Draws a number of codebooks with a generator."""
 
 
 def codebook_sampler(n_codewords: int, n_bits: int, entries: tuple[int, ...]) -> Sampler:
-    """The way to draw codebooks of this shape; two equal columns or codewords may remain, but are unlikely."""
+    """A function that draws codebooks of this shape; equal columns or codewords are possible but unlikely."""
     # The probability that two entries are equal, that one is +1 (or -1), and that one is 0.
     equal = sum((entries.count(entry) / len(entries)) ** 2 for entry in set(entries))
     positive, zero = entries.count(1) / len(entries), entries.count(0) / len(entries)
@@ -85,7 +86,7 @@ def codebook_sampler(n_codewords: int, n_bits: int, entries: tuple[int, ...]) ->
 def useful_columns(n_codewords: int, n_symbols: int) -> IntArray:
     """The numbers of all columns that have both signs, one of each complementary pair; see :func:`digits`."""
     if n_symbols == 2:
-        # Those that end with -1, without the one that is -1 throughout.
+        # Those that end with -1, except the constant one.
         return np.arange(1, 2 ** (n_codewords - 1))
     columns = digits(np.arange(3**n_codewords), n_codewords, 3)
     # Complements sum to 3**K - 1, so exactly one of the two is below half of it.
@@ -103,7 +104,7 @@ def digits(patterns: IntArray, length: int, n_symbols: int) -> CodingMatrix:
 def _independent(
     rng: np.random.Generator, n_draws: int, *, n_codewords: int, n_bits: int, entries: tuple[int, ...]
 ) -> Draws:
-    """Entries drawn one by one; a column that lacks a sign is drawn again."""
+    """Entries drawn independently; a column that lacks a sign is drawn again."""
     stream = _Stream.drawn(rng, n_draws, n_codewords, n_bits, entries)
     lacks_a_sign = 2 * (1 - entries.count(1) / len(entries)) ** n_codewords
     if n_draws * n_bits * lacks_a_sign < NEVER:
@@ -131,7 +132,7 @@ class _Stream:
     def drawn(
         cls, rng: np.random.Generator, n_draws: int, n_codewords: int, n_bits: int, entries: tuple[int, ...]
     ) -> _Stream:
-        """As many entries as there are in so many codebooks."""
+        """The entries of ``n_draws`` codebooks."""
         size = n_draws * n_codewords * n_bits
         n_parts = 1 if entries == DENSE else 2
         stream = np.frombuffer(rng.bytes(-(-size * n_parts // 8)), dtype=np.uint8)
@@ -149,12 +150,12 @@ class _Stream:
         return first & second, ~(first ^ second) & self._every_bit
 
     def matrices(self, numbers: IntArray) -> CodingMatrix:
-        """The codebooks of these numbers, (n, n_codewords, n_bits)."""
+        """The codebooks with these indices, (n, n_codewords, n_bits)."""
         if len(numbers) == self.n_draws:
             bits = [np.unpackbits(part)[: self.n_draws * self._size] for part in self.parts]
         else:
             bits = [np.concatenate([self._bits(part, number) for number in numbers.tolist()]) for part in self.parts]
-        # Twice a bit, less one, is a dense entry; two bits, less one, are a sparse one.
+        # A dense entry is twice a bit minus one, a sparse entry the sum of two bits minus one.
         entries = bits[0].view(np.int8) + bits[-1].view(np.int8)
         entries -= 1
         return entries.reshape(len(numbers), self.n_codewords, self.n_bits)
@@ -183,7 +184,7 @@ class _Stream:
 
 
 def packed_bits(flags: NDArray[np.bool_]) -> Words:
-    """Bits as words: (n_codebooks, n_codewords, n_bits) to (n_codebooks, n_words, n_codewords); missing bits are 0."""
+    """Pack (n_codebooks, n_codewords, n_bits) flags into (n_codebooks, n_words, n_codewords); missing bits are 0."""
     as_bytes = np.packbits(flags, axis=2)
     n_words = -(-flags.shape[2] // 64)
     padded = np.zeros((*flags.shape[:2], 8 * n_words), dtype=np.uint8)
@@ -194,18 +195,18 @@ def packed_bits(flags: NDArray[np.bool_]) -> Words:
 def _chosen(
     rng: np.random.Generator, n_draws: int, *, patterns: IntArray, length: int, n_chosen: int, entries: tuple[int, ...]
 ) -> CodingMatrix:
-    """Lines drawn from ``patterns`` without replacement, (n_draws, n_chosen, length)."""
+    """Columns or codewords drawn from ``patterns`` without replacement, (n_draws, n_chosen, length)."""
     n_symbols = len(set(entries))
     if n_symbols == 2:
         chosen = [rng.choice(len(patterns), n_chosen, replace=False) for _ in range(n_draws)]
         return digits(patterns[np.array(chosen)], length, 2)
     keys = rng.exponential(size=(n_draws, len(patterns))) / _likelihoods(patterns, length, entries)
-    # The smallest of exponential keys are successive draws without replacement, in proportion to the likelihoods.
+    # The smallest exponential keys are successive draws without replacement, in proportion to the likelihoods.
     first = np.argpartition(keys, n_chosen - 1, axis=1)[:, :n_chosen]
     return digits(patterns[rng.permuted(first, axis=1)], length, n_symbols)
 
 
 def _likelihoods(patterns: IntArray, length: int, entries: tuple[int, ...]) -> FloatArray:
-    """How likely independent entries make each pattern, up to a factor."""
+    """How likely each pattern is with independent entries, up to a factor."""
     n_zeros = (digits(patterns, length, 3) == 0).sum(axis=1)
     return np.asarray(float(entries.count(0)) ** n_zeros)

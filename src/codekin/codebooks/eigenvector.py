@@ -1,4 +1,4 @@
-"""Spectral codes: columns that cut the graph of class similarities where it hangs together least."""
+"""Spectral codes: columns that cut the graph of class similarities where its links are weakest."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ def spectral(
     Classes ``u`` and ``v`` are linked by :math:`W_{uv} = \exp(-\tfrac12 (A_{uv} / (b \bar A))^2)`, where ``A`` are the
     class distances, :math:`\bar A` is their mean and ``b`` the bandwidth. Column ``j`` is the ``j``-th
     smallest non-constant solution of :math:`(\operatorname{diag}(W 1) - W) v = \lambda \operatorname{diag}(W 1) v`, cut
-    at its threshold: similar classes fall on the same side, so the code preserves similarity by design, the more so
-    the fewer bits it has. An eigenvector that cuts as an earlier one did is passed over.
+    at its threshold: similar classes fall on the same side, so the code preserves similarity by design, especially with
+    few bits. An eigenvector that gives the same cut as an earlier one is skipped.
 
     Parameters
     ----------
     n_codewords : int
         The number of codewords ``K``, at least 2; row ``k`` is for class ``k``.
     n_bits : int, optional
-        The number of bits, less than ``K``; by default ``10 log2 K``, rounded up, as far as there are eigenvectors.
+        The number of bits, less than ``K``; by default ``10 log2 K``, rounded up, or as many as there are eigenvectors.
     class_distances : ClassDistances or array-like of shape (n_codewords, n_codewords)
         How far apart the classes are.
     threshold : {"zero", "median"}, default="zero"
@@ -49,8 +49,8 @@ def spectral(
     bandwidth : float, default=1.0
         The distance, as a share of the mean, over which similarity fades.
     repair : bool, default=False
-        What to do where two classes get the same codeword, which thresholds do not rule out: give up with an error, or
-        flip those bits of one of them that were the closest to their thresholds.
+        If two classes get the same codeword, which is possible, flip the bits of one of them that were closest to their
+        thresholds, instead of raising an error.
 
     Returns
     -------
@@ -63,7 +63,7 @@ def spectral(
 
     Examples
     --------
-    Classes on a line. The first column cuts it in the middle, the second one cuts both ends off.
+    Classes on a line. The first column cuts it in the middle, the second one cuts off both ends.
 
     >>> places = np.arange(5.0)
     >>> spectral(5, 3, class_distances=np.abs(places[:, None] - places)).matrix.tolist()
@@ -114,16 +114,16 @@ def _eigenvectors(similarities: FloatArray) -> FloatArray:
 
     degrees = similarities.sum(axis=1)
     laplacian = np.diag(degrees) - similarities
-    # Eigenvalues lie between 0 and 2. The constant vector's own is lifted from 0 to 3, and so it comes last even if
-    # the graph falls apart and others have the eigenvalue 0 as well.
+    # Eigenvalues are between 0 and 2. That of the constant vector is raised from 0 to 3, so it comes last even if the
+    # graph is not connected and others have the eigenvalue 0 as well.
     lifted = laplacian + 3 * np.outer(degrees, degrees) / degrees.sum()
     vectors = eigh(lifted, np.diag(degrees))[1]
     return np.asarray(vectors[:, :-1])
 
 
 def _distinct_cuts(vectors: FloatArray, threshold: str) -> tuple[CodingMatrix, FloatArray]:
-    """The columns, none of them twice, and how far their entries were from the threshold."""
-    # An eigenvector's sign means nothing. Make its first entry positive, so that entries on the threshold, up to
+    """The distinct columns, and how far their entries were from the threshold."""
+    # The sign of an eigenvector is arbitrary. Make its first entry positive, so that entries on the threshold, up to
     # rounding, always go to the same side.
     is_zero = np.abs(vectors) < 1e-9 * np.abs(vectors).max(axis=0)
     first = np.take_along_axis(vectors, (~is_zero).argmax(axis=0)[None], axis=0)

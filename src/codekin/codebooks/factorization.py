@@ -12,7 +12,7 @@ from codekin.codebooks.sizes import checked_n_codewords
 from codekin.coding import Codebook, FloatArray
 
 N_START_DRAWS = 100
-"""How many random codebooks the start is the best of."""
+"""The search starts from the best of this many random codebooks."""
 
 
 def error_correcting_factorization(
@@ -24,17 +24,16 @@ def error_correcting_factorization(
     max_sweeps: int = 20,
     rng: np.random.Generator | int | None = None,
 ) -> Codebook:
-    r"""Codewords whose agreement follows the class distances: the similarity-breaking design.
+    r"""Codewords that agree the more, the farther apart their classes are: a similarity-breaking design.
 
     Minimises :math:`\|D - M M^\top\|_F^2` over codebooks ``M`` of -1 and +1 with distinct codewords and columns that
-    are neither constant, equal nor complementary. Two codewords agree the more, the larger their inner product; the
-    design matrix ``D`` asks for the largest one where classes are farthest apart, and for the smallest one (the most
-    error correction) where they are nearest: the class distances, centred and scaled to
-    :math:`\pm` ``spread * n_bits``.
+    are neither constant, equal nor complementary. Codewords that agree in more bits have a larger inner product. The
+    design matrix ``D``, the class distances centred and scaled to :math:`\pm` ``spread * n_bits``, has the largest
+    entry where classes are farthest apart and the smallest (the most error correction) where they are nearest.
 
-    The columns are the blocks of a coordinate descent. Given all others, column ``m`` maximises
-    :math:`m^\top R m`, with ``R`` the rest of ``D``: the leading eigenvector's signs and the present column are both
-    improved by flipping single entries, and the better one that keeps the constraints is taken if it gains anything.
+    The columns are the blocks of a coordinate descent. Given all others, column ``m`` maximises :math:`m^\top R m`,
+    with ``R`` the residual of ``D``: the signs of the leading eigenvector and the current column are both improved by
+    flipping single entries, and the better of those that keep the constraints replaces the column if it gains anything.
 
     Parameters
     ----------
@@ -45,10 +44,10 @@ def error_correcting_factorization(
     class_distances : ClassDistances or array-like of shape (n_codewords, n_codewords)
         How far apart the classes are.
     spread : float, default=0.5
-        The largest inner product that is asked for, as a share of ``n_bits``: 0 asks for codewords that are all
-        equally far apart, 1 for the most uneven allocation of error correction.
+        The largest target inner product, as a share of ``n_bits``: with 0 all codewords should be equally far apart,
+        with 1 error correction is allocated as unevenly as possible.
     max_sweeps : int, default=20
-        How often all columns are visited at most; the descent ends earlier when no column changes.
+        The most passes over all columns; the descent ends earlier if no column changes.
     rng : numpy.random.Generator, int or None, default=None
         The source of randomness for the start, or a seed for one.
 
@@ -83,7 +82,7 @@ def error_correcting_factorization(
 
 
 def design_matrix(distances: FloatArray, n_bits: int, spread: float) -> FloatArray:
-    """The inner products that are asked for; 0 on the diagonal, where nothing can be chosen."""
+    """The target inner products; 0 on the diagonal, where nothing can be chosen."""
     between = ~np.eye(len(distances), dtype=bool)
     centred = np.where(between, distances - distances[between].mean(), 0.0)
     largest = np.abs(centred).max()
@@ -111,7 +110,7 @@ def _descend(matrix: FloatArray, design: FloatArray, max_sweeps: int) -> FloatAr
 
 
 def _better_column(rest: FloatArray, matrix: FloatArray, bit: int) -> FloatArray | None:
-    """The best column found for ``bit`` that keeps the constraints, or None where none is better than the present."""
+    """The best column found for ``bit`` that keeps the constraints, or None if none is better than the current one."""
     present = matrix[:, bit]
     worth = present @ rest @ present
     starts = [np.where(_leading_eigenvector(rest, present) < 0, -1.0, 1.0), present]
@@ -134,12 +133,12 @@ def _leading_eigenvector(rest: FloatArray, start: FloatArray) -> FloatArray:
     try:
         return np.asarray(eigsh(rest, k=1, which="LA", v0=start, tol=1e-3)[1][:, 0])
     except ArpackError:
-        # Where nothing is left to fit, a matrix of zeros, no vector leads.
+        # If nothing is left to fit, a matrix of zeros, there is no leading vector.
         return start
 
 
 def _flipped_uphill(rest: FloatArray, start: FloatArray) -> FloatArray:
-    """Flip the entry that raises ``m' rest m`` the most, for as long as there is one."""
+    """Flip the entry that raises ``m' rest m`` the most, as long as there is one."""
     column = start.copy()
     products = rest @ column
     while True:

@@ -18,7 +18,7 @@ from codekin.codebooks.sizes import (
 from codekin.coding import Codebook, CodingMatrix
 
 N_START_DRAWS = 1_000
-"""How many random codebooks the start is the best of: no cut-off search does worse."""
+"""The search starts from the best of this many random codebooks, which is the result if time runs out."""
 
 MAX_OPTIMISED = 12
 """With 12 codewords there are 2,047 columns to choose from; each further one doubles them."""
@@ -26,7 +26,7 @@ MAX_OPTIMISED = 12
 
 @dataclass(frozen=True)
 class OptimisedColumns:
-    """A codebook with the largest minimum distance that was found, and what is known about larger ones.
+    """The codebook with the largest minimum distance found, and an upper bound on it.
 
     Parameters
     ----------
@@ -56,8 +56,8 @@ def optimised(n_codewords: int, n_bits: int | None = None, *, time_limit: float 
         The number of bits; by default ``10 log2 K``, rounded up, but not more than the ``2**(K - 1) - 1`` different
         columns that there are.
     time_limit : float, default=30.0
-        The seconds after which the search gives up looking for a better one. A search that ends before gives the same
-        codebook every time; one that is cut off may not.
+        The seconds after which the search stops. A search that ends before gives the same codebook every time; one that
+        was stopped may not.
 
     Returns
     -------
@@ -83,9 +83,9 @@ def optimised_columns(n_codewords: int, n_bits: int | None = None, *, time_limit
 
     With one binary variable :math:`x_c` for each distinct column, the program is to maximise ``t`` subject to
     :math:`\sum_c x_c = \ell` and :math:`\sum_{c: c_u \ne c_v} x_c \ge t` for every pair of codewords ``u`` and ``v``.
-    Plotkin's bound (a column tells at most :math:`\lfloor K/2 \rfloor \lceil K/2 \rceil` of all pairs apart) is given
-    to the solver as an upper limit of ``t``: many codebooks reach it, and the search is then over at once. The best of
-    many random codebooks is the answer where the solver finds nothing better in time.
+    Plotkin's bound (a column separates at most :math:`\lfloor K/2 \rfloor \lceil K/2 \rceil` pairs) is given to the
+    solver as an upper limit of ``t``: many codebooks reach it, which ends the search at once. If the solver finds
+    nothing better in time, the best of many random codebooks is returned.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def optimised_columns(n_codewords: int, n_bits: int | None = None, *, time_limit
     n_bits : int, optional
         The number of bits, as for :func:`optimised`.
     time_limit : float, default=30.0
-        The seconds after which the search gives up looking for a better one.
+        The seconds after which the search stops.
 
     Returns
     -------
@@ -146,8 +146,8 @@ def _farthest_apart(start: CodingMatrix, time_limit: float) -> tuple[CodingMatri
     first, second = np.triu_indices(n_codewords, k=1)
     told_apart = (columns[first] != columns[second]).astype(np.float64)
     is_column = np.append(np.ones(columns.shape[1]), 0.0)
-    # The variables are one per column, then t. That t exceed what is reached is not demanded: the solver's heuristics
-    # climb to good codebooks over worse ones, and find far fewer of them when those are forbidden.
+    # The variables are one per column, then t. We don't require t to exceed what is reached already: the solver's
+    # heuristics reach good codebooks through worse ones, and find far fewer if those are forbidden.
     solution = milp(
         is_column - 1,
         constraints=[

@@ -1,8 +1,8 @@
 """A tree of classes as a code: every child of every node is a bit, and a node's bits ignore all classes elsewhere.
 
-A codeword has +1 on the children along the way from the root to its leaf, -1 on their siblings and 0 on all other bits.
-Leaves are numbered from left to right, and the tree follows from two numbers: it cuts the row of leaves evenly. Which
-class sits at which leaf is an assignment.
+A codeword has +1 on the children along the path from the root to its leaf, -1 on their siblings and 0 on all other
+bits. Leaves are numbered from left to right. Two numbers define the tree, which divides the row of leaves evenly. Which
+class is at which leaf is an assignment.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from codekin.coding import Codebook, CodingMatrix, IntArray
 
 LEAVES_PER_CHILD = 4
-"""A node of up to so many leaves for each child of a wide node has the leaves themselves as children."""
+"""A node with up to this many times ``width`` leaves has the leaves themselves as children."""
 
 
 def label_tree(n_codewords: int, width: int = 32) -> Codebook:
@@ -33,7 +33,7 @@ def label_tree(n_codewords: int, width: int = 32) -> Codebook:
     Returns
     -------
     Codebook
-        Its ``tree`` is the graph; its matrix is made when somebody asks for it.
+        Its ``tree`` is the graph; its matrix is computed on demand.
 
     References
     ----------
@@ -56,12 +56,9 @@ def label_tree(n_codewords: int, width: int = 32) -> Codebook:
 class TreeGraph:
     """A balanced tree over a row of leaves.
 
-    The root has all of them. A node of more than ``4 * width`` leaves has ``width`` children, which share them as
-    evenly as halving, and halving the halves, does; any other node has its leaves as children. Nodes are numbered level
-    by level and from left to right; so are their children, the bits.
-
-    - ``n_paths``: the number of leaves, at least 2.
-    - ``width``: how many children a node has that is not above leaves only.
+    The root has all of them. A node with more than ``4 * width`` leaves has ``width`` children, among which repeated
+    halving divides the leaves; any other node has its leaves as children. Nodes are numbered level by level and from
+    left to right; so are their children, the bits. ``n_paths`` is the number of leaves, at least 2.
 
     >>> tree = TreeGraph(n_paths=9, width=2)
     >>> tree.first_bits, tree.children
@@ -82,7 +79,7 @@ class TreeGraph:
 
     @cached_property
     def _levels(self) -> list[tuple[IntArray, IntArray, IntArray]]:
-        """Level by level the spans of the nodes, the numbers of their children, and where each child begins."""
+        """For each level the spans of the nodes, the numbers of their children, and the first leaf of each child."""
         levels = []
         spans = np.array([[0, self.n_paths]], dtype=np.intp)
         while len(spans):
@@ -115,7 +112,7 @@ class TreeGraph:
 
     @cached_property
     def children(self) -> IntArray:
-        """The node below each bit, or minus one minus the leaf, (n_bits,)."""
+        """The node below each bit, or ``-1 - leaf``, (n_bits,)."""
         sizes = self.spans[:, 1] - self.spans[:, 0]
         counts = np.diff(self.first_bits)
         is_above_leaves = np.repeat(sizes == counts, counts)
@@ -124,17 +121,17 @@ class TreeGraph:
 
     @property
     def n_nodes(self) -> int:
-        """How many nodes have children."""
+        """The number of nodes with children."""
         return len(self.spans)
 
     @property
     def n_edges(self) -> int:
-        """How many bits there are."""
+        """The number of bits."""
         return int(self.first_bits[-1])
 
     @property
     def depth(self) -> int:
-        """The most nodes on the way to a leaf."""
+        """The most nodes on the path to a leaf."""
         return len(self._levels)
 
     @property
@@ -143,9 +140,7 @@ class TreeGraph:
         return 2
 
     def unrank(self, ranks: ArrayLike) -> IntArray:
-        """The bits that are +1 for these leaves, from the root down; filled up with -1, (n, depth).
-
-        ``ranks`` of shape (n,): leaves from 0 to ``n_paths - 1``.
+        """The bits that are +1 for these leaves, from the root down; padded with -1, (n, depth).
 
         >>> TreeGraph(n_paths=9, width=2).unrank([0, 5])
         array([[0, 2],
@@ -155,7 +150,7 @@ class TreeGraph:
         outside = leaves[(leaves < 0) | (leaves >= self.n_paths)]
         if leaves.ndim != 1 or outside.size:
             raise ValueError(
-                f"Leaves must be a row of numbers between 0 and {self.n_paths - 1}. Got {ranks!r} instead."
+                f"Leaves must be an array of numbers between 0 and {self.n_paths - 1}. Got {ranks!r} instead."
             )
         bits = np.full((len(leaves), self.depth), -1, dtype=np.intp)
         is_open, first = np.ones(len(leaves), dtype=bool), 0
@@ -166,7 +161,7 @@ class TreeGraph:
         return bits
 
     def codewords(self, ranks: ArrayLike) -> CodingMatrix:
-        """The codewords of these leaves: +1 on the way to the leaf, -1 beside it, 0 elsewhere."""
+        """The codewords of these leaves: +1 on the path to the leaf, -1 on siblings, 0 elsewhere."""
         bits = self.unrank(ranks)
         codewords = np.zeros((len(bits), self.n_edges), dtype=np.int8)
         node_of_bit = np.repeat(np.arange(self.n_nodes), np.diff(self.first_bits))
@@ -179,7 +174,7 @@ class TreeGraph:
 
 
 def _cuts(start: int, stop: int, n_parts: int) -> IntArray:
-    """Where the parts of a row of leaves begin: halves of halves, the first the larger, as large as their parts ask."""
+    """Where the parts of a row of leaves begin, by repeated halving; the first half is the larger one."""
     if n_parts == stop - start:
         return np.arange(start, stop, dtype=np.intp)
     begins, sizes = np.array([start]), np.array([stop - start])

@@ -1,4 +1,4 @@
-"""One class against the rest, and every class against every other: the two codes everybody knows."""
+"""The two standard codes: one class against the rest, and every class against every other."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from codekin.codebooks.sizes import checked_n_codewords
 from codekin.coding import Codebook, IntArray
 
 MAX_ONE_VS_ONE = 1_000
-"""Half a million predictors, and a matrix of half a gigabyte."""
+"""Half a million predictors and a matrix of half a gigabyte."""
 
 
 def one_vs_rest(n_codewords: int, *, n_symbols: int = 2) -> Codebook:
     """One bit per codeword, which is +1 for this codeword only; or one column for several codewords against the rest.
 
-    Any two codewords differ in two bits, so no error of a single predictor is sure to be corrected; and every
-    assignment gives the same classifier.
+    Any two codewords differ in two bits, so the error of a single predictor may not be corrected. Every assignment
+    gives the same classifier.
 
-    With more than two symbols a column has as many codewords less one with a symbol of their own, and symbol 0 for all
-    others, the rest. Codewords of the same column differ in that column only, all others in two, so that a preserving
-    assignment lets one predictor tell similar classes apart.
+    With ``q > 2`` symbols, each column gives ``q - 1`` codewords a symbol of their own, and symbol 0 to all others.
+    Codewords of the same column differ only in that column, all others in two, so that a preserving assignment lets one
+    predictor tell similar classes apart.
 
     Parameters
     ----------
     n_codewords : int
         The number of codewords, at least 2.
     n_symbols : int, default=2
-        How many symbols a column has, at most 127.
+        The number of symbols of a column, at most 127.
 
     Returns
     -------
@@ -51,7 +51,7 @@ def one_vs_rest(n_codewords: int, *, n_symbols: int = 2) -> Codebook:
 
 
 def _groups_vs_rest(n_codewords: int, n_symbols: int) -> IntArray:
-    """Columns of equally many codewords, up to one, with symbols of their own."""
+    """Columns in which the same number of codewords, up to one, have symbols of their own."""
     if n_codewords <= n_symbols:
         return np.arange(n_codewords)[:, None]
     groups = np.array_split(np.arange(n_codewords), -(-n_codewords // (n_symbols - 1)))

@@ -54,15 +54,14 @@ def hexj(n_codewords: int) -> Codebook:
     Returns
     -------
     Codebook
-        At most 8 bits for each hexadecimal digit of ``n_codewords - 1``. Bits that no codeword sets are left out: up
-        to nine codewords need one bit fewer than there are codewords, and their code is unary.
+        At most 8 bits for each hexadecimal digit of ``n_codewords - 1``. Bits that no codeword sets are left out: for
+        up to nine codewords the code is unary, with one bit fewer than codewords.
 
     Notes
     -----
     Digits are written as in the number itself, the most significant first, and a counter fills up with ones from the
     right and then empties from the right: 0 is 00000000, 1 is 00000001, 8 is 11111111, 9 is 11111110 and 15 is
-    10000000, as in the authors' public code. Another order of digits or bits would reorder columns and change nothing
-    else.
+    10000000, as in the authors' public code. Another order of digits or bits would only reorder columns.
 
     References
     ----------

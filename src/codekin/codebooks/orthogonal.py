@@ -11,9 +11,9 @@ from codekin.coding import Codebook
 def hadamard(n_codewords: int) -> Codebook:
     """The first rows of a Sylvester-Hadamard matrix, without its constant first column.
 
-    The order ``n`` is the smallest power of two that has enough rows. Two rows of an orthogonal matrix agree in
-    exactly half of the columns, so any two codewords are ``n / 2`` apart: the largest minimum distance that any code
-    of this width can have, and no assignment is more informed than another under a class-codeword score.
+    The order ``n`` is the smallest power of two that has enough rows. Two rows of an orthogonal matrix agree in exactly
+    half of the columns, so any two codewords are ``n / 2`` apart. That is the largest minimum distance that a code with
+    this many bits can have, but the class-codeword score cannot tell which assignment is better.
 
     Parameters
     ----------
@@ -27,11 +27,11 @@ def hadamard(n_codewords: int) -> Codebook:
 
     Notes
     -----
-    Entry ``(i, j)`` of the matrix is -1 to the number of bits that ``i`` and ``j`` have in common. Since
+    Entry ``(i, j)`` of the matrix is -1 to the power of the number of bits that ``i`` and ``j`` have in common. Since
     ``n / 2 < K``, the kept rows include all powers of two below ``n``, and row ``2**b`` holds bit ``b`` of every
     column's number: no two columns are equal on the kept rows, and only column 0, which is dropped, is constant.
-    Row 0 is all +1, so no column is another's complement. Cutting rows off therefore spoils no column, whatever
-    ``K`` is; columns only become unbalanced when ``K`` is not a power of two.
+    Row 0 is all +1, so no column is another's complement. Dropping rows therefore does no harm to the columns for any
+    ``K``, except that they are unbalanced if ``K`` is not a power of two.
 
     References
     ----------

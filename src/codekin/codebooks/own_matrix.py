@@ -9,15 +9,11 @@ from codekin.coding import Codebook
 
 
 def given(n_codewords: int, *, matrix: ArrayLike, is_designed: bool = False) -> Codebook:
-    """A codebook from a matrix that somebody else designed.
+    """A codebook from a given matrix.
 
-    All rows of the matrix. Constant or repeated columns are kept, since they were given on purpose; see
-    :attr:`Codebook.n_constant_columns` and :attr:`Codebook.has_distinct_columns`.
-
-    - ``n_codewords``: how many codewords are needed, at least 2.
-    - ``matrix`` of shape (n_rows, n_bits): the codewords: distinct rows of -1, 0 and +1, at least ``n_codewords`` of
-      them. Which of a larger number are used is for the assignment to decide.
-    - ``is_designed``: whether row ``k`` was made for class ``k``.
+    The matrix has at least ``n_codewords`` distinct rows of -1, 0 and +1; if it has more, the assignment chooses among
+    them. Constant or repeated columns are kept; see :attr:`Codebook.n_constant_columns` and
+    :attr:`Codebook.has_distinct_columns`. ``is_designed`` means that row ``k`` was made for class ``k``.
 
     Examples
     --------

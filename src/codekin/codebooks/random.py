@@ -20,22 +20,22 @@ from codekin.codebooks.sizes import (
 from codekin.coding import Codebook, CodingMatrix, FloatArray, IntArray
 
 MAX_DEFAULT_DRAWS = 10_000
-"""As many as Allwein et al. (2000) draw."""
+"""As in Allwein et al. (2000)."""
 
 MAX_DEFAULT_COMPARISONS = 4 * 10**9
-"""Pairs of words, of 64 bits, that the default number of draws may compare: about a second, as most draws are given up
-early. Of 1,000 codewords, 4,000 draws are as far apart as 10,000 in most cases, and one bit less in the others."""
+"""Pairs of 64-bit words that the default number of draws may compare: about a second, since most draws are abandoned
+early. For 1,000 codewords, 4,000 draws reach the same distance as 10,000 in most cases, otherwise one bit less."""
 
 MIN_DEFAULT_DRAWS = 10
 
 MAX_DRAWS_AT_ONCE = 512
-"""Few enough that what has been found soon spares the rest the full comparison of all codewords."""
+"""Few enough that later blocks can skip most comparisons, because a good codebook has been found."""
 
 MAX_ENTRIES_AT_ONCE = 2**21
-"""Draws are made in blocks of at most so many entries (or, for the columns' correlations, pairs of columns)."""
+"""Draws are made in blocks of at most this many entries (or pairs of columns, for the correlations)."""
 
 MAX_USELESS_DRAWS = 10_000
-"""How many draws may go by before the first valid one."""
+"""How many draws there may be before the first valid one."""
 
 
 def dense_random(
@@ -49,29 +49,29 @@ def dense_random(
 ) -> Codebook:
     """The best of many random codebooks of -1 and +1.
 
-    Of ``n_draws`` codebooks with independent, equally likely entries the one with the largest minimum distance rho is
-    kept and, among those, the one whose columns are least correlated (mean absolute correlation). Codewords are
+    Of ``n_draws`` codebooks with independent, equally likely entries, the one with the largest minimum distance rho is
+    kept; among several, the one whose columns are least correlated (mean absolute correlation). Codewords are
     distinct; no column is constant, equal to another one or its complement.
 
-    Columns of more than two symbols are balanced: every symbol is there equally often, up to one. Of up to 50 draws,
-    each of which avoids codewords close to earlier ones, the one with the largest minimum distance is kept, and among
-    those the one that has it least often. As many symbols as codewords make a single column.
+    Columns with more than two symbols are balanced: every symbol occurs equally often, up to one. Of up to 50 draws,
+    each of which avoids codewords close to earlier ones, the one with the largest minimum distance is kept; among
+    several, the one with the fewest pairs at that distance. With as many symbols as codewords there is a single column.
 
     Parameters
     ----------
     n_codewords : int
         The number of codewords ``K``, at least 2.
     n_bits : int, optional
-        The number of bits; by default ``10 log2 K``, rounded up, but not more than the ``2**(K - 1) - 1`` different
-        columns that there are, with which the code is the exhaustive one. Of more symbols four times as many as it
-        takes to tell the codewords apart.
+        The number of bits; by default ``10 log2 K``, rounded up, but at most the ``2**(K - 1) - 1`` distinct columns,
+        which make the exhaustive code. With more symbols, by default four times as many as are needed to tell the
+        codewords apart.
     n_symbols : int, default=2
-        How many symbols each column has, at most 127.
+        The number of symbols of each column, at most 127.
     n_draws : int, optional
-        How many codebooks are drawn; by default 10,000, and fewer beyond about 600 codewords, whose pairs take
-        longer and longer to compare; at most 50 of more than two symbols.
+        How many codebooks are drawn; by default 10,000, and fewer beyond about 600 codewords, whose pairs take longer
+        to compare; at most 50 with more than two symbols.
     min_distance : int, optional
-        Keep a codebook with exactly this minimum distance instead of the largest; of two symbols only.
+        Keep a codebook with exactly this minimum distance instead of the largest; only with two symbols.
     rng : numpy.random.Generator, int or None, default=None
         The source of randomness, or a seed for one.
 
@@ -108,7 +108,7 @@ def dense_random(
     if n_bits is None:
         n_bits = default_n_bits(n_codewords, DENSE_BITS_PER_DOUBLING, n_columns=n_columns)
     n_bits = checked_n_bits(n_bits, n_codewords, n_columns=n_columns)
-    # A codebook with all columns is the same in every draw, but for their order.
+    # A codebook with all columns is the same in every draw, except for their order.
     n_draws = 1 if n_bits == n_columns else _checked_n_draws(n_draws, n_codewords, n_bits)
     search = _Search(n_codewords, n_bits, DENSE, n_draws)
     return Codebook(search.run(min_distance, np.random.default_rng(rng)), name="dense_random")
@@ -125,7 +125,7 @@ def sparse_random(
 ) -> Codebook:
     """The best of many random codebooks of -1, 0 and +1, in which half of the entries are zero.
 
-    As :func:`dense_random`, with entries that are 0 with probability 1/2 and -1 or +1 with probability 1/4 each, on
+    Like :func:`dense_random`, with entries that are 0 with probability 1/2 and -1 or +1 with probability 1/4 each, on
     the condition that every column has both signs.
 
     Parameters
@@ -133,11 +133,11 @@ def sparse_random(
     n_codewords : int
         The number of codewords ``K``, at least 2.
     n_bits : int, optional
-        The number of bits; by default ``15 log2 K``, rounded up, but not more than the
-        ``(3**K - 2**(K + 1) + 1) / 2`` different columns that there are.
+        The number of bits; by default ``15 log2 K``, rounded up, but at most the
+        ``(3**K - 2**(K + 1) + 1) / 2`` distinct columns.
     n_draws : int, optional
-        How many codebooks are drawn; by default 10,000, and fewer beyond about 600 codewords, whose pairs take
-        longer and longer to compare.
+        How many codebooks are drawn; by default 10,000, and fewer beyond about 600 codewords, whose pairs take longer
+        to compare.
     min_distance : float, optional
         Keep a codebook with exactly this minimum distance, a multiple of 1/2, instead of the largest.
     zero_pair : {0.0, 0.5}, default=0.0
@@ -192,7 +192,7 @@ def _doubled(min_distance: float) -> int:
 
 @dataclass(frozen=True)
 class _Search:
-    """What is drawn, how often, and which distance counts."""
+    """What is drawn, how often, and which distance is used."""
 
     n_codewords: int
     n_bits: int
@@ -201,11 +201,11 @@ class _Search:
     zero_pair: float = 0.0
 
     def run(self, min_distance: float | None, rng: np.random.Generator) -> CodingMatrix:
-        """The best codebook; where a distance is wanted, the best of those that have exactly this one."""
+        """The best codebook, or the best one with exactly the given minimum distance."""
         wanted = None if min_distance is None else _doubled(min_distance)
         draw = codebook_sampler(self.n_codewords, self.n_bits, self.entries)
         best: CodingMatrix | None = None
-        # Distances are doubled, to be integers. Equal codewords have distance 0 and never pass.
+        # Distances are doubled to make them integers. Equal codewords have distance 0 and never pass.
         best_distance, best_correlation, largest_seen = 1, np.inf, 0
         n_done = 0
         while n_done < self.n_draws or (largest_seen == 0 and n_done < MAX_USELESS_DRAWS):
@@ -233,7 +233,7 @@ class _Search:
         return max(1, min(MAX_DRAWS_AT_ONCE, MAX_ENTRIES_AT_ONCE // (self.n_codewords * self.n_bits)))
 
     def _doubled_min_distances(self, drawn: Draws, floor: int) -> IntArray:
-        """Twice the minimum distance of each codebook; -1 where it is below the floor."""
+        """Twice the minimum distance of each codebook; -1 if it is below the floor."""
         from codekin.kernels.codebook_search import min_distances
 
         doubled = np.empty(len(drawn), dtype=np.intp)
@@ -253,7 +253,7 @@ class _Search:
 
 
 def _mean_column_correlations(drawn: CodingMatrix) -> FloatArray:
-    """The mean absolute correlation of each codebook's columns; infinite where columns are constant or not distinct."""
+    """The mean absolute correlation of each codebook's columns; infinite if columns are constant or not distinct."""
     n_bits = drawn.shape[2]
     at_once = max(1, MAX_ENTRIES_AT_ONCE // n_bits**2)
     return np.concatenate([_of_block(drawn[at : at + at_once]) for at in range(0, len(drawn), at_once)])
@@ -262,7 +262,7 @@ def _mean_column_correlations(drawn: CodingMatrix) -> FloatArray:
 def _of_block(drawn: CodingMatrix) -> FloatArray:
     _, n_codewords, n_bits = drawn.shape
     columns = drawn.astype(np.float32)
-    # Sums of fewer than 2**24 terms of size one: exact, and so the same for any number of threads.
+    # Sums of fewer than 2**24 terms of size one are exact, and so the same for any number of threads.
     products = (columns.transpose(0, 2, 1) @ columns).astype(np.float64)
     sums = columns.sum(axis=1, dtype=np.float64)
     n_used = np.diagonal(products, axis1=1, axis2=2)

@@ -10,11 +10,11 @@ from codekin.codebooks.sizes import checked_n_bits, checked_n_codewords, fewest_
 from codekin.coding import Codebook, IntArray
 
 COLUMNS_PER_SYMBOL = 4
-"""Columns for each one that is needed to tell the codewords apart, as of random codes, as far as the field allows."""
+"""By default, this many times the number of columns needed to tell the codewords apart, as for random codes."""
 
 
 def reed_solomon(n_codewords: int, n_bits: int | None = None, *, n_symbols: int) -> Codebook:
-    """Codewords of more than two symbols that are as far apart as codewords can be.
+    """Codewords with more than two symbols that are as far apart as possible.
 
     The codewords are the values of polynomials over the field of ``q`` elements at ``n_bits`` of its points, where
     ``q`` is the largest power of a prime up to ``n_symbols``: 9 for ten symbols. Two polynomials with ``k``
@@ -26,10 +26,10 @@ def reed_solomon(n_codewords: int, n_bits: int | None = None, *, n_symbols: int)
     n_codewords : int
         The number of codewords, at least 2.
     n_bits : int, optional
-        The number of columns, at most ``q``; by default four times as many as it takes to tell the codewords apart, or
-        ``q`` where that is less.
+        The number of columns, at most ``q``; by default four times as many as are needed to tell the codewords apart,
+        or ``q`` if that is less.
     n_symbols : int
-        How many symbols a column may have, from 3 to 127.
+        The most symbols of a column, from 3 to 127.
 
     Returns
     -------
@@ -61,7 +61,7 @@ def reed_solomon(n_codewords: int, n_bits: int | None = None, *, n_symbols: int)
     if n_coefficients == 1 and n_bits > 1:
         raise ValueError(f"{n_codewords} codewords of {q} symbols have one column. Got n_bits={n_bits}; leave it out.")
     sums, products = _field(q, prime)
-    # Constants last: polynomials that differ by a constant have every symbol of every column once.
+    # Constants last: polynomials that differ only by a constant have every symbol of every column once.
     coefficients = np.arange(n_codewords)[:, None] // q ** np.arange(n_coefficients) % q
     values = np.zeros((n_codewords, n_bits), dtype=np.intp)
     for coefficient in coefficients.T[::-1]:
@@ -76,12 +76,12 @@ def _prime_powers(largest: int) -> list[tuple[int, int]]:
 
 
 def _field(q: int, prime: int) -> tuple[IntArray, IntArray]:
-    """Tables of sums and products of the field of ``q`` elements, numbers whose digits are coefficients."""
+    """Tables of sums and products of the field of ``q`` elements, written as numbers whose digits are coefficients."""
     degree = round(np.log(q) / np.log(prime))
     places = prime ** np.arange(degree)
     digits = np.arange(q)[:, None] // places % prime
     sums = (digits[:, None] + digits) % prime @ places
-    # The first monic polynomial without factors: modulo any other one some product of two elements is zero.
+    # The first irreducible monic polynomial: modulo any other one, some product of two elements is zero.
     for modulus in product(range(prime), repeat=degree):
         values = np.zeros((q, q, degree), dtype=np.intp)
         for digit in digits.T[::-1]:

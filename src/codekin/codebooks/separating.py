@@ -1,4 +1,4 @@
-"""Columns for a learned decoder: the classes are kept apart in the span of what linear bits say."""
+"""Columns for a learned decoder, which separate the classes in the span of linear bits."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from codekin.codebooks.sizes import checked_n_bits, checked_n_codewords, fewest_
 from codekin.coding import Codebook, FloatArray
 
 LEAST_SPREAD = 1e-2
-"""Samples of a class spread at least so much, as a share of all samples: few samples seem to lie closer."""
+"""The least spread of a class as a share of that of all samples: with few samples it is underestimated."""
 
 MAX_EXACT_CLASSES = 32
-"""Up to so many classes the effect of every flip is worked out; beyond, that of the best by a quadratic form."""
+"""Up to this many classes the effect of every flip is computed; beyond, only of the best by a quadratic form."""
 
 N_STARTS = 5
-"""Random starts besides the greedy one, for as few classes."""
+"""Random starts besides the greedy one, up to that many classes."""
 
 MAX_SWEEPS = 5
-"""How often each column is tried again, given all others; once beyond 200 classes."""
+"""How often each column is optimised again given all others; once beyond 200 classes."""
 
 
 def separating(
@@ -35,7 +35,7 @@ def separating(
     class_moments: ClassMoments,
     rng: np.random.Generator | int | None = None,
 ) -> Codebook:
-    r"""Columns under which a learned decoder tells the classes apart best, chosen without training a bit.
+    r"""Columns with which a learned decoder separates the classes best, chosen without training any bit.
 
     The margins of least-squares bits are :math:`M^\top p(x)`, where :math:`p(x)` are the ``K`` outputs of least squares
     on one-hot targets. A learned linear decoder uses any combination of them, so only the span of the columns counts:
@@ -45,22 +45,22 @@ def separating(
     .. math:: \sum_{u < v} \sqrt{\pi_u \pi_v}\, e^{-d_{uv}^2 / 8}, \qquad
         d_{uv}^2 = (\mu_u - \mu_v)^\top C (C^\top W C)^{-1} C^\top (\mu_u - \mu_v), \qquad C = \Sigma^{-1} Z M,
 
-    which needs the class moments only. Flipping single entries of one column
-    after the other makes it small, from columns that were added one by one and, for few classes, from random ones.
+    which depends only on the class moments. It is minimised by flipping single entries of one column after the other,
+    starting with columns that were added one by one and, for few classes, with random ones.
 
     Parameters
     ----------
     n_codewords : int
         The number of codewords ``K``, at least 2; row ``k`` is for class ``k``.
     n_bits : int, optional
-        The number of bits, at most the rank of the explained covariance, beyond which linear bits say nothing new. By
-        default half as many as there are classes.
+        The number of bits, at most the rank of the explained covariance: more linear bits add no information. By
+        default half the number of classes.
     class_moments : ClassMoments
         Class frequencies and what least squares explains of the classes, from
         ``codekin.class_distances.learnability.class_moments(X, class_index)``; :class:`codekin.ECOCClassifier` fills
         it in.
     rng : numpy.random.Generator or int, optional
-        Drives the random starts.
+        For the random starts.
 
     Returns
     -------
@@ -68,9 +68,9 @@ def separating(
 
     Notes
     -----
-    The sum of explained variances, :math:`\operatorname{tr} E M (M^\top E M)^{-1} M^\top E`, would be the criterion of
-    reduced-rank regression itself. Its best columns are less accurate than an informed assignment of random ones: they
-    leave out the directions that tell a few similar classes apart.
+    Reduced-rank regression itself would maximise the explained variance,
+    :math:`\operatorname{tr} E M (M^\top E M)^{-1} M^\top E`. Its best columns are less accurate than an informed
+    assignment of random ones: they miss the directions that separate a few similar classes.
 
     References
     ----------
@@ -90,20 +90,20 @@ def separating(
     n_codewords = checked_n_codewords(n_codewords, codebook="separating")
     if class_moments.n_classes != n_codewords:
         raise ValueError(
-            f"Class moments are needed of {n_codewords} classes. Got those of {class_moments.n_classes} classes."
+            f"Moments of {n_codewords} classes are needed. Got those of {class_moments.n_classes} classes."
         )
     space = Space.of(class_moments)
     fewest = fewest_bits(n_codewords)
     if fewest > space.n_dimensions:
         raise ValueError(
-            f"Linear bits of these samples say at most {space.n_dimensions} different things, and {n_codewords} "
-            f"codewords need {fewest} bits. Use another codebook."
+            f"These samples allow at most {space.n_dimensions} independent linear bits, but {n_codewords} codewords "
+            f"need {fewest} bits. Use another codebook."
         )
     n_bits = min(max(fewest, -(-n_codewords // 2)), space.n_dimensions) if n_bits is None else n_bits
     n_bits = checked_n_bits(n_bits, n_codewords, n_columns=n_binary_columns(n_codewords))
     if n_bits > space.n_dimensions:
         raise ValueError(
-            f"Linear bits of these samples say at most {space.n_dimensions} different things; n_bits of the separating "
+            f"These samples allow at most {space.n_dimensions} independent linear bits; n_bits of the separating "
             f"codebook must not be greater. Got {n_bits}."
         )
     starts = [_greedy_columns(space, n_bits)]
@@ -118,10 +118,10 @@ def separating(
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """The classes where the covariance within them is the identity.
+    """The classes in coordinates in which the covariance within classes is the identity.
 
-    A column ``m`` adds the direction ``m @ steps`` to what is known; distances of classes are those of ``means`` within
-    the span of all directions.
+    A column ``m`` adds the direction ``m @ steps``; distances of classes are those of ``means`` projected onto the span
+    of all directions.
     """
 
     frequency: FloatArray
@@ -130,7 +130,7 @@ class Space:
 
     @classmethod
     def of(cls, moments: ClassMoments) -> Space:
-        """The space that follows from class moments."""
+        """The space of some class moments."""
         variances, vectors = linalg.eigh(moments.explained)
         is_there = variances > 1e-9 * max(float(variances[-1]), np.finfo(np.float64).tiny)
         whitened = vectors[:, is_there] * np.sqrt(variances[is_there])
@@ -141,12 +141,12 @@ class Space:
 
     @property
     def n_dimensions(self) -> int:
-        """How many directions there are."""
+        """The number of directions."""
         return int(self.means.shape[1])
 
     @property
     def floor(self) -> float:
-        """What is added to squared lengths, so that no direction is divided by nothing."""
+        """Added to squared lengths to avoid division by zero."""
         return 1e-9 * float((self.steps**2).sum())
 
     def basis(self, columns: FloatArray) -> FloatArray:
@@ -165,7 +165,7 @@ class Space:
         return np.asarray(overlaps)
 
     def bound(self, columns: FloatArray) -> float:
-        """The bound on the error of a learned decoder of some columns."""
+        """The bound on the error of a learned decoder with these columns."""
         return float(self.overlaps(columns).sum() / 2)
 
 
@@ -173,7 +173,7 @@ class Space:
 class Remainder:
     """What one more column can add to some others.
 
-    Column ``m`` puts class ``k`` at ``places[k] @ m / sqrt(m @ lengths @ m)`` on a new axis. To second order that
+    Column ``m`` puts class ``k`` at ``places[k] @ m / sqrt(m @ lengths @ m)`` on a new axis. To second order this
     lowers the bound by ``m @ gains @ m / (8 m @ lengths @ m)``.
     """
 
@@ -199,7 +199,7 @@ class Remainder:
         return float((self.overlaps * np.exp(-((places[:, None] - places) ** 2) / 8)).sum() / 2)
 
     def ratios_after_flips(self, column: FloatArray) -> FloatArray:
-        """What the quadratic form is after flipping each entry."""
+        """The quadratic form after flipping each entry."""
         gained, length = self.gains @ column, self.lengths @ column
         return np.asarray(
             (column @ gained - 4 * column * gained + 4 * self.gains.diagonal())
@@ -207,7 +207,7 @@ class Remainder:
         )
 
     def bounds_after_flips(self, column: FloatArray) -> FloatArray:
-        """What the bound is after flipping each entry."""
+        """The bound after flipping each entry."""
         length = self.lengths @ column
         squares = column @ length - 4 * column * length + 4 * self.lengths.diagonal()
         places = ((self.places @ column)[:, None] - 2 * self.places * column) / np.sqrt(squares)
@@ -215,7 +215,7 @@ class Remainder:
         return np.asarray(np.einsum("uv,uvk->k", self.overlaps, np.exp(-(apart**2) / 8)) / 2)
 
     def climbed(self, column: FloatArray) -> FloatArray:
-        """Flip the entry that raises the quadratic form the most, for as long as there is one."""
+        """Flip the entry that raises the quadratic form the most, as long as there is one."""
         column = column.copy()
         gained, length = self.gains @ column, self.lengths @ column
         own = self.gains.diagonal(), self.lengths.diagonal()
@@ -232,7 +232,7 @@ class Remainder:
             column[entry] = -column[entry]
 
     def descended(self, column: FloatArray) -> FloatArray:
-        """Flip the entry that lowers the bound the most, for as long as there is one."""
+        """Flip the entry that lowers the bound the most, as long as there is one."""
         column, bound = column.copy(), self.bound(column)
         while True:
             bounds = self.bounds_after_flips(column)
@@ -243,14 +243,14 @@ class Remainder:
             column[entry] = -column[entry]
 
     def leading_signs(self, n_vectors: int) -> FloatArray:
-        """The signs of the leading eigenvectors of the gains, as columns, the first one leading; class 0 has +1."""
+        """The signs of the leading eigenvectors of the gains as columns, largest eigenvalue first; class 0 has +1."""
         n_classes = len(self.gains)
         vectors = linalg.eigh(self.gains, subset_by_index=(max(0, n_classes - n_vectors), n_classes - 1))[1][:, ::-1]
         return np.where(vectors * np.where(vectors[0] < 0, -1.0, 1.0) < 0, -1.0, 1.0)
 
 
 def _lowest(candidates: Sequence[NDArray[Any]], bound: Callable[[NDArray[Any]], float]) -> NDArray[Any]:
-    """The candidate with the lowest bound; the first one of those that differ by rounding only."""
+    """The candidate with the lowest bound; the first of those that differ only by rounding."""
     best, lowest = candidates[0], bound(candidates[0])
     for candidate in candidates[1:]:
         if (found := bound(candidate)) < lowest * (1 - 1e-6):
@@ -259,7 +259,7 @@ def _lowest(candidates: Sequence[NDArray[Any]], bound: Callable[[NDArray[Any]], 
 
 
 def _greedy_columns(space: Space, n_bits: int) -> FloatArray:
-    """Columns that are added one by one, each the best that is found."""
+    """Columns that are added one by one, each the best that was found."""
     columns = np.zeros((len(space.means), 0))
     for _ in range(n_bits):
         rest = Remainder.of(space, columns)
@@ -269,7 +269,7 @@ def _greedy_columns(space: Space, n_bits: int) -> FloatArray:
 
 
 def _improved(space: Space, columns: FloatArray) -> FloatArray:
-    """Columns that are tried again one after the other, given all others."""
+    """Columns that are optimised again one after the other, given all others."""
     columns, bound = columns.copy(), space.bound(columns)
     is_exact = len(columns) <= MAX_EXACT_CLASSES
     for _ in range(MAX_SWEEPS if len(columns) <= 200 else 1):
@@ -284,7 +284,7 @@ def _improved(space: Space, columns: FloatArray) -> FloatArray:
 
 
 def _costs_of_flips(space: Space, columns: FloatArray) -> FloatArray:
-    """How much flipping each entry takes from the quadratic form of its column, at least 0."""
+    """How much flipping each entry lowers the quadratic form of its column, at least 0."""
     costs = np.empty(columns.shape)
     for bit in range(columns.shape[1]):
         rest, column = Remainder.of(space, np.delete(columns, bit, axis=1)), columns[:, bit]

@@ -1,4 +1,4 @@
-"""How many codewords and bits a codebook may have: the checks and defaults that the constructions share."""
+"""Shared checks and defaults for the numbers of codewords and bits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SPARSE_BITS_PER_DOUBLING = 15
 
 
 def checked_n_codewords(n_codewords: int, *, codebook: str, at_most: int | None = None) -> int:
-    """The number of codewords as an int; an error where a codebook of that many makes no sense."""
+    """The number of codewords as an int; an error if a codebook of this size makes no sense."""
     checked = index(n_codewords)
     if checked < 2:
         raise ValueError(f"A codebook needs at least 2 codewords. Got {checked}.")
@@ -23,7 +23,7 @@ def checked_n_codewords(n_codewords: int, *, codebook: str, at_most: int | None 
 
 
 def checked_n_bits(n_bits: int, n_codewords: int, *, n_columns: int | None, n_symbols: int = 2) -> int:
-    """The number of bits as an int; an error where it is too small, or larger than the number of useful columns."""
+    """The number of bits as an int; an error if it is too small or exceeds the number of useful columns."""
     checked = index(n_bits)
     needed = fewest_bits(n_codewords, n_symbols)
     if checked < needed:
@@ -40,7 +40,7 @@ def checked_n_bits(n_bits: int, n_codewords: int, *, n_columns: int | None, n_sy
 
 
 def default_n_bits(n_codewords: int, bits_per_doubling: int, *, n_columns: int) -> int:
-    """So many bits for each doubling of the codewords, but never more than there are useful columns."""
+    """A fixed number of bits for each doubling of the codewords, but at most the number of useful columns."""
     return min(ceil(bits_per_doubling * log2(n_codewords)), n_columns)
 
 

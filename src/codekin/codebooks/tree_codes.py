@@ -1,7 +1,7 @@
-"""Ternary codes from trees of classes: each inner node is a bit that parts the classes on its two sides.
+"""Ternary codes from trees of classes: each inner node is a bit that separates the classes on its two sides.
 
 Classes that are not below a node are zero in its bit: its learner never sees them. A tree of K classes has K - 1 bits,
-and any two classes are told apart by exactly one bit that was trained on both.
+and any two classes are separated by exactly one bit that was trained on both.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from codekin.codebooks.sizes import checked_n_codewords
 from codekin.coding import Codebook, CodingMatrix, FloatArray, IntArray
 
 Group = tuple[IntArray, int]
-"""Classes that stay together until their turn comes, and the node of the class tree below which they are, or -1."""
+"""Classes that are not split yet, and the node of the class tree above them, or -1."""
 
 
 def decoc(n_codewords: int, *, class_tree: ClassTree) -> Codebook:
     """One bit per inner node of a class tree, +1 on its left, -1 on its right and 0 elsewhere.
 
-    The discriminant code of Pujol et al. (2006), for a tree that was given or learned by clustering instead of one
-    grown by their search. A node with more than two children is cut in two as evenly as its children allow.
+    The discriminant code of Pujol et al. (2006), for a tree that was given or found by clustering instead of by their
+    search. A node with more than two children is cut in two as evenly as its children allow.
 
     Parameters
     ----------
@@ -70,20 +70,20 @@ def nested_dichotomies(
     n_codewords : int
         The number of codewords, at least 2.
     split : {"random", "balanced"}, default="random"
-        ``"random"`` makes all binary trees equally likely (Frank and Kramer, 2004); ``"balanced"`` puts equally many on
-        both sides of every node, up to one (Dong et al., 2005), so that no class is far from the root.
+        With ``"random"`` all binary trees are equally likely (Frank and Kramer, 2004); ``"balanced"`` puts equally many
+        classes, up to one, on both sides of every node (Dong et al., 2005), so that no class is far from the root.
     n_trees : int, default=1
-        The number of trees. A split that several of them share is a bit only once.
+        The number of trees. A split that several of them share becomes only one bit.
     class_tree : ClassTree, optional
-        Only draw trees that keep to this one: what is below one of its nodes stays together, and nodes with more than
-        two children are split at random. Row ``k`` is then for class ``k``.
+        Only draw trees that are consistent with this one: classes below one of its nodes stay together, and nodes with
+        more than two children are split at random. Row ``k`` is then for class ``k``.
     rng : numpy.random.Generator, int or None, default=None
         The source of randomness, or a seed for one.
 
     Returns
     -------
     Codebook
-        ``n_codewords - 1`` bits for each tree, less those that were there before.
+        ``n_codewords - 1`` bits for each tree, without repetitions.
 
     References
     ----------
@@ -120,7 +120,9 @@ def nested_dichotomies(
 
 def _check_n_classes(class_tree: ClassTree, n_codewords: int) -> None:
     if class_tree.n_classes != n_codewords:
-        raise ValueError(f"A class tree of {n_codewords} classes is needed. Got one of {class_tree.n_classes} classes.")
+        raise ValueError(
+            f"A class tree of {n_codewords} classes is needed. Got one with {class_tree.n_classes} classes."
+        )
 
 
 def _as_columns(splits: Iterable[tuple[IntArray, IntArray]], n_codewords: int) -> CodingMatrix:
@@ -137,7 +139,7 @@ def _random_splits(
     left_size: Callable[[int, np.random.Generator], int],
     rng: np.random.Generator,
 ) -> Iterator[tuple[IntArray, IntArray]]:
-    """Part the groups at random, then what is in each group, until every class is on its own."""
+    """Split the groups at random, then the classes of each group, until every class is on its own."""
     start: list[Group] = [(np.arange(n_codewords), class_tree.root if class_tree is not None else -1)]
     pending = [start]
     while pending:
@@ -167,7 +169,7 @@ def _half(n_groups: int, rng: np.random.Generator) -> int:
 
 
 def _random_left_size(log_tree_counts: FloatArray, n_groups: int, rng: np.random.Generator) -> int:
-    """How many groups are on the left when all binary trees of the groups are equally likely."""
+    """How many groups are on the left if all binary trees of the groups are equally likely."""
     left = np.arange(1, n_groups)
     log_weights = log_tree_counts[left] + log_tree_counts[n_groups - left]
     weights = np.exp(log_weights - log_weights.max())

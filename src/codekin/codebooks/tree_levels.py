@@ -9,7 +9,7 @@ from codekin.codebooks.sizes import checked_n_bits, checked_n_codewords, fewest_
 from codekin.coding import Codebook, IntArray
 
 MAX_SHUFFLES = 100
-"""How often the children of the tree's nodes are shuffled in search of a column that is not there yet."""
+"""How often the children of the tree's nodes are shuffled to find a new column."""
 
 
 def tree_levels(
@@ -20,24 +20,24 @@ def tree_levels(
     class_tree: ClassTree,
     rng: np.random.Generator | int | None = None,
 ) -> Codebook:
-    """The depth-first order of a class tree, cut into as many parts as there are symbols, and each part again.
+    """The depth-first order of a class tree, cut recursively into as many parts as there are symbols.
 
-    The first column cuts the order into ``q`` equal parts, the second every part into ``q`` parts, and so on; the last
-    one numbers the classes of each of the smallest parts. Siblings share the symbols of all columns but the last.
-    Further columns begin anew with an order in which the children of every node are shuffled.
+    The first column cuts the order into ``q`` equal parts, the second cuts every part into ``q`` parts, and so on; the
+    last one numbers the classes of each of the smallest parts. Siblings share the symbols of all columns but the last.
+    Further columns start again with an order in which the children of every node are shuffled.
 
     Parameters
     ----------
     n_codewords : int
         The number of codewords, at least 2; row ``k`` is for class ``k``.
     n_bits : int, optional
-        The number of columns; by default as many as it takes to tell the classes apart.
+        The number of columns; by default as many as are needed to tell the classes apart.
     n_symbols : int, default=2
-        How many symbols each column has, at most 127.
+        The number of symbols of each column, at most 127.
     class_tree : ClassTree
         A tree of that many classes.
     rng : numpy.random.Generator, int or None, default=None
-        Shuffles the children, or a seed for it.
+        The source of randomness for the shuffles, or a seed for one.
 
     Returns
     -------
@@ -51,7 +51,9 @@ def tree_levels(
     """
     n_codewords = checked_n_codewords(n_codewords, codebook="tree_levels")
     if class_tree.n_classes != n_codewords:
-        raise ValueError(f"A class tree of {n_codewords} classes is needed. Got one of {class_tree.n_classes} classes.")
+        raise ValueError(
+            f"A class tree of {n_codewords} classes is needed. Got one with {class_tree.n_classes} classes."
+        )
     n_symbols = max(min(n_symbols, n_codewords), 2)
     n_levels = fewest_bits(n_codewords, n_symbols)
     n_bits = checked_n_bits(n_levels if n_bits is None else n_bits, n_codewords, n_columns=None, n_symbols=n_symbols)
@@ -81,11 +83,11 @@ def _cut(class_order: IntArray, n_levels: int, n_symbols: int) -> list[IntArray]
     place = np.empty(n_classes, dtype=np.intp)
     place[class_order] = np.arange(n_classes)
     above = [place * n_symbols**level // n_classes % n_symbols for level in range(1, n_levels)]
-    # The smallest parts have at most as many classes as there are symbols, one after the other.
+    # The smallest parts have at most as many classes as there are symbols; number them in order.
     return [*above, place % n_symbols]
 
 
 def _partition(column: IntArray) -> bytes:
-    """A column whatever its symbols are called: which class is the first that shares each one's symbol."""
+    """A column up to the names of its symbols: for each class the first one with the same symbol."""
     _, first, symbol = np.unique(column, return_index=True, return_inverse=True)
     return first[symbol].tobytes()

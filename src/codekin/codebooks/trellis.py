@@ -2,7 +2,7 @@
 
 A bit is an edge; a codeword has +1 on the edges of its path and -1 elsewhere. Paths are numbered in depth-first order,
 and everything here (widths, path numbers, codewords, distances) is a closed form in the base-``width`` digits of K,
-so that nothing of size K is made unless somebody asks for it.
+so that no array of size K is made unless it is requested.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from numpy.typing import ArrayLike
 from codekin.coding import Codebook, CodingMatrix, IntArray
 
 LEAST_CODEWORDS_ALLOWED, CODEWORDS_PER_CLASS = 100_000, 10
-"""A trellis may have so many codewords, at least and for each class: a model takes memory for those without a class."""
+"""Limits of the number of codewords, in all and per class: a model needs memory even for those without a class."""
 
 
 def trellis_codebook(n_codewords: int, width: int | Literal["auto"] = 2, *, n_bits: int | None = None) -> Codebook:
     """The paths of a trellis as codewords: W-LTLS of Evron et al. (2018), which is LTLS at width 2.
 
     With ``K = n_codewords``, ``b = width`` and ``K = sum_i d_i b**i`` for ``i = 0..m``, a codeword has
-    ``b + (m - 1) b**2 + b d_m + sum_i d_i`` bits. A wider trellis has more bits and shorter paths: more predictors to
-    train and to store, each of them easier, and more of the errors corrected.
+    ``b + (m - 1) b**2 + b d_m + sum_i d_i`` bits. A wider trellis has more bits and shorter paths: there are more
+    predictors to train and to store, each of them is easier to learn, and more errors are corrected.
 
     Parameters
     ----------
     n_codewords : int
-        The number of codewords, at least 2. Any number will do; it need not be a power of anything.
+        The number of codewords, at least 2; it need not be a power of ``width``.
     width : int or "auto", default=2
-        The number of vertices in a slice of the graph, from 2 to ``n_codewords``. ``"auto"`` takes the widest trellis
-        with at most ``n_bits`` bits, and at most the square root of ``n_codewords``: beyond it there are more bits than
+        The number of vertices in a slice of the graph, from 2 to ``n_codewords``. ``"auto"`` is the widest trellis with
+        at most ``n_bits`` bits, and at most the square root of ``n_codewords``, beyond which there are more bits than
         codewords.
     n_bits : int, optional
         The most bits a codeword may have.
@@ -43,7 +43,7 @@ def trellis_codebook(n_codewords: int, width: int | Literal["auto"] = 2, *, n_bi
     Returns
     -------
     Codebook
-        Its ``trellis`` is the graph; its matrix is made when somebody asks for it.
+        Its ``trellis`` is the graph; its matrix is computed on demand.
 
     References
     ----------
@@ -79,10 +79,7 @@ def trellis_codebook(n_codewords: int, width: int | Literal["auto"] = 2, *, n_bi
 
 
 def check_spare_codewords(codebook: Codebook, n_classes: int) -> None:
-    """Raise if a codebook has far more codewords than there are classes.
-
-    ``codebook``: a trellis of a trillion paths is written in two numbers; a model of it is not.
-    """
+    """Raise if a codebook has far more codewords than classes: two numbers define a huge trellis, but not a model."""
     most = max(LEAST_CODEWORDS_ALLOWED, CODEWORDS_PER_CLASS * n_classes)
     if codebook.trellis is not None and codebook.n_codewords > most:
         raise ValueError(
@@ -106,10 +103,7 @@ class TrellisGraph:
     5. shortcuts (i, l) -> T for i = 0..m-1 and l < d_i.
 
     Paths are ranked in depth-first order, where a vertex's successors come in the order of their numbers and the sink
-    (the shortcut) last. That is the order in which a similarity-preserving assignment lays classes onto paths.
-
-    - ``n_paths``: the number of paths K, at least 2.
-    - ``width``: the number of vertices b in a slice, from 2 to ``n_paths``.
+    (the shortcut) last. A similarity-preserving assignment gives the paths to the classes in this order.
 
     >>> graph = TrellisGraph(n_paths=5, width=2)
     >>> graph.n_edges, graph.min_distance
@@ -163,8 +157,8 @@ class TrellisGraph:
     def min_distance(self) -> int:
         """The smallest Hamming distance between two codewords.
 
-        Two paths that part and meet again differ in at least two edges each; only a shortcut beside a detour through
-        one vertex saves one: beside (i, l) -> (i + 1, l') -> T, or beside (m - 1, l) -> t_j -> T.
+        Two paths that part and meet again differ in at least two edges each, except where one of them is a shortcut and
+        the other passes one vertex: (i, l) -> (i + 1, l') -> T or (m - 1, l) -> t_j -> T.
         """
         shortcuts = self.digits[:-1] > 0
         return 3 if shortcuts[-1] or (shortcuts[1:] & shortcuts[:-1]).any() else 4
@@ -187,7 +181,7 @@ class TrellisGraph:
 
     @cached_property
     def edge_offsets(self) -> IntArray:
-        """How many paths leave an edge's source by edges before it, (n_edges,): a path's rank is the sum of its own."""
+        """How many paths leave an edge's source by earlier edges, (n_edges,); their sum over a path is its rank."""
         b, m, top = self.width, self.n_slices, int(self.digits[-1])
         # Block l of the T_i paths into slice i starts after l blocks of T_{i+1}, the first d_i of them one larger.
         starts = [self._paths_left(i + 1) * np.arange(b) + np.minimum(np.arange(b), self.digits[i]) for i in range(m)]
@@ -201,11 +195,7 @@ class TrellisGraph:
         return _frozen(np.concatenate(offsets).astype(np.intp))
 
     def unrank(self, ranks: ArrayLike) -> IntArray:
-        """The edges of the paths with these ranks, in their order along the path.
-
-        Edge numbers; a path that takes a shortcut is filled up with -1.
-
-        ``ranks`` of shape (n,): path numbers from 0 to ``n_paths - 1``.
+        """The edges of the paths with these ranks, in their order along the path, padded with -1 after a shortcut.
 
         >>> TrellisGraph(n_paths=5, width=2).unrank([0, 2])
         array([[ 0,  2,  6,  8],
@@ -237,20 +227,12 @@ class TrellisGraph:
         return edges
 
     def rank(self, edges: IntArray) -> IntArray:
-        """The ranks of paths given by their edges: the inverse of :meth:`unrank`.
-
-        ``edges`` of shape (n, n_slices + 2): edge numbers, filled up with -1.
-        """
+        """The ranks of paths given by their edges: the inverse of :meth:`unrank`."""
         offsets = np.where(edges >= 0, self.edge_offsets[edges], 0)
         return np.asarray(offsets.sum(axis=1), dtype=np.intp)
 
     def codewords(self, ranks: ArrayLike) -> CodingMatrix:
-        """The codewords of the paths with these ranks.
-
-        +1 on the edges of the path, -1 elsewhere.
-
-        ``ranks`` of shape (n,): path numbers from 0 to ``n_paths - 1``.
-        """
+        """The codewords of the paths with these ranks: +1 on the edges of the path, -1 elsewhere."""
         edges = self.unrank(ranks)
         codewords = np.full((len(edges), self.n_edges), -1, dtype=np.int8)
         row, step = np.nonzero(edges >= 0)

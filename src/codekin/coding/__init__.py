@@ -1,4 +1,4 @@
-"""The nouns of error-correcting output codes: a codebook, an assignment of codewords to classes, and both as one code.
+"""The basic values of error-correcting output codes: a codebook, an assignment of codewords to classes, and a code.
 
 A codebook says which codewords exist; an assignment says which class gets which of them. Together they are a code, with
 a coding matrix whose row ``k`` is the codeword of class ``k`` and whose column ``j`` is a binary subproblem.

@@ -19,9 +19,9 @@ class Assignment:
     codeword_of_class : array-like of shape (n_classes,)
         ``codeword_of_class[k]`` is the row of the codebook that class ``k`` gets; no two classes share one.
     method : str, default="given"
-        How it was found, for people.
+        How it was found, for information.
     policy : str, default=""
-        What was asked for where that left the method open: "preserving", "breaking" or "learnability".
+        The policy that chose the method, if any: "preserving", "breaking" or "learnability".
 
     Examples
     --------
@@ -58,20 +58,20 @@ class Assignment:
 
     @property
     def n_classes(self) -> int:
-        """How many classes have a codeword."""
+        """The number of classes."""
         return len(self.codeword_of_class)
 
     @property
     def kind(self) -> str:
-        """What was asked for and how it was found, in a word or two."""
+        """The policy and the method, in a word or two."""
         return f"{self.policy} ({self.method})" if self.policy else self.method
 
     def __repr__(self) -> str:
-        """What was asked for, how it was found, and how many classes there are."""
+        """The policy, the method and the number of classes."""
         return f"<Assignment {self.kind}: {self.n_classes} {plural(self.n_classes, 'class')}>"
 
     def class_of_codeword(self, n_codewords: int) -> IntArray:
-        """The map in the other direction; -1 where no class has the codeword."""
+        """The inverse map; -1 if no class has the codeword."""
         inverse = np.full(n_codewords, -1, dtype=np.intp)
         inverse[self.codeword_of_class] = np.arange(self.n_classes)
         return inverse
@@ -84,7 +84,7 @@ class Assignment:
         ----------
         n_classes : int
         method : str, default="identity"
-            How it was found, for people.
+            How it was found, for information.
 
         Returns
         -------

@@ -51,22 +51,22 @@ class Code:
 
     @property
     def n_classes(self) -> int:
-        """How many classes there are."""
+        """The number of classes."""
         return self.assignment.n_classes
 
     @property
     def n_bits(self) -> int:
-        """How many bits a codeword has."""
+        """The number of bits of a codeword."""
         return self.codebook.n_bits
 
     @property
     def n_symbols(self) -> int:
-        """How many symbols a column may have; two of a binary code."""
+        """How many symbols a column may have; two for a binary code."""
         return self.codebook.n_symbols
 
     @property
     def n_margins(self) -> int:
-        """How many margins a sample has."""
+        """The number of margins of a sample."""
         return self.codebook.n_margins
 
     @property

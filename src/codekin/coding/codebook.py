@@ -13,9 +13,9 @@ from codekin.coding.graphs import Tree, Trellis
 from codekin.coding.types import CodingMatrix, FloatArray, IntArray
 
 MAX_DENSE_CODEWORDS = 5_000
-"""Nothing of size codewords x codewords is made for more codewords than this."""
+"""Up to this many codewords there may be arrays of size codewords x codewords."""
 MAX_SYMBOLS = 127
-"""How many symbols a column may have: as many as there are numbers from 0 in a byte with a sign."""
+"""How many symbols a column may have: as many as a signed byte can number from 0."""
 
 
 class Codebook:
@@ -24,20 +24,20 @@ class Codebook:
     Parameters
     ----------
     matrix : array-like of shape (n_codewords, n_bits), optional
-        The codewords. A zero means that the bit ignores the classes of this codeword; of more than two symbols, which
-        are numbered from 0, a -1 does. May be left out when ``trellis`` or ``tree`` is given; the matrix is then made
-        when somebody asks for it.
+        The codewords. A zero means that the bit ignores the class of this codeword. With more than two symbols, which
+        are numbered from 0, a -1 means that. May be left out if ``trellis`` or ``tree`` is given; the matrix is then
+        computed on demand.
     name : str, default="given"
-        What kind of codebook it is, for people.
+        What kind of codebook it is, for information.
     is_designed : bool, default=False
         Whether row ``k`` was made for class ``k`` (spectral, ordinal and tree codes). An assignment policy leaves
-        such a codebook as it is; a search that is asked for by name does not.
+        such a codebook as it is; a search requested by name does not.
     trellis : Trellis, optional
-        The graph whose paths are the codewords. It only adds a faster decoder.
+        The graph whose paths are the codewords. It only allows a faster decoder.
     tree : Tree, optional
         The tree whose leaves are the codewords: each child of a node is a bit that ignores the classes elsewhere.
     n_symbols : int, default=2
-        How many symbols a column may have, at most 127: two are written -1 and +1, more of them from 0 on.
+        How many symbols a column may have, at most 127: two are written as -1 and +1, more are numbered from 0.
 
     Examples
     --------
@@ -62,7 +62,7 @@ class Codebook:
     ) -> None:
         if sum(given is not None for given in (matrix, trellis, tree)) != 1:
             raise ValueError(
-                "A codebook is made from either a matrix, a trellis or a tree. Got none of them, or several."
+                "A codebook needs exactly one of a matrix, a trellis and a tree. Got none of them, or several."
             )
         if not 2 <= n_symbols <= (2 if matrix is None else MAX_SYMBOLS):
             most = f"at most {MAX_SYMBOLS}" if matrix is not None else "2 on a trellis or a tree"
@@ -73,12 +73,12 @@ class Codebook:
         self.trellis = trellis
         self.tree = tree
         if matrix is not None:
-            # cached_property reads the instance's dictionary first, so this is the same as having computed it.
+            # cached_property looks here first, so the matrix is never computed.
             self.__dict__["matrix"] = _checked_matrix(matrix, name, self.n_symbols)
 
     @property
     def graph(self) -> Trellis | Tree | None:
-        """The trellis or the tree that the codewords are paths of; None for a codebook without."""
+        """The trellis or tree whose paths are the codewords, or None."""
         return self.trellis if self.trellis is not None else self.tree
 
     @cached_property
@@ -91,25 +91,25 @@ class Codebook:
 
     @property
     def n_codewords(self) -> int:
-        """How many codewords there are."""
+        """The number of codewords."""
         return self.graph.n_paths if self.graph is not None else len(self.matrix)
 
     @property
     def n_bits(self) -> int:
-        """How many bits, or symbols, a codeword has; each needs one predictor."""
+        """The number of bits, or columns, of a codeword; each needs one predictor."""
         return self.graph.n_edges if self.graph is not None else int(self.matrix.shape[1])
 
     @property
     def n_margins(self) -> int:
-        """How many margins a sample has: one per bit, and one per symbol of columns that have more than two."""
+        """The number of margins of a sample: one per bit, or one per symbol of columns with more than two symbols."""
         return self.n_bits if self.n_symbols == 2 else self.n_bits * self.n_symbols
 
     @cached_property
     def indicators(self) -> CodingMatrix:
         """What margins are multiplied by, (n_codewords, n_margins): the matrix itself for two symbols.
 
-        For more of them each column becomes one per symbol, 1 for the codewords that have it and 0 elsewhere, so that
-        half the L1 distance of two rows is the number of columns in which they differ, as it is for two symbols.
+        With more symbols, each column becomes one per symbol, 1 for the codewords that have it and 0 elsewhere, so that
+        half the L1 distance of two rows is the number of columns in which they differ, as for two symbols.
         """
         return self.matrix if self.n_symbols == 2 else one_hot(self.matrix, self.n_symbols)
 
@@ -119,7 +119,7 @@ class Codebook:
         return codewords if self.n_symbols == 2 else one_hot(codewords, self.n_symbols)
 
     def codewords(self, indices: ArrayLike) -> CodingMatrix:
-        """The codewords at ``indices``, without making those of a graph that nobody asked for."""
+        """The codewords at ``indices``, without computing the others of a graph."""
         ranks = np.asarray(indices, dtype=np.intp)
         if self.graph is not None and "matrix" not in self.__dict__:
             return self.graph.codewords(ranks)
@@ -135,15 +135,15 @@ class Codebook:
         return self.codewords(assignment.codeword_of_class)
 
     def row_distances(self, *, zero_pair: float = 0.0) -> FloatArray:
-        """Distances between all pairs of codewords: in how many bits they differ, one half where one of them is 0.
+        """Distances between all pairs of codewords: the number of bits that differ; if one of them is 0, one half.
 
-        That is ``||a - b||_1 / 2`` of -1, 0 and +1, and of the indicators of more symbols.
+        That is ``||a - b||_1 / 2`` for -1, 0 and +1, and for the indicators of more symbols.
 
         Parameters
         ----------
         zero_pair : float, default=0.0
             What a bit that is zero in both codewords adds: 0 in half the L1 distance (the paper's), 1/2 in the
-            distance of Allwein et al. (2000), whose error bound needs it. They differ for ternary codes only.
+            distance of Allwein et al. (2000), whose error bound needs it. They differ only for ternary codes.
 
         Returns
         -------
@@ -152,7 +152,7 @@ class Codebook:
         if self.n_codewords > MAX_DENSE_CODEWORDS:
             raise ValueError(
                 f"Distances between all pairs of {self.n_codewords} codewords would take "
-                f"{self.n_codewords**2 * 8 / 2**30:.1f} GiB; they are made for at most {MAX_DENSE_CODEWORDS} codewords."
+                f"{self.n_codewords**2 * 8 / 2**30:.1f} GiB; the limit is {MAX_DENSE_CODEWORDS} codewords."
             )
         if self.n_symbols == 2:
             return codeword_distances(self.matrix, self.matrix, zero_pair=zero_pair)
@@ -174,7 +174,7 @@ class Codebook:
 
     @cached_property
     def is_ternary(self) -> bool:
-        """Whether some bits are zero, or -1 among more than two symbols, that is, ignore some classes."""
+        """Whether some bits ignore some classes: entries are 0, or -1 with more than two symbols."""
         if self.tree is not None:
             return self.tree.n_nodes > 1
         return self.trellis is None and not self._is_used.all()
@@ -186,7 +186,7 @@ class Codebook:
 
     @cached_property
     def is_equidistant(self) -> bool:
-        """Whether all codewords are equally far apart, so that the class-codeword score is blind."""
+        """Whether all codewords are equally far apart, so that all assignments have the same class-codeword score."""
         if self.n_codewords > MAX_DENSE_CODEWORDS:
             return False
         return bool(np.ptp(self._off_diagonal_distances) == 0) if self.n_codewords > 1 else True
@@ -195,12 +195,12 @@ class Codebook:
     def is_symmetric(self) -> bool:
         """Whether every assignment gives the same classifier, as in one-vs-rest and the exhaustive code.
 
-        True when swapping any two rows only reorders the columns or renames their symbols.
+        True if swapping any two rows only reorders the columns or renames their symbols.
         """
         if not self.is_equidistant:
             return False
         columns = self._canonical(self.matrix)
-        # Swaps of the first row with each other one generate all permutations.
+        # Swaps of the first row with each other row generate all permutations.
         for other in range(1, self.n_codewords):
             swapped = self.matrix.copy()
             swapped[[0, other]] = swapped[[other, 0]]
@@ -209,15 +209,15 @@ class Codebook:
         return True
 
     def _canonical(self, matrix: CodingMatrix) -> list[bytes]:
-        """The columns as sorted bytes, whatever their symbols are called."""
+        """The columns as sorted bytes, up to the names of their symbols."""
         return _canonical_columns(matrix) if self.n_symbols == 2 else _canonical_partitions(matrix)
 
     @cached_property
     def column_correlations(self) -> FloatArray:
-        """Pearson correlations between the columns, (n_bits, n_bits); 0 where a column is constant.
+        """Pearson correlations between the columns, (n_bits, n_bits); 0 if a column is constant.
 
-        Of columns with more than two symbols Cramér's V over the classes that neither ignores, which is the absolute
-        correlation where they have two.
+        With more than two symbols, Cramér's V over the classes that neither ignores, which for two symbols is the
+        absolute correlation.
         """
         if self.n_symbols > 2:
             return _associations(self.indicators, self.n_symbols)
@@ -239,12 +239,12 @@ class Codebook:
 
     @property
     def sparsity(self) -> float:
-        """The share of entries that are ignored, which are the zeros of -1, 0 and +1."""
+        """The share of entries that ignore a class (the zeros of a ternary code)."""
         return float((~self._is_used).mean())
 
     @property
     def balance(self) -> FloatArray:
-        """For each bit, the smallest side's share of the classes that the bit does not ignore.
+        """For each bit, the share of the smallest side among the classes that the bit does not ignore.
 
         1/2 is balanced, and 1/q for q symbols.
         """
@@ -260,7 +260,7 @@ class Codebook:
 
     @property
     def n_constant_columns(self) -> int:
-        """How many columns have one symbol only and so need no learner."""
+        """The number of columns with only one symbol, which need no learner."""
         return int(((self._symbol_counts > 0).sum(axis=1) < 2).sum())
 
     @property
@@ -298,10 +298,7 @@ class Codebook:
 
 
 def codeword_distances(a: CodingMatrix, b: CodingMatrix, *, zero_pair: float = 0.0) -> FloatArray:
-    """Distances between the rows of ``a`` and those of ``b``: see :meth:`Codebook.row_distances`.
-
-    ``zero_pair``: what a bit that is zero in both codewords adds.
-    """
+    """Distances between the rows of ``a`` and those of ``b``: see :meth:`Codebook.row_distances`."""
     a_float, b_float = a.astype(np.float32), b.astype(np.float32)
     a_used, b_used = np.abs(a_float), np.abs(b_float)
     # Exact in float32: sums of fewer than 2**24 terms of size one. With u = |M|, for entries in {-1, 0, 1}
@@ -313,7 +310,7 @@ def codeword_distances(a: CodingMatrix, b: CodingMatrix, *, zero_pair: float = 0
 
 
 def one_hot(symbols: CodingMatrix, n_symbols: int) -> CodingMatrix:
-    """One column per symbol of each column, in their order: 1 where the row has it, all 0 where it has -1."""
+    """One column per symbol of each column, in order: 1 if the row has the symbol; all 0 if it has -1."""
     hot = symbols[:, :, None] == np.arange(n_symbols)
     return np.asarray(hot.reshape(len(symbols), -1), dtype=np.int8)
 
@@ -322,7 +319,7 @@ def _checked_matrix(matrix: ArrayLike, name: str, n_symbols: int) -> CodingMatri
     given = np.asarray(matrix)
     if given.ndim != 2 or 0 in given.shape:
         raise ValueError(
-            f"The matrix of a codebook must have two dimensions, none of them empty. Got shape {given.shape}."
+            f"The matrix of a codebook must have two dimensions and must not be empty. Got shape {given.shape}."
         )
     entries, allowed = range(-1, max(n_symbols, 2)), "-1, 0 or +1"
     if n_symbols > 2:
@@ -330,7 +327,7 @@ def _checked_matrix(matrix: ArrayLike, name: str, n_symbols: int) -> CodingMatri
     outside = ~np.isin(given, entries)
     if outside.any():
         row, column = (int(i) for i in np.argwhere(outside)[0])
-        remedy = " Give n_symbols where there are more than two." if n_symbols == 2 and given[row, column] > 1 else ""
+        remedy = " Give n_symbols if there are more than two." if n_symbols == 2 and given[row, column] > 1 else ""
         raise ValueError(
             f"The entries of a codebook must be {allowed}. Got {given[row, column]} in row {row}, column {column}."
             f"{remedy}"
@@ -367,14 +364,14 @@ def _canonical_partitions(matrix: CodingMatrix) -> list[bytes]:
     columns = []
     for column in matrix.T:
         symbols, first, place = np.unique(column, return_index=True, return_inverse=True)
-        first[symbols < 0] = -1  # what is ignored stays so, and comes first
+        first[symbols < 0] = -1  # ignored classes stay ignored and come first
         rank = np.argsort(np.argsort(first)) - int(symbols[0] < 0)
         columns.append(rank[place].astype(np.int8).tobytes())
     return sorted(columns)
 
 
 def _associations(indicators: CodingMatrix, n_symbols: int) -> FloatArray:
-    """Cramér's V of every two columns, 0 where one of them is constant on what they share."""
+    """Cramér's V of every two columns, 0 if one of them is constant on the classes they share."""
     n_bits = indicators.shape[1] // n_symbols
     counts = indicators.T.astype(np.float64) @ indicators
     tables = counts.reshape(n_bits, n_symbols, n_bits, n_symbols).transpose(0, 2, 1, 3)

@@ -1,4 +1,4 @@
-"""What a codebook needs to know of the graph whose paths are its codewords; graphs live in ``codekin.codebooks``."""
+"""What a codebook needs to know about the graph whose paths are its codewords; see ``codekin.codebooks``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from codekin.coding.types import CodingMatrix, IntArray
 
 
 class Trellis(Protocol):
-    """What a codebook needs to know of a trellis; the graph itself lives in ``codekin.codebooks``."""
+    """What a codebook needs to know about a trellis."""
 
     @property
     def n_paths(self) -> int: ...
@@ -29,7 +29,7 @@ class Trellis(Protocol):
 
 
 class Tree(Protocol):
-    """What a codebook needs to know of a tree of classes; the tree itself lives in ``codekin.codebooks``."""
+    """What a codebook needs to know about a tree of classes."""
 
     @property
     def n_paths(self) -> int: ...

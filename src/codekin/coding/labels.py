@@ -13,12 +13,10 @@ from codekin.coding.types import IntArray
 
 @dataclass(frozen=True, eq=False)
 class EncodedLabels:
-    """Labels as numbers of distinct ones: 8 bytes a sample, however long they are.
+    """Labels as class indices: 8 bytes per sample, however long the labels are.
 
-    Estimators take it in the place of an array of labels; NumPy sees such an array.
-
-    - ``classes`` of shape (n_classes,): distinct labels in sorted order, each of them used.
-    - ``class_index`` of shape (n_samples,): ``classes[class_index[i]]`` is the label of sample ``i``.
+    Estimators accept it instead of an array of labels, and NumPy converts it to one. ``classes`` are the distinct
+    labels in sorted order, each of them used; ``classes[class_index[i]]`` is the label of sample ``i``.
 
     >>> labels = EncodedLabels(np.array(["cat", "dog"]), np.array([1, 0, 1]))
     >>> np.asarray(labels)
@@ -29,7 +27,7 @@ class EncodedLabels:
     class_index: IntArray = field(repr=False)
 
     def __len__(self) -> int:
-        """How many samples there are."""
+        """The number of samples."""
         return len(self.class_index)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:

@@ -1,4 +1,4 @@
-"""The arrays of the method, by name."""
+"""Names for array types."""
 
 from __future__ import annotations
 

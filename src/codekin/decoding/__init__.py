@@ -22,7 +22,7 @@ __all__ = [
 
 
 class Decoder(Protocol):
-    """Turns margins, one per bit, into classes. Equal losses go to the lowest class index."""
+    """Turns margins, one per bit, into classes. Among equal losses the lowest class index wins."""
 
     @property
     def loss(self) -> LossLike:
@@ -30,11 +30,11 @@ class Decoder(Protocol):
 
     @property
     def is_learned(self) -> bool:
-        """Whether it has weights of its own, beside those of the bits."""
+        """Whether it has weights of its own, besides those of the bits."""
 
     @property
     def n_classes(self) -> int:
-        """How many classes there are."""
+        """The number of classes."""
 
     def decode(self, margins: Margins) -> IntArray:
         """The class with the smallest loss for each sample."""

@@ -22,13 +22,13 @@ from scipy.special import softmax
 from codekin.coding import FloatArray, IntArray
 
 BLOCK_ENTRIES = 2**22
-"""Scores of (sample, class) pairs that are in memory at a time: 32 MB."""
+"""Scores of (sample, class) pairs in memory at a time: 32 MB."""
 
 WIDEST = 12.0
 """Scores of unit variance are multiplied by at most ``exp(WIDEST)`` and at least ``exp(-WIDEST)``."""
 
 MAX_ROWS_OF_FACTOR = 4_000
-"""So many samples, evenly spread, tell one number."""
+"""This many samples, evenly spaced, suffice to fit one number."""
 MAX_FACTOR_STEPS, FACTOR_PRECISION = 40, 0.01
 
 N_CORRECTIONS = 12
@@ -37,7 +37,7 @@ N_CORRECTIONS = 12
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Samples whose classes are to be explained."""
+    """Samples whose classes are to be predicted."""
 
     features: NDArray[np.floating[Any]]
     class_index: IntArray
@@ -45,11 +45,11 @@ class Problem:
     """Positive; they sum to 1."""
     n_classes: int
     smoothing: float
-    """The share of every sample that is spread over all classes alike, so that certainty has a limit."""
+    """Label smoothing: the share of every sample that is spread evenly over all classes."""
 
     @property
     def work(self) -> float:
-        """That of a gradient."""
+        """The work of one gradient."""
         n_samples, n_features = self.features.shape
         return work_of_gradient(n_samples, n_features, self.n_classes)
 
@@ -67,7 +67,7 @@ class Problem:
         weights = weights.astype(self.features.dtype, copy=False)
         for start in range(0, len(self.features), step):
             rows = slice(start, start + step)
-            # A row for each class: sums over few classes are then fast too.
+            # One row per class, so that sums over few classes are fast too.
             scores = weights @ self.features[rows].T
             total += self._add(scores, rows)
             if gradient is not None:
@@ -75,7 +75,7 @@ class Problem:
         return total
 
     def _add(self, scores: FloatArray, rows: slice) -> float:
-        """The loss of some scores, which become its derivatives with respect to them."""
+        """The loss of some scores, which are overwritten by its derivatives."""
         own = self.class_index[rows], np.arange(scores.shape[1])
         w = self.sample_weight[rows].astype(scores.dtype, copy=False)
         scores -= scores.max(axis=0)
@@ -94,7 +94,7 @@ def work_of_gradient(n_samples: int, n_features: int, n_classes: int) -> float:
 
 
 def best_factor(problem: Problem, weights: FloatArray) -> float:
-    """The positive factor of some weights under which the classes are most likely."""
+    """The positive factor of some weights that maximises the likelihood of the classes."""
     some = slice(None, None, -(-len(problem.features) // MAX_ROWS_OF_FACTOR))
     w = problem.sample_weight[some] / problem.sample_weight[some].sum()
     scores = problem.features[some] @ (weights - weights.mean(axis=0)).T
@@ -128,7 +128,7 @@ def shrunk_weights(
     *,
     tolerance: float = 1e-6,
 ) -> tuple[FloatArray, int]:
-    """The weights that minimise the penalised loss, as far as so many gradients lead, and how many were used.
+    """The weights that minimise the penalised loss within a number of gradients, and how many were used.
 
     Infinite strength returns the centre. A step that gains less than ``tolerance`` is the last.
     """

@@ -1,4 +1,4 @@
-"""Columns brought to mean 0 and variance 1, and weights of them turned into weights of the columns as they were."""
+"""Standardise columns to mean 0 and variance 1, and convert weights back to the original columns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from codekin.decoding.losses import LossLike
 
 
 class Standard(NamedTuple):
-    """Where the columns lie and how wide they are."""
+    """The means and scales of the columns."""
 
     mean: FloatArray
     scale: FloatArray
@@ -21,7 +21,7 @@ class Standard(NamedTuple):
     def of(cls, values: FloatArray, sample_weight: FloatArray) -> Standard:
         mean = sample_weight @ values
         scale = np.sqrt(sample_weight @ (values - mean) ** 2)
-        # A column that does not vary says nothing, whatever its weights.
+        # A constant column carries no information, whatever its weights.
         return cls(mean, np.where(scale > 1e-9 * np.abs(mean), scale, np.inf))
 
     def features(self, values: FloatArray) -> FloatArray:
@@ -29,12 +29,12 @@ class Standard(NamedTuple):
         return np.column_stack([(values - self.mean) / self.scale, np.ones(len(values))])
 
     def weights(self, weights: FloatArray) -> FloatArray:
-        """Weights of the features that stand for weights of the columns as they were."""
+        """Weights of the standardised features from weights of the original columns."""
         scale = np.where(np.isinf(self.scale), 0.0, self.scale)
         return np.column_stack([weights * scale, weights @ self.mean])
 
     def decoder(self, weights: FloatArray, loss: LossLike) -> LearnedDecoder:
-        """The decoder that weights of the features, and perhaps of their products, stand for."""
+        """The decoder from weights of the standardised features, and perhaps of their products."""
         n_bits = len(self.mean)
         plain = weights[:, :n_bits] / self.scale
         of_products = weights[:, n_bits + 1 :]

@@ -1,7 +1,7 @@
-"""Decoding on a tree of classes: the most probable leaf, by a search that goes into the best few nodes of each level.
+"""Decoding on a tree of classes: the most probable leaf, by a beam search over the best few nodes of each level.
 
-The loss of a class is minus the logarithm of its probability, and that is the product of the probabilities of the
-children on the way to its leaf: in every node a softmax of the margins of its children.
+The loss of a class is minus the logarithm of its probability, which is the product of the probabilities of the children
+on the path to its leaf. These are, in every node, the softmax of the margins of its children.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from codekin.coding.graphs import Tree
 from codekin.decoding.minimum_loss import as_margins, check_k
 
 BEAM = 10
-"""How many nodes of a level are gone into; from here on wider searches find next to nothing more."""
+"""How many nodes of each level are followed; wider searches find next to nothing more."""
 
 
 class LazyMargins(Protocol):
-    """Margins that are reckoned where somebody looks."""
+    """Margins that are computed on demand."""
 
     def __len__(self) -> int: ...
     def best_leaves(self, n: int, beam: int, temperature: float = 1.0) -> tuple[IntArray, FloatArray]: ...
@@ -32,8 +32,8 @@ class LazyMargins(Protocol):
 class BeamSearchDecoder:
     """Finds the classes with the smallest loss, minus the logarithm of the probability, among the leaves of a tree.
 
-    Margins that are an array are decoded exactly, all classes of a sample at a time; those of :class:`TreeBits
-    <codekin.learners.tree_bits.TreeBits>` by a search, which reckons only what it comes upon.
+    Margins in an array are decoded exactly, all classes of a sample at a time; those of :class:`TreeBits
+    <codekin.learners.tree_bits.TreeBits>` by a beam search, which computes only the margins it needs.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class BeamSearchDecoder:
     assignment : Assignment
         Which class has which leaf; there is a class for every leaf.
     beam : int, default=10
-        How many nodes of each level are gone into.
+        How many nodes of each level are followed.
 
     Examples
     --------
@@ -70,22 +70,22 @@ class BeamSearchDecoder:
 
     @property
     def n_classes(self) -> int:
-        """How many classes there are."""
+        """The number of classes."""
         return self.assignment.n_classes
 
     @cached_property
     def class_of_leaf(self) -> IntArray:
-        """Which class sits at each leaf, and -1 after the last one."""
+        """The class at each leaf, and -1 after the last one."""
         return np.append(self.assignment.class_of_codeword(self.tree.n_paths), -1)
 
     @cached_property
     def leaf_of_class(self) -> IntArray:
-        """At which leaf each class sits, and -1 after the last one."""
+        """The leaf of each class, and -1 after the last one."""
         return np.append(self.assignment.codeword_of_class, -1)
 
     @cached_property
     def _fewest_leaves(self) -> int:
-        """How many leaves the smallest node has whose children are leaves."""
+        """The smallest number of leaves of a node whose children are leaves."""
         sizes, counts = np.diff(self.tree.spans, axis=1)[:, 0], np.diff(self.tree.first_bits)
         return int(counts[counts == sizes].min())
 
@@ -111,7 +111,7 @@ class BeamSearchDecoder:
         """
         check_k(k, self.n_classes)
         if hasattr(margins, "best_leaves"):
-            # So many nodes above leaves have k leaves in any case.
+            # This many nodes above leaves have at least k leaves together.
             beam = max(self.beam, -(-k // self._fewest_leaves))
             leaves, logs = margins.best_leaves(k, min(beam, self.tree.n_nodes), temperature)
             return self.class_of_leaf[leaves], -logs
@@ -126,7 +126,7 @@ class BeamSearchDecoder:
         ----------
         margins : array of shape (n_samples, n_bits), or lazy margins
         classes : array of shape (n_samples, n)
-            -1 where there is none.
+            -1 if there is none.
         temperature : float, default=1.0
             What margins are divided by.
 
@@ -141,7 +141,7 @@ class BeamSearchDecoder:
         return np.take_along_axis(every, classes, axis=1)
 
     def class_losses(self, margins: Any, temperature: float = 1.0) -> FloatArray:
-        """The loss of every class; of very many classes it takes long.
+        """The loss of every class; slow for very many classes.
 
         Parameters
         ----------

@@ -1,12 +1,12 @@
 """Learning a decoder from margins, and finding out whether that pays.
 
-The weights minimise the multinomial logistic loss and are shrunk towards the coding matrix, times the factor under
-which its probabilities are best. With infinite strength they are the coding matrix: loss-based decoding, with
-calibrated probabilities. The strength is chosen on samples that the weights have not seen, and so is whether products
-of two margins get weights too, which are shrunk towards zero.
+The weights minimise the multinomial logistic loss and are shrunk towards the coding matrix, times the factor with the
+best probabilities. With infinite strength they are the coding matrix: loss-based decoding with calibrated
+probabilities. The strength is chosen on samples that were not used to fit the weights, and so is whether products of
+two margins get weights too, which are shrunk towards zero.
 
 Margins must be honest, that is, about as large and as often wrong as those of new samples. Learners that fit their
-training samples closely, such as trees, have no honest margins on them: take those of
+training samples closely, such as trees, have no honest margins on these: use
 :func:`codekin.learners.unseen.unseen_margins`.
 """
 
@@ -30,22 +30,22 @@ from codekin.decoding.minimum_loss import MinimumLossDecoder, as_margins
 from codekin.samples import stratified_folds
 
 STRENGTHS = (np.inf, 25.0, 5.0, 1.0, 0.2, 0.04, 0.008, 0.0016)
-"""Those that are compared, strongest first."""
+"""The strengths to compare, strongest first."""
 
 LINEAR_LOSSES = ("linear", "logistic", "squared")
-"""Those under which the evidence of a margin is a multiple of it."""
+"""Losses for which the evidence of a margin is a multiple of the margin."""
 
 MAX_MARGINS = 20_000
-"""Rows of margins that a decoder is learned from; of more, so many are drawn."""
+"""The most rows of margins that a decoder is fitted to; from more, a sample is drawn."""
 
 MAX_WORK_OF_GRADIENT = 10**9
-"""Multiplications for one gradient, beyond which fewer rows are drawn, but at least two for every class."""
+"""If one gradient takes more multiplications, fewer rows are drawn, but at least two for every class."""
 
 MAX_WORK_OF_PRODUCTS = 5 * 10**8
-"""Multiplications for one gradient, beyond which products of margins are not tried."""
+"""If one gradient takes more multiplications, products of margins are not tried."""
 
 MAX_WORK = 5 * 10**10
-"""Multiplications of the comparison, and of the last fit: a few seconds of one processor each. What has been reached by
+"""Multiplications of the comparison and of the last fit: a few seconds of one processor each. What has been reached by
 then is compared, and kept, like any other fit."""
 
 MAX_GRADIENTS = 60
@@ -56,36 +56,34 @@ MIN_GRADIENTS = 3
 N_FOLDS = 5
 
 ROUGHLY, CLOSELY = 1e-4, 1e-5
-"""How little a step may gain to be the last, of decoders that are compared and of the one that is kept."""
+"""A step that gains less is the last one: for decoders that are compared, and for the one that is kept."""
 
 ENOUGH_HELD_OUT = 2_000
-"""So many held-out rows tell the strengths apart; no further fold is held out once there are as many."""
+"""This many held-out rows suffice to compare the strengths; then no further fold is held out."""
 
 PATIENCE = 2
-"""So many strengths in a row that make the classes less likely end the comparison."""
+"""The comparison ends after this many strengths in a row with a lower likelihood."""
 
 LEAST_GAIN = 1.0
-"""Standard errors of its gain in held-out accuracy that learning must bring; otherwise the coding matrix stays, with
+"""How many standard errors learning must gain in held-out accuracy; otherwise the coding matrix is kept, with
 calibrated probabilities."""
 
 ROUNDING = 1e-12
-"""Of accuracies that are equal but for the order of a sum."""
+"""Accuracies closer than this differ only by rounding."""
 
 
 @dataclass(frozen=True, eq=False)
 class DecoderFit:
-    """A learned decoder and what was found out on the way.
+    """A learned decoder, and how it was chosen.
 
     - ``decoder``: fitted with the chosen strength on all margins.
     - ``strengths`` of shape (n,): those that were compared; the first is infinite, loss-based decoding.
-    - ``held_out_log_losses``, ``held_out_accuracies`` of shape (n,): those of decoders of each strength on samples that
-      they were not fitted on.
+    - ``held_out_log_losses``, ``held_out_accuracies`` of shape (n,): for each strength, on held-out samples.
     - ``has_products`` of shape (n,): whether products of margins had weights.
-    - ``chosen``: which of these was taken.
-    - ``loss_based_accuracy``: that of decoding under the loss, on the same samples. It differs from that of infinite
-      strength for codes with zeros only.
-    - ``n_margins``, ``n_held_out``: how many samples the decoder was fitted on, and how many of them were held out in
-      turn.
+    - ``chosen``: the index of the chosen strength.
+    - ``loss_based_accuracy``: the accuracy of decoding under the loss, on the same samples. It differs from that of
+      infinite strength only for codes with zeros.
+    - ``n_margins``, ``n_held_out``: how many samples the decoder was fitted to, and how many were held out in turn.
     """
 
     decoder: LearnedDecoder
@@ -130,31 +128,31 @@ def fit_decoder(
     sample_weight: ArrayLike | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> DecoderFit:
-    """Learn a decoder from honest margins, its weights shrunk towards the coding matrix as far as that pays.
+    """Learn a decoder from honest margins, with weights shrunk towards the coding matrix as far as that pays.
 
-    Weights are learned of the margins as they are, whatever the loss. The strength of the shrinkage is the one under
-    which held-out classes are most likely, among those whose held-out accuracy is at least that of decoding under the
-    loss and within one standard error of the best.
+    The weights apply to the margins themselves, whatever the loss. The strength of the shrinkage is the one with the
+    largest held-out likelihood among those whose held-out accuracy is at least that of decoding under the loss and
+    within one standard error of the best.
 
     Parameters
     ----------
     margins : array of shape (n_samples, n_bits)
-        Such as new samples would have.
+        Like those of new samples.
     class_index : array-like of int of shape (n_samples,)
         The class of each sample, from 0.
     code : Code
-        The codeword of every class, zeros included. Classes of which there is no sample become unlikely.
+        The codeword of every class, zeros included. Classes without samples become unlikely.
     loss : str or callable, default="linear"
-        The decoding loss that is to be improved upon.
+        The decoding loss to improve upon.
     is_weighted : bool, default=False
         For codes with zeros: whether the loss of a class is divided by the number of bits that do not ignore it.
     with_products : bool, default=False
         Whether products of two margins are tried as well, unless there are so many that it would take too long. Linear
-        bits profit from it, often much; trees do not.
+        bits benefit, often a lot; trees do not.
     sample_weight : array-like of shape (n_samples,), optional
         How much each sample counts.
     rng : numpy.random.Generator or int, optional
-        Deals out the folds.
+        For the folds.
 
     Returns
     -------
@@ -167,7 +165,7 @@ def fit_decoder(
 
     Examples
     --------
-    Two bits for three classes; the second bit is always too cautious to say +1.
+    Two bits for three classes; the margins of the second bit are always too low.
 
     >>> rng = np.random.default_rng(0)
     >>> code = Code.of([[1, 1], [1, -1], [-1, 1]])
@@ -191,7 +189,7 @@ def fit_decoder(
     margins, classes, weights = margins[rows], classes[rows], weights[rows] / weights[rows].sum()
     codewords = code.coding_matrix / _n_used(code, is_weighted)[:, None]
     families = _families(margins, classes, weights, codewords, loss, with_products=with_products)
-    # One thread: sums, and with them the decoder, must not depend on how many there are.
+    # One thread: sums, and so the decoder, must not depend on the number of threads.
     with threadpool_limits(1, user_api="blas"):
         held_out = _folds(classes, generator)
         tried = _compared(families, held_out)
@@ -213,16 +211,16 @@ def fit_decoder(
 
 
 class _Family(NamedTuple):
-    """Decoders that differ in their strength only."""
+    """Decoders that differ only in their strength."""
 
     loss: LossLike
     strengths: Sequence[float]
     standard: Standard
     problem: Problem
     centre: FloatArray
-    """The weights that stand for the coding matrix, times a factor."""
+    """The weights that correspond to the coding matrix, times a factor."""
     factor: float
-    """The one under which the classes are most likely."""
+    """The factor with the largest likelihood."""
 
     @property
     def has_products(self) -> bool:
@@ -238,10 +236,7 @@ def _families(
     *,
     with_products: bool,
 ) -> list[_Family]:
-    """What to compare: decoding under the loss, weights of the margins, weights of their products too.
-
-    Weights are learned of the margins as they are: what a hinge flattens is of use to them.
-    """
+    """What to compare: decoding under the loss, weights of the margins themselves, weights of products too."""
     is_linear = get_loss(loss).name in LINEAR_LOSSES
 
     def family(of_loss: LossLike, strengths: Sequence[float]) -> _Family:
@@ -287,10 +282,9 @@ class _Trial(NamedTuple):
 
 
 def _compared(families: list[_Family], held_out: list[IntArray]) -> list[_Trial]:
-    """What the strengths of all families are worth on held-out samples.
+    """How good the strengths of all families are on held-out samples.
 
-    The first fold tells which are worth a look at the others: the first of all, and of each family the likeliest and
-    the most accurate.
+    After the first fold, only the first of all and, of each family, the likeliest and the most accurate are continued.
     """
     tried = [_path(family, held_out[0]) for family in families]
     if len(held_out) == 1:
@@ -310,9 +304,9 @@ def _compared(families: list[_Family], held_out: list[IntArray]) -> list[_Trial]
 
 
 def _path(family: _Family, rows: IntArray, *, is_whole: bool = False) -> list[_Trial]:
-    """What the strengths are worth on some rows, strongest first; each fit begins where the one before it ended.
+    """How good the strengths are on some rows, strongest first; each fit starts from the previous one.
 
-    The comparison ends where the classes become less and less likely, unless the whole path is wanted.
+    The comparison ends when the likelihood keeps falling, unless the whole path is requested.
     """
     problem, centre = family.problem, family.centre
     part, weights, tried = _without(problem, rows), centre, list[_Trial]()
@@ -338,7 +332,7 @@ def _has_passed_the_best(tried: list[_Trial]) -> bool:
 
 
 def _choice(tried: list[_Trial], weights: FloatArray) -> int:
-    """The likeliest of those that are no less accurate than the first and as accurate as the best, or nearly."""
+    """The likeliest of those that are at least as accurate as the first one and nearly as accurate as the best."""
     is_right = np.array([trial.is_right for trial in tried], dtype=np.float64)
     share = weights / weights.sum()
     accuracies = is_right @ share
@@ -372,7 +366,7 @@ def _folds(class_index: IntArray, rng: np.random.Generator) -> list[IntArray]:
 
 
 def _drawn(rows: IntArray, class_index: IntArray, code: Code, rng: np.random.Generator) -> IntArray:
-    """As many of the rows as can be afforded, with every class in proportion but at least once."""
+    """As many rows as time allows, every class in proportion but at least once."""
     of_row = work_of_gradient(1, code.n_bits + 1, code.n_classes)
     n_rows = min(MAX_MARGINS, max(int(MAX_WORK_OF_GRADIENT / of_row), 2 * code.n_classes))
     if len(rows) <= n_rows:
@@ -383,6 +377,6 @@ def _drawn(rows: IntArray, class_index: IntArray, code: Code, rng: np.random.Gen
 
 
 def _n_used(code: Code, is_weighted: bool) -> FloatArray:
-    """What the losses of the classes are divided by."""
+    """The divisors of the losses of the classes."""
     n_used = np.maximum((code.coding_matrix != 0).sum(axis=1), 1)
     return np.asarray(n_used if is_weighted else np.ones(code.n_classes), dtype=np.float64)

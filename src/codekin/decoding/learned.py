@@ -1,16 +1,16 @@
-"""Decoding by learned weights: a score for each class that is linear in what the margins say.
+"""Decoding by learned weights: a score for each class that is linear in the evidence of the margins.
 
     score_y = sum_j W_yj g(f_j) + b_y,    g(f) = (L(-f) - L(f)) / 2
 
-With the coding matrix for ``W`` and no bias this is decoding under the loss ``L`` itself (for codes with zeros, if
-``L`` is linear): see :mod:`codekin.decoding.losses`. Other weights use what the sum of losses throws away: how much
-each bit is worth, which of them err together, and how far the margins of a class lie from its codeword. Products of two
-margins can have weights as well: then a class may have margins of its own spread and correlation, as normal
-distributions with different covariances have, and few predictors tell many classes apart.
-:func:`codekin.decoding.fit_decoder` finds the weights.
+If ``W`` is the coding matrix and there is no bias, this is decoding under the loss ``L`` itself (for codes with zeros,
+if ``L`` is linear): see :mod:`codekin.decoding.losses`. Other weights use what the sum of losses discards: how reliable
+each bit is, which bits err together, and how far the margins of a class are from its codeword. With weights for
+products of two margins, each class may also have its own spread and correlation of margins, like normal distributions
+with different covariances, so that few predictors separate many classes. :func:`codekin.decoding.fit_decoder` finds the
+weights.
 
-Sums are exact, on weights of 20 binary digits and margins of some 25, so that the result depends neither on the size of
-a batch nor on the number of threads.
+Sums are exact, with weights of 20 binary digits and margins of about 25, so that the result depends neither on the size
+of a batch nor on the number of threads.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from codekin.decoding.losses import LossLike, get_loss
 from codekin.decoding.minimum_loss import SAMPLES_PER_BLOCK, as_margins, check_k, rounded_rows
 
 WEIGHT_DIGITS = 20
-"""Binary digits of the largest weight of a class: a millionth of it is lost."""
+"""Binary digits of the largest weight of a class: a relative precision of a millionth."""
 
 FARTHEST = 4.0
-"""Standard deviations at which evidence is cut off in products, so that no single margin decides alone."""
+"""Evidence is clipped at this many standard deviations in products, so that no margin decides alone."""
 
 SUM_DIGITS = 53
-"""Binary digits of a whole number that double precision holds."""
+"""Binary digits of an integer in double precision."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ class Products:
     """(n_classes, n_bits (n_bits + 1) / 2): of bits (0, 0), (0, 1), ..., (1, 1), ..."""
     means: FloatArray = field(repr=False)
     scales: FloatArray = field(repr=False)
-    """(n_bits,): the evidence is taken off its mean and divided by its scale, infinite where it never varies."""
+    """(n_bits,): evidence minus its mean is divided by its scale, which is infinite if it is constant."""
 
     def __post_init__(self) -> None:
         """Check the shapes and round the weights."""
@@ -74,11 +74,11 @@ class LearnedDecoder:
     Parameters
     ----------
     weights : array of shape (n_classes, n_bits)
-        What each bit says about each class. They are rounded to 20 binary digits of the largest one of a class.
+        The weight of each bit for each class, rounded to 20 binary digits of the largest one of a class.
     biases : array of shape (n_classes,)
-        What is added to the score of each class.
+        Added to the score of each class.
     loss : str or callable, default="linear"
-        A name from ``LOSSES`` or a function of ``z = bit * margin``, whose odd part ``g`` is taken of every margin.
+        A name from ``LOSSES`` or a function of ``z = bit * margin``; its odd part ``g`` is applied to every margin.
     products : Products, optional
         Weights of products of two margins.
 
@@ -118,21 +118,21 @@ class LearnedDecoder:
 
     @property
     def n_classes(self) -> int:
-        """How many classes there are."""
+        """The number of classes."""
         return len(self.weights)
 
     @property
     def n_bits(self) -> int:
-        """How many bits the margins have."""
+        """The number of margins per sample."""
         return int(self.weights.shape[1])
 
     def with_codewords(self, codewords: CodingMatrix) -> LearnedDecoder:
-        """The same decoder for further classes, which score as they would under the loss; all others stay as they are.
+        """The same decoder with more classes, which are scored as under the loss; all others stay as they are.
 
         Parameters
         ----------
         codewords : array of shape (n_new_classes, n_bits)
-            Those of the new classes, which come behind the others.
+            Those of the new classes, which come after the others.
 
         Returns
         -------
@@ -151,7 +151,7 @@ class LearnedDecoder:
         Parameters
         ----------
         classes : array of shape (n_classes,)
-            Which of today's classes each one is.
+            The current index of each class.
 
         Returns
         -------
@@ -161,7 +161,7 @@ class LearnedDecoder:
         return replace(self, weights=self.weights[classes], biases=self.biases[classes], products=products)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """All that it is made of besides the loss, by name; single precision holds the rounded weights.
+        """All arrays of the decoder by name; single precision is exact for the rounded weights.
 
         Returns
         -------
@@ -175,7 +175,7 @@ class LearnedDecoder:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], loss: LossLike) -> LearnedDecoder:
-        """The decoder whose ``to_arrays`` these are.
+        """The decoder with these arrays, the inverse of ``to_arrays``.
 
         Parameters
         ----------
@@ -273,18 +273,18 @@ class LearnedDecoder:
 
 
 def _exact_product(values: FloatArray, weights: FloatArray) -> FloatArray:
-    """Scores of the classes from rounded weights and values that are rounded so far that sums are exact."""
+    """Scores of the classes from rounded weights, with values rounded so that sums are exact."""
     n_digits = SUM_DIGITS - WEIGHT_DIGITS - int(weights.shape[1]).bit_length()
     return np.asarray(rounded_rows(values, n_digits) @ weights.T)
 
 
 def products_of(standardised: FloatArray) -> FloatArray:
-    """Products of every column with itself and those after it, cut off first."""
+    """Products of every column with itself and the later ones, after clipping."""
     first, second = np.triu_indices(standardised.shape[1])
     near = np.clip(standardised, -FARTHEST, FARTHEST)
     return np.asarray(near[:, first] * near[:, second])
 
 
 def evidence(margins: Margins, loss: LossLike) -> FloatArray:
-    """What the margins say for +1 under a loss: its odd part, in double precision."""
+    """The evidence of the margins for +1: the odd part of the loss, in double precision."""
     return np.asarray(get_loss(loss).agreement(margins.astype(np.float64, copy=False)), dtype=np.float64)

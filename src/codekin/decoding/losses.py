@@ -1,4 +1,4 @@
-"""Losses of one argument, ``z = bit * margin``: what it costs that a margin points to the wrong side of its bit.
+"""Losses of one argument, ``z = bit * margin``: the cost of a margin on the wrong side of its bit.
 
 Decoding under any such loss ``L`` needs only two arrays, since for a bit in {-1, +1}
 
@@ -19,7 +19,7 @@ from codekin._system.names import suggestion
 from codekin.coding import Margins
 
 EXPONENT_LIMIT = 20.0
-"""Margins beyond this are clipped before the exponential, which would otherwise drown all other bits."""
+"""Margins beyond this are clipped before the exponential, so that they don't outweigh all other bits."""
 
 
 STABLE_UNITS = 64
@@ -36,14 +36,14 @@ class Loss:
     name : str
         The name in the table of losses.
     formula : str
-        The formula, for people.
+        The formula, for information.
     function : callable
         Takes an array of ``z = bit * margin``, returns the losses.
     closed_form : callable, optional
-        Takes margins ``f``, returns ``g``; without it, ``g`` takes two calls of the loss.
+        Takes margins ``f``, returns ``g``; without it, ``g`` is computed from two calls of the loss.
     is_stable : bool, default=False
         Whether ``g`` computed in single precision is off by at most ``STABLE_UNITS * eps * (1 + |g|)``, and ``h``
-        likewise. True of the built-in losses, unknown of any other callable.
+        likewise. True for the built-in losses, unknown for any other callable.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Loss:
         return self.function(z)
 
     def agreement(self, f: Margins) -> Margins:
-        """The odd part ``g = (L(-f) - L(f)) / 2``: positive where a margin speaks for +1."""
+        """The odd part ``g = (L(-f) - L(f)) / 2``: positive if a margin is evidence for +1."""
         return (self.function(-f) - self.function(f)) / 2 if self.closed_form is None else self.closed_form(f)
 
     def __reduce__(self) -> Any:
@@ -129,15 +129,13 @@ LOSSES: dict[str, Loss] = {
         Loss("hamming", "(1 - sign z) / 2", _hamming, lambda f: np.sign(f) / 2, is_stable=True),
     )
 }
-"""Name -> loss; any callable of one array may stand in for an entry."""
+"""Maps names to losses; any callable of one array may be used instead of a name."""
 
 LossLike = str | Callable[[Margins], Margins]
 
 
 def get_loss(loss: LossLike) -> Loss:
-    """The loss of this name, or a callable as a loss.
-
-    ``loss``: a name from ``LOSSES``, or a function of one array ``z = bit * margin``.
+    """The loss with this name, or a function of one array ``z = bit * margin`` as a loss.
 
     >>> get_loss("hinge")
     <Loss hinge: max(0, 1 - z)>

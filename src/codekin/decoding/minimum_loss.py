@@ -3,11 +3,11 @@
     argmin_y  sum_j L(M_yj f_j)                                              (Eq. 2 of the paper)
 
 With ``h`` and ``g`` from :mod:`codekin.decoding.losses` the loss of class ``y`` is ``|M_y| . h - M_y . g`` plus
-``L(0)`` for every zero of ``M_y``: a matrix product, whatever the loss. It is made in blocks; an array of
+``L(0)`` for every zero of ``M_y``: a matrix product, whatever the loss. It is computed in blocks; an array of
 samples x classes is never in memory. Hamming decoding of large problems counts bits instead.
 
-The product is exact, on margins rounded beyond their fifteenth digit or so. Classes whose codewords fit equally well
-therefore have the same loss, whatever the size of a batch, the number of threads and the order of a sum.
+The product is exact, with margins rounded to about fifteen digits. Classes whose codewords fit equally well therefore
+have the same loss, for any size of a batch, number of threads and order of summation.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from codekin.decoding.losses import STABLE_UNITS, Loss, LossLike, get_loss
 SAMPLES_PER_BLOCK = 512
 CLASSES_PER_BLOCK = 4096
 LEAST_EXPONENT = -1022
-"""Of the smallest power of two that is no denormal number."""
+"""The exponent of the smallest normal power of two."""
 COMPILE_FROM = 10**8
-"""From this many (sample, class, bit) triples on, faster ways to the same result are worth their start-up time."""
+"""From this many (sample, class, bit) triples on, faster methods are worth their start-up time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +43,8 @@ class MinimumLossDecoder:
     loss : str or callable, default="hinge"
         A name from ``LOSSES`` or a function of ``z = bit * margin``.
     is_weighted : bool, default=False
-        For codes with zeros: leave the zeros out and divide by the number of non-zero bits, so that a class is not
-        judged by how many bits ignore it (loss-weighted decoding, Escalera et al. 2010). Otherwise each zero costs
+        For codes with zeros: leave the zeros out and divide by the number of non-zero bits, so that the number of bits
+        that ignore a class does not matter (loss-weighted decoding, Escalera et al. 2010). Otherwise each zero costs
         ``L(0)`` (Allwein et al. 2000).
 
     Examples
@@ -70,7 +70,7 @@ class MinimumLossDecoder:
 
     @property
     def n_classes(self) -> int:
-        """How many classes there are."""
+        """The number of classes."""
         return len(self.coding_matrix)
 
     @cached_property
@@ -79,7 +79,7 @@ class MinimumLossDecoder:
 
     @cached_property
     def _cost_of_zeros(self) -> FloatArray:
-        """What the zeros of each class add, whatever the margins."""
+        """What the zeros of each class add to its loss."""
         zeros = (self.coding_matrix == 0).sum(axis=1)
         return np.asarray(zeros * float(self._loss(np.zeros(1))[0]), dtype=np.float64)
 
@@ -111,7 +111,7 @@ class MinimumLossDecoder:
     def _costs(self, margins: Margins, rows: IntArray | None = None) -> Iterator[tuple[Any, int, FloatArray]]:
         """Blocks of the loss, up to a constant per sample: (samples, first class, costs).
 
-        Of the samples in ``rows`` only, where they are given, in increasing order.
+        With ``rows``, only of these samples, in increasing order.
         """
         factor = self._factor(np.float64)
         for start in range(0, len(margins), SAMPLES_PER_BLOCK):
@@ -121,7 +121,7 @@ class MinimumLossDecoder:
                 samples = rows[np.searchsorted(rows, start) : np.searchsorted(rows, stop)]
                 if not len(samples):
                     continue
-            # All of the block, for rows of it too: how NumPy evaluates a loss may depend on an array's layout.
+            # The whole block even for some rows: how NumPy evaluates a loss may depend on an array's layout.
             left = summable(self._left(margins[start:stop].astype(np.float64, copy=False)))
             left = left if rows is None else left[samples - start]
             for first in range(0, self.n_classes, CLASSES_PER_BLOCK):
@@ -134,7 +134,7 @@ class MinimumLossDecoder:
                 yield samples, first, costs
 
     def _constant(self, margins: Margins) -> FloatArray:
-        """What :meth:`_costs` leaves out: the same for all classes of a sample."""
+        """The constant per sample that :meth:`_costs` leaves out."""
         if self._is_ternary:
             return np.zeros(len(margins))
         constant = ((self._loss(margins) + self._loss(-margins)) / 2).sum(axis=1, dtype=np.float64)
@@ -161,10 +161,10 @@ class MinimumLossDecoder:
         return nearest
 
     def _decode_in_single_precision(self, margins: Margins) -> IntArray:
-        """Twice as fast as double precision and with the same result.
+        """Twice as fast as double precision, with the same result.
 
-        Single precision decides only where the best class leads the second best by more than the rounding error can
-        be; the other samples, few unless there are true ties, are decoded again in double precision.
+        Single precision decides only if the best class leads by more than the largest possible rounding error; the
+        other samples, few unless there are true ties, are decoded again in double precision.
         """
         from threadpoolctl import threadpool_limits
 
@@ -201,7 +201,7 @@ class MinimumLossDecoder:
                 smallest = np.where(better, cost, smallest)
             is_certain[start:stop] = second.astype(np.float64) - smallest > error
 
-        # Each of our threads has its own block; a product that starts threads of its own would fight them.
+        # Each of our threads has its own block; threads started by the product would compete with them.
         with threadpool_limits(1, user_api="blas"):
             run_blocks(fill, len(margins), block=SAMPLES_PER_BLOCK)
         doubtful = np.flatnonzero(~is_certain)
@@ -251,9 +251,9 @@ class MinimumLossDecoder:
         return best_classes.astype(np.intp, copy=False), best_costs + self._constant(margins)[:, None]
 
     def class_losses(self, margins: Margins) -> FloatArray:
-        """The loss of every class for each sample, (n_samples, n_classes): made only because somebody asks for it.
+        """The loss of every class for each sample, (n_samples, n_classes).
 
-        The first of the smallest losses is that of the class which :meth:`decode` names.
+        The first of the smallest losses is that of the class that :meth:`decode` returns.
         """
         margins = as_margins(margins, self.coding_matrix.shape[1])
         losses = np.empty((len(margins), self.n_classes))
@@ -274,16 +274,16 @@ def check_k(k: int, n_classes: int) -> None:
 
 
 def summable(values: Margins) -> FloatArray:
-    """Rows of numbers that are added without rounding, in any order: multiples of one power of two in each row.
+    """Round rows to multiples of a power of two, so that their sums are exact in any order.
 
     Sums of ``n`` of them are exact since they stay below ``2**53`` such multiples. Rows that are not finite stay as
-    they are. The result is off by at most ``n * 2**-52`` times the largest number of the row.
+    they are. The error is at most ``n * 2**-52`` times the largest number of the row.
     """
     return rounded_rows(values, 53 - (values.shape[1] - 1).bit_length())
 
 
 def rounded_rows(values: Margins, n_digits: int) -> FloatArray:
-    """Rows of numbers rounded to so many binary digits of the largest of their row, where they are finite."""
+    """Finite rows, rounded to a number of binary digits of their largest number."""
     largest = np.abs(values).max(axis=1, initial=0.0)
     _, exponents = np.frexp(np.where(np.isfinite(largest), largest, 1.0))
     steps = np.ldexp(1.0, np.maximum(exponents - n_digits, LEAST_EXPONENT))[:, None]
@@ -292,20 +292,17 @@ def rounded_rows(values: Margins, n_digits: int) -> FloatArray:
 
 
 def set_apart(losses: FloatArray, classes: IntArray) -> None:
-    """Make the loss of one class of each row the first of the smallest, where it is not, by a unit in the last place.
+    """Lower the loss of the decoded class of each row by a unit in the last place if it is not the first smallest.
 
-    Decoding compares losses without what all classes have in common. Adding that may round different losses to the
-    same number, and a shortest path is the first of the paths, not of the classes.
-
-    - ``losses`` of shape (n_samples, n_classes): changed in place.
-    - ``classes`` of shape (n_samples,): whose losses are the smallest, up to rounding.
+    Decoding compares losses without the constant of a sample. Adding that may round different losses to the same
+    number, and a shortest path is the first of the paths, not of the classes. ``losses`` is changed in place.
     """
     rows = np.flatnonzero(losses.argmin(axis=1) != classes) if losses.size else np.zeros(0, np.intp)
     losses[rows, classes[rows]] = np.nextafter(losses[rows].min(axis=1), -np.inf)
 
 
 def as_margins(margins: Margins, n_bits: int) -> Margins:
-    """The margins as a float array with one column per bit; raises where they are not."""
+    """The margins as a float array with one column per bit; raises if they are not."""
     array = np.asarray(margins)
     if array.dtype not in (np.float32, np.float64):
         array = array.astype(np.float64)

@@ -4,8 +4,8 @@ A codeword has +1 on the edges of its path and -1 elsewhere, so that for margins
 
     sum_j L(M_yj f_j) = sum_j L(-f_j) + sum_{edges e on the path of y} [L(f_e) - L(-f_e)].
 
-The first sum is the same for all classes; the second is the length of a path when edge ``e`` has length
-``L(f_e) - L(-f_e)``. Lengths are computed here, in NumPy, whatever the loss; the kernels only add them.
+The first sum is the same for all classes; the second is the length of a path if edge ``e`` has length
+``L(f_e) - L(-f_e)``. Lengths are computed here, in NumPy, for any loss; the kernels only add them.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from codekin.decoding.minimum_loss import as_margins, check_k, set_apart
 SAMPLES_PER_BLOCK = 256
 """How many samples the kernels get at a time: enough for their inner loops."""
 LOSS_BYTES = 2**17 - 2**12
-"""What an array of the loss's evaluation may take: it stays in a core's own cache, and below the size from which the C
-library asks the system for every array anew."""
+"""The most bytes of an array while a loss is evaluated: it stays in a core's own cache, and below the size from which
+the C library requests every array from the system."""
 BLOCKS_PER_TASK = 16
 FIRST_FREE_PATHS = 8
-"""How many paths without a class are reckoned with at first; more where that was too few."""
+"""How many paths without a class are allowed for at first; more if that was too few."""
 MOST_FREE_SHARE = 1 - 1e-6
 NUMBERS_AT_ONCE = 1 << 20
-"""How many losses of classes are held at once, where all classes are gone through."""
+"""How many losses are held at once when all classes are computed."""
 SINGLE_PRECISION_FROM = 10**6
 """From this many margins on, deciding the clear cases in single precision is worth its start-up time."""
 
@@ -44,8 +44,8 @@ SINGLE_PRECISION_FROM = 10**6
 class ShortestPathDecoder:
     """Finds the classes with the smallest decoding loss among the paths of a trellis.
 
-    Gives what :class:`MinimumLossDecoder` gives on the trellis's coding matrix, without that matrix. Among equal
-    losses the lowest *path* wins: the lowest class, when class ``k`` has path ``k``.
+    Gives the results of :class:`MinimumLossDecoder` for the trellis's coding matrix, without that matrix. Among equal
+    losses the lowest *path* wins: the lowest class, if class ``k`` has path ``k``.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class ShortestPathDecoder:
     loss : str or callable, default="exponential"
         A name from ``LOSSES`` or a function of ``z = bit * margin``.
     assignment : Assignment, optional
-        Which class has which path; by default class ``k`` has path ``k``. Paths that no class has are passed over.
+        Which class has which path; by default class ``k`` has path ``k``. Paths without a class are skipped.
     n_threads : int, optional
         How many threads to use; by default, as many as there are processors. The result does not depend on it.
 
@@ -86,7 +86,7 @@ class ShortestPathDecoder:
 
     @property
     def n_classes(self) -> int:
-        """How many classes there are."""
+        """The number of classes."""
         return self.trellis.n_paths if self.assignment is None else self.assignment.n_classes
 
     @cached_property
@@ -120,12 +120,12 @@ class ShortestPathDecoder:
         return classes
 
     def _classes_of_shortest_paths(self, margins: Margins) -> IntArray:
-        """The class of the shortest of all paths, -1 where none has it."""
+        """The class of the shortest of all paths, -1 if it has none."""
         if margins.size < SINGLE_PRECISION_FROM or self.trellis.n_paths > 2**24 or not self._loss.is_stable:
             return self._classes(self._shortest_paths(margins, np.float64)[0])
         paths, leads = self._shortest_paths(margins, np.float32)
-        # Single precision decides only where the best path leads by more than rounding can account for; the others,
-        # few unless there are true ties, are decoded again.
+        # Single precision decides only if the best path leads by more than the rounding error; the other samples, few
+        # unless there are true ties, are decoded again.
         doubtful = np.flatnonzero(~(leads > 0))
         paths[doubtful] = self._shortest_paths(margins[doubtful], np.float64)[0]
         return self._classes(paths)
@@ -142,7 +142,7 @@ class ShortestPathDecoder:
         paths, leads = np.empty((2, len(margins)), dtype=precision)
 
         def fill(start: int, stop: int) -> None:
-            # One array for all blocks: memory that comes fresh from the system is slower than the work on it.
+            # One array for all blocks: getting new memory from the system takes longer than the work itself.
             buffer = np.empty((trellis.n_edges, SAMPLES_PER_BLOCK), dtype=precision)
             totals = np.empty(SAMPLES_PER_BLOCK, dtype=precision)
             for first in range(start, stop, SAMPLES_PER_BLOCK):
@@ -167,7 +167,7 @@ class ShortestPathDecoder:
         return lengths
 
     def _rounding_error(self, lengths: Margins) -> Margins:
-        """How far the difference of two path lengths can be off, (n_samples,).
+        """The largest rounding error of the difference of two path lengths, (n_samples,).
 
         Each of the at most n edges of a path is off by ``STABLE_UNITS * eps * (1 + |length|)``, and each of the
         additions by ``eps`` times a partial sum, which is at most n times the longest edge.
@@ -201,7 +201,7 @@ class ShortestPathDecoder:
         classes, losses = np.full((len(margins), k), -1, dtype=np.intp), np.empty((len(margins), k))
         rows, n_free = np.arange(len(margins)), len(self._free_paths)
         n_more, n_tried = min(FIRST_FREE_PATHS, n_free), 0
-        # Among as many more paths as there are free ones, k have a class for certain, if the margins are numbers.
+        # Of k paths plus the number of free ones, at least k have a class, unless margins are NaN.
         while len(rows) and n_tried < n_free and k + n_more < self.n_classes:
             listed, of_listed = self._shortest(margins[rows], k + n_more)
             order = np.argsort(listed < 0, axis=1, kind="stable")[:, :k]
@@ -212,7 +212,7 @@ class ShortestPathDecoder:
         return classes, losses
 
     def _best_of_all_classes(self, margins: Margins, k: int) -> tuple[IntArray, FloatArray]:
-        """The same as :meth:`top_k`, class by class: where free paths outnumber the classes, that is less work."""
+        """The same as :meth:`top_k`, class by class: less work if free paths outnumber the classes."""
         classes, losses = np.empty((len(margins), k), dtype=np.intp), np.empty((len(margins), k))
         every = np.arange(self.n_classes) if self.assignment is None else np.argsort(self.assignment.codeword_of_class)
         for rows in self._blocks(len(margins)):
@@ -222,12 +222,12 @@ class ShortestPathDecoder:
         return classes, losses
 
     def _blocks(self, n_samples: int) -> Iterator[slice]:
-        """Few enough samples at a time for a number of each class."""
+        """Blocks of few enough samples to hold a number for each class."""
         step = max(NUMBERS_AT_ONCE // self.n_classes, 1)
         return (slice(start, start + step) for start in range(0, n_samples, step))
 
     def _shortest(self, margins: Margins, k: int) -> tuple[IntArray, FloatArray]:
-        """The classes of the k shortest paths, -1 where none has it, and their losses."""
+        """The classes of the k shortest paths, -1 for paths without a class, and their losses."""
         from codekin.kernels.path_lists import k_cheapest_paths
 
         trellis = self.trellis
@@ -244,9 +244,9 @@ class ShortestPathDecoder:
         return self._classes(paths), losses
 
     def class_losses(self, margins: Margins, classes: ArrayLike | None = None) -> FloatArray:
-        """The losses of the classes that are asked for.
+        """The losses of the given classes, or of all.
 
-        Of all classes, the first of the smallest losses is that of the class which :meth:`decode` names.
+        Of all classes, the first of the smallest losses is that of the class that :meth:`decode` returns.
 
         Parameters
         ----------
@@ -267,7 +267,7 @@ class ShortestPathDecoder:
         return losses
 
     def path_scores(self, edge_scores: Margins, classes: ArrayLike) -> FloatArray:
-        """The sum of the scores on the path of each class that is asked for.
+        """The sum of the scores on the path of each given class.
 
         Parameters
         ----------
@@ -292,10 +292,10 @@ class ShortestPathDecoder:
     def _sums_on_paths(self, edge_scores: Margins, own: IntArray) -> FloatArray:
         """The sum of the scores on each path."""
         edges = self.trellis.unrank(own.ravel()).reshape(*own.shape, -1)
-        # A path that takes a shortcut is filled up with -1: the last column, here an edge that costs nothing.
+        # Paths with a shortcut are padded with -1: the last column, here an edge of length 0.
         padded = np.column_stack([edge_scores, np.zeros(len(edge_scores))])
         sums = np.zeros((len(edge_scores), own.shape[-1]))
-        # From the last edge to the first, as the kernels add: the same numbers to the last bit.
+        # From the last edge to the first, like the kernels: the same numbers to the last bit.
         for step in range(edges.shape[-1] - 1, -1, -1):
             column = edges[..., step]
             sums += padded[:, column] if column.ndim == 1 else np.take_along_axis(padded, column, axis=1)
@@ -336,14 +336,14 @@ class ShortestPathDecoder:
         return self._without_free_paths(log_sums, edge_scores) if len(self._free_paths) else log_sums
 
     def _without_free_paths(self, log_sums: FloatArray, edge_scores: Margins) -> FloatArray:
-        """The sums over the paths of classes alone."""
+        """The sums over the paths that have a class."""
         if len(self._free_paths) >= self.n_classes:
             every = np.arange(self.n_classes)
             blocks = self._blocks(len(log_sums))
             return np.concatenate([logsumexp(self.path_scores(edge_scores[rows], every), axis=1) for rows in blocks])
         share = np.exp(logsumexp(self._sums_on_paths(edge_scores, self._free_paths), axis=1) - log_sums)
         rest = log_sums + np.log1p(-np.minimum(share, MOST_FREE_SHARE))
-        # Where free paths have nearly all, the difference has too few digits left: then class by class.
+        # If free paths make up nearly all of the sum, the difference has too few digits: then class by class.
         for row in np.flatnonzero(share > MOST_FREE_SHARE):
             rest[row] = logsumexp(self.path_scores(edge_scores[row : row + 1], np.arange(self.n_classes)))
         return rest

@@ -1,4 +1,4 @@
-"""Class vectors: for each class a sparse vector on the features of its training samples, at three bytes an entry."""
+"""Class vectors: for each class a sparse vector on the features of its training samples, three bytes per entry."""
 
 from __future__ import annotations
 
@@ -22,14 +22,7 @@ class ClassVectors:
     """A sparse vector for each class, its entries rounded to 255 steps between minus and plus the largest.
 
     The entries of class ``c`` are ``scales[c] * steps[j]`` on ``features[j]``, for ``j`` from ``indptr[c]`` to
-    ``indptr[c + 1]``.
-
-    - ``indptr`` of shape (n_classes + 1,): where the entries of each class begin.
-    - ``features`` of shape (n_entries,): feature numbers; two bytes each where that is enough. Those of a class differ;
-      they are put in increasing order.
-    - ``steps`` of shape (n_entries,): the entries in units of the class's scale.
-    - ``scales`` of shape (n_classes,): the units.
-    - ``n_features``: how many features a sample has.
+    ``indptr[c + 1]``. Features are two bytes each if that is enough; those of a class are distinct and get sorted.
 
     >>> vectors = ClassVectors.of([[0.0, 2.0, -1.0], [0.5, 0.0, 0.0]])
     >>> vectors.to_csr().toarray().round(2)
@@ -44,7 +37,7 @@ class ClassVectors:
     n_features: int
 
     def __post_init__(self) -> None:
-        """Bring the arrays into their types and the features of each class into their order."""
+        """Convert the arrays to their types and sort the features of each class."""
         narrow = np.uint16 if self.n_features <= np.iinfo(np.uint16).max + 1 else np.int32
         object.__setattr__(self, "indptr", np.asarray(self.indptr, dtype=np.int64))
         object.__setattr__(self, "features", np.asarray(self.features, dtype=narrow))
@@ -65,11 +58,7 @@ class ClassVectors:
 
     @classmethod
     def of(cls, vectors: Any) -> Self:
-        """The class vectors that are nearest to the rows of a matrix.
-
-        ``vectors`` of shape (n_classes, n_features): finite. Entries below half a step of their row become zero and
-        take no room.
-        """
+        """The class vectors nearest to the rows of a finite matrix; entries below half a step take no space."""
         rows = sparse.csr_array(vectors, dtype=np.float32, copy=True)
         rows.sum_duplicates()
         lengths = np.diff(rows.indptr)
@@ -85,12 +74,12 @@ class ClassVectors:
 
     @property
     def n_classes(self) -> int:
-        """How many classes there are."""
+        """The number of classes."""
         return len(self.scales)
 
     @property
     def n_entries(self) -> int:
-        """How many entries are not zero."""
+        """The number of non-zero entries."""
         return len(self.steps)
 
     @property
@@ -100,7 +89,7 @@ class ClassVectors:
 
     @cached_property
     def reach(self) -> tuple[NDArray[np.float32], NDArray[np.float32], float]:
-        """What no vector exceeds: the largest and the smallest entry on each feature, and the length of the longest."""
+        """Bounds of all vectors: the largest and smallest entry of each feature, and the largest length."""
         rows = self.to_csr()
         highest, lowest = np.zeros((2, self.n_features), dtype=np.float32)
         np.maximum.at(highest, rows.indices, rows.data)
@@ -109,17 +98,17 @@ class ClassVectors:
 
     @cached_property
     def by_feature(self) -> tuple[NDArray[Any], NDArray[np.int32], NDArray[np.int8], NDArray[np.int8]]:
-        """The entries feature by feature, as kernels look them up: where they begin, classes, steps and turns."""
+        """The entries by feature, for lookups in kernels: where they begin, classes, steps and turns."""
         indptr, classes, places = listed_by_feature(self.indptr, self.features, self.n_features)
         start, stop = self.indptr[:-1], self.indptr[1:]
         place = np.arange(self.n_entries) - np.repeat(start, stop - start)
-        # The last entries of a class, which are no full round of four, all belong to the first sum.
+        # The last entries of a class, if fewer than four, all belong to the first sum.
         is_in_round = place < np.repeat((stop - start) & ~3, stop - start)
         turns = np.where(is_in_round, place & 3, 0).astype(np.int8)
         return indptr, classes, self.steps[places], turns[places]
 
     def scores(self, X: Any, classes: IntArray) -> FloatArray:
-        """The dot products of each sample and the vectors of its classes, (n_samples, n); 0 where the class is -1."""
+        """The dot products of each sample and the vectors of its classes, (n_samples, n); 0 for class -1."""
         from codekin.kernels.reranking import score_classes
 
         rows = sparse.csr_array(X)
@@ -130,16 +119,14 @@ class ClassVectors:
         return found
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """What a file needs to hold: ``lengths`` of the vectors, ``features`` or ``gaps``, ``steps`` and ``scales``.
+        """The arrays of a file: ``lengths`` of the vectors, ``features`` or ``gaps``, ``steps`` and ``scales``.
 
-        These are three bytes an entry, however many features there are.
-
-        Where two bytes do not number the features, each entry says how far its feature is beyond that of the entry
-        before it, the first of a class from feature 0; gaps that two bytes do not hold are bridged by steps of zero.
+        These are three bytes per entry. If two bytes cannot number the features, gaps are stored: the distance from the
+        previous feature of the class, or from feature 0; larger gaps than two bytes hold are bridged by steps of zero.
         """
         lengths = np.diff(self.indptr)
         if self.features.itemsize == 2:
-            # The number of a class's entries takes half the room of the place where they begin.
+            # The number of a class's entries takes half the space of the position where they begin.
             own = {"lengths": lengths.astype(np.uint32), "features": self.features, "steps": self.steps}
             return {**own, "scales": self.scales}
         gap = np.diff(self.features.astype(np.int64), prepend=0)
@@ -163,9 +150,7 @@ class ClassVectors:
 
 
 def features_of_gaps(lengths: NDArray[Any], gaps: NDArray[np.uint16]) -> NDArray[np.int64]:
-    """The features that gaps lead to, class by class from feature 0.
-
-    ``lengths`` of shape (n_classes,): how many gaps each class has.
+    """The features from gaps, class by class; ``lengths`` are the numbers of gaps.
 
     >>> features_of_gaps(np.array([2, 1]), np.array([3, 4, 5]))
     array([3, 7, 5])
@@ -180,8 +165,8 @@ def listed_by_feature(
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
     """The entries of compressed class vectors in the order of their features.
 
-    Returned are where the entries on each feature begin, the classes of the entries, in increasing order for each
-    feature, and where the entries are in the class vectors.
+    Returns where the entries of each feature begin, the classes of the entries, in increasing order for each feature,
+    and the positions of the entries in the class vectors.
 
     >>> listed_by_feature(np.array([0, 2, 3]), np.array([0, 2, 0]), 3)
     (array([0, 2, 2, 3]), array([0, 1, 0], dtype=int32), array([0, 2, 1]))
@@ -195,11 +180,7 @@ def listed_by_feature(
 def centroid_vectors(
     X: Any, class_index: IntArray, *, n_classes: int | None = None, sample_weight: ArrayLike | None = None
 ) -> ClassVectors:
-    """The mean of each class's samples, scaled to length 1: vectors that need no training.
-
-    A class without samples has an empty vector.
-
-    ``n_classes``: by default, one more than the largest class index.
+    """The mean of each class's samples, scaled to length 1; empty for a class without samples.
 
     >>> centroid_vectors([[3.0, 4.0], [0.0, 2.0], [0.0, 5.0]], np.array([0, 1, 1])).to_csr().toarray().round(2)
     array([[0.6, 0.8],

@@ -1,4 +1,4 @@
-"""Class vectors learned by telling each sample's class from the code's best candidates."""
+"""Class vectors trained to tell each sample's class from the code's best candidates."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from codekin.coding import IntArray
 from codekin.model.class_vectors import ClassVectors, centroids, listed_by_feature
 
 START = 8.0
-"""How long the vectors are before the first pass."""
+"""The length of the vectors before the first pass."""
 RATE = 0.5
 FIRST_CURVATURE = 0.2
 
@@ -28,14 +28,13 @@ def learned_vectors(
     sample_weight: ArrayLike | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> Iterator[ClassVectors]:
-    """The class vectors after one pass over the samples, after two, and so on; ask for as many as are wanted.
+    """Yields the class vectors after one pass over the samples, after two, and so on.
 
-    Softmax regression over a sample's class and its candidates, from eight times the centroids, by Newton's steps with
-    a curvature for each entry. A vector has entries only on the features of its class's samples.
+    Softmax regression over a sample's class and its candidates, starting from eight times the centroids, with Newton
+    steps and a curvature for each entry. A vector has entries only on the features of its class's samples.
 
-    ``candidates`` of shape (n_samples, n_candidates) are the classes that each sample is to be told from, such as the
-    code's best; -1 where there are fewer. For rows on disk it is a function that gives them for some rows in memory,
-    so that they need not be held.
+    ``candidates`` of shape (n_samples, n_candidates) are the classes to separate each sample from, such as the code's
+    best; -1 if there are fewer. For rows on disk it is a function of some rows in memory.
 
     >>> X = np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 1.0]])
     >>> passes = learned_vectors(X, np.array([0, 1]), np.array([[1], [0]]), rng=0)

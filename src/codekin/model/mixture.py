@@ -1,7 +1,7 @@
-"""What a code, learned class vectors and class means count beside each other, by the multinomial logistic loss.
+"""Weights of a code, learned class vectors and class means, fitted with the multinomial logistic loss.
 
 The final score of a candidate is ``a * path + b * <learned vector, x> + c * <class mean, x>``. The two vectors have
-entries on the same features, so that ``learned + c / b * mean`` is one vector: three weights cost no byte and no time.
+entries on the same features, so that ``learned + c / b * mean`` is one vector: no extra bytes, no extra time.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from codekin.model.class_vectors import ClassVectors
 
 N_STEPS = 12
 RIDGE = 1e-4
-"""Holds weights that nothing depends on near zero."""
+"""Keeps weights without influence near zero."""
 ENOUGH = 1e-6
 LEAST_SHARE = 1e-3
-"""A learned vector that counts less than this much of a mean is noise beside it."""
+"""If a learned vector has less than this share of the weight of the mean, it is noise."""
 
 
 def three_weights(scores: FloatArray, is_true: NDArray[np.bool_]) -> FloatArray:
-    """The weights under which the true class among a sample's candidates is most likely; at least 0.
+    """The non-negative weights that maximise the likelihood of the true classes among the candidates.
 
-    ``scores`` of shape (3, n_samples, n_candidates); a path that is minus infinity stands for a missing candidate.
-    Newton's steps on a convex function of three numbers; samples whose class is not among the candidates say nothing.
+    ``scores`` of shape (3, n_samples, n_candidates); a path score of minus infinity means a missing candidate. Newton
+    steps on a convex function of three numbers; samples whose class is not among the candidates are ignored.
 
     >>> scores = np.array([[[1.0, 0.0], [0.0, 1.0]], [[0.0, 0.2], [0.5, 0.1]], [[0.0, 0.0], [0.0, 0.0]]])
     >>> (three_weights(scores, np.array([[True, False], [False, True]])) > 0).tolist()
@@ -58,13 +58,13 @@ def three_weights(scores: FloatArray, is_true: NDArray[np.bool_]) -> FloatArray:
 
 
 def share_of_means(weights: FloatArray) -> float:
-    """How much of a class mean is added to a learned vector; infinite where the mean alone counts."""
+    """How much of a class mean is added to a learned vector; infinite if only the mean counts."""
     _, learned, mean = weights
     return float(np.inf if learned < LEAST_SHARE * mean else mean / learned) if mean > 0 else 0.0
 
 
 def mixed_vectors(learned: ClassVectors, means: sparse.csr_array, share: float) -> ClassVectors:
-    """Learned vectors with so much of the class means added, or the means alone."""
+    """Learned vectors plus a share of the class means, or the means alone."""
     if share == 0:
         return learned
     return ClassVectors.of(means if share == np.inf else learned.to_csr() + np.float32(share) * means)

@@ -1,4 +1,4 @@
-"""How a code's candidates are ranked in the end, and how that is chosen by samples that nothing was learned from."""
+"""The final ranking of a code's candidates, and how its weight is chosen on held-out samples."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from codekin.coding import FloatArray
 from codekin.model.class_vectors import ClassVectors
 
 CANDIDATE_NUMBERS = (10, 20, 50, 100)
-"""How many candidates of each code are tried."""
+"""The numbers of candidates per code to try."""
 TOLERANCE = 0.002
-"""Fewer candidates are preferred to this much accuracy, a fifth of a point: time is proportional to them."""
+"""Fewer candidates are preferred at this loss of accuracy, a fifth of a point: they determine the time."""
 N_WEIGHTS = 60
 
 
@@ -29,11 +29,11 @@ class Reranking:
     n_candidates : int
         How many of its best classes each code contributes.
     vectors : ClassVectors, optional
-        What rescores them; None where only the losses of several codes are added.
+        The vectors that rescore them; None if only the losses of several codes are added.
     weight : float, default=0.0
-        What the dot products count beside the decoding losses.
+        The weight of the dot products relative to the decoding losses.
     temperature : float, default=1.0
-        What the losses are divided by before they share out the candidates' probability.
+        Divides the losses before the candidates' total probability is redistributed.
     """
 
     n_candidates: int
@@ -54,13 +54,11 @@ class Reranking:
 
 
 def best_weight(losses: FloatArray, scores: FloatArray, is_true: NDArray[np.bool_]) -> tuple[float, float]:
-    """The weight of the scores under which the true class most often has the smallest ``loss - weight * score``.
+    """The weight with which the true class most often has the smallest ``loss - weight * score``, and how often.
 
-    For each sample the weights under which its class comes first are an interval, so that all weights are tried at
-    once. The best of 60, in equal ratios, is taken by the mean over its neighbours, which are as good as chance has it.
-
-    Arrays have the shape (n_samples, n_candidates); infinite losses stand for missing candidates. The second number is
-    the share of all samples whose class comes first under this weight.
+    For each sample the weights with which its class comes first are an interval, so that all weights are tried at once:
+    60 in a geometric series, compared by the mean over their neighbours to reduce noise. Arrays have the shape
+    (n_samples, n_candidates); infinite losses mean missing candidates.
 
     >>> losses = np.array([[1.0, 1.5], [2.0, 2.1]])
     >>> scores = np.array([[0.0, 1.0], [0.3, 0.1]])
@@ -79,7 +77,7 @@ def best_weight(losses: FloatArray, scores: FloatArray, is_true: NDArray[np.bool
         crossing = behind / gain
     low = np.where(gain > 0, crossing, -np.inf).max(axis=1)
     high = np.where(gain < 0, crossing, np.inf).min(axis=1)
-    # Where the scores are equal no weight helps; the class itself and missing candidates are never in the way.
+    # If the scores are equal no weight helps; the class itself and missing candidates never come first.
     high[((gain == 0) & (behind > 0)).any(axis=1)] = -np.inf
     is_winnable = low < high
     low, high = np.sort(low[is_winnable]), np.sort(high[is_winnable])
