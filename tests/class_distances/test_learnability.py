@@ -136,7 +136,7 @@ def test_many_classes_are_given_in_factors(monkeypatch):
     monkeypatch.setattr("codekin.class_distances.learnability.MAX_COVARIANCE_FEATURES", 10)
     assert learnability_distances(X, Y, n_components=8, rng=0).factors.shape == (10, 9)
     assert learnability_distances(X, Y, n_components=20, rng=0).factors.shape == (10, 10), "no more than classes"
-    with pytest.raises(ValueError, match="All of 64 features are used in dense form, for at most 9 classes"):
+    with pytest.raises(ValueError, match="Using all 64 features needs the dense form, for at most 9 classes"):
         learnability_distances(X, Y, n_components=None)
     with pytest.raises(ValueError, match="at most 9 classes"):
         learnability_distances(X, Y, held_out=True)
@@ -204,7 +204,7 @@ def test_a_large_mean_is_no_obstacle():
         ({"ridge": -1}, "'ridge' parameter must not be negative. Got -1"),
         ({"n_components": 0}, "'n_components' must be at least 1"),
         ({"form": "sparse"}, "'form' must be 'auto', 'dense' or 'factored'. Got 'sparse'"),
-        ({"form": "factored", "held_out": True}, "Held-out errors are taken in dense form"),
+        ({"form": "factored", "held_out": True}, "Held-out errors need the dense form"),
         ({"projection": "pca"}, "'projection' must be .* Got 'pca'"),
         ({"held_out": True, "n_folds": 1}, "'n_folds' must be at least 2"),
     ],

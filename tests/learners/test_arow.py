@@ -180,7 +180,7 @@ def test_learning_on_leaves_the_bits_before_alone(samples, coding_matrix):
     before = first.state.copy()
     AROW().partial_fit(first, Samples(*samples), Code.of(coding_matrix), rng=0)
     np.testing.assert_array_equal(first.state, before)
-    with pytest.raises(ValueError, match="cannot go on"):
+    with pytest.raises(ValueError, match="cannot continue"):
         AROW(average=True).partial_fit(first, Samples(*samples), Code.of(coding_matrix), rng=0)
 
 

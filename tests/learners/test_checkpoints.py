@@ -199,7 +199,7 @@ def test_a_harmed_checkpoint_gets_one_clear_sentence(samples, tmp_path):
 def test_a_checkpoint_that_no_longer_fits_into_memory_is_refused(samples, tmp_path):
     checkpoints = begun(samples, tmp_path)
     less = limited(AROW(), 3, None)
-    with pytest.raises(MemoryError, match="bits at once, but the memory is enough for 3"):
+    with pytest.raises(MemoryError, match="bits at once, but there is memory for only 3"):
         AROW(n_epochs=3, max_memory=less).fit(Samples(*samples), Code.of(CODING_MATRIX), rng=1, checkpoints=checkpoints)
 
 

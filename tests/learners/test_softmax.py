@@ -168,7 +168,7 @@ def test_learning_on_leaves_the_bits_before_alone(samples, codebook):
     before = first.state.copy()
     Softmax().partial_fit(first, Samples(*samples), Code(codebook, IDENTITY), rng=0)
     np.testing.assert_array_equal(first.state, before)
-    with pytest.raises(ValueError, match="cannot go on"):
+    with pytest.raises(ValueError, match="cannot continue"):
         Softmax(fit_intercept=True).partial_fit(first, Samples(*samples), Code(codebook, IDENTITY), rng=0)
 
 

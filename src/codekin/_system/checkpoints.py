@@ -1,10 +1,9 @@
-"""What a long training leaves behind so that it can go on after an interruption: a folder of arrays and JSON.
+"""Checkpoints of a long training, from which it can resume: a folder of arrays and JSON.
 
-    checkpoint.json    which training it is, how far it has come, checksums of the other files
+    checkpoint.json    which training it is, its progress, checksums of the other files
     *.safetensors      weights, variances and whatever else the training needs
 
-``checkpoint.json`` is replaced last and at once, so there is always one checkpoint that is whole, whatever moment the
-interruption chooses.
+``checkpoint.json`` is replaced last and atomically, so there is always one complete checkpoint.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from codekin._version import __version__
 
 FORMAT = "codekin-checkpoint"
 FORMAT_VERSION = 2
-"""Since version 2 ``checkpoint.json`` has a checksum of its own; checkpoints of version 1 are read without."""
+"""Since version 2 ``checkpoint.json`` has its own checksum; version 1 is read without it."""
 DESCRIPTION, SUFFIX = "checkpoint.json", ".safetensors"
 
 Json = dict[str, Any]
@@ -37,14 +36,14 @@ class CheckpointError(ValueError):
 
 @dataclass(frozen=True)
 class Checkpoints:
-    """A folder in which a training leaves its last checkpoint.
+    """A folder with the last checkpoint of a training.
 
     Parameters
     ----------
     folder : path
-        Made with the first checkpoint.
+        Created with the first checkpoint.
     resume : bool, default=False
-        Whether to go on from the checkpoint that is there, if there is one. Otherwise it is replaced.
+        Whether to resume from an existing checkpoint. Otherwise it is replaced.
 
     Examples
     --------
@@ -62,7 +61,7 @@ class Checkpoints:
     resume: bool = False
 
     def __post_init__(self) -> None:
-        """Take the folder as a string, too."""
+        """Accept the folder as a string, too."""
         object.__setattr__(self, "folder", Path(self.folder))
 
     @property
@@ -72,7 +71,7 @@ class Checkpoints:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Keep other trainings out of the folder while the block runs, and clear away what a killed one left.
+        """Lock the folder while the block runs, and remove what a killed training left behind.
 
         Yields
         ------
@@ -81,7 +80,7 @@ class Checkpoints:
         Raises
         ------
         FileExistsError
-            If another process has it.
+            If another process has locked it.
         """
         refusal = f"Another training is using {self.folder}. Wait for it, or give the model another name."
         with locked_folder(self.folder, refusal):
@@ -105,18 +104,18 @@ class Checkpoints:
         Parameters
         ----------
         training : mapping
-            What tells this training from others, as JSON.
+            What identifies this training, as JSON.
         progress : mapping
-            How far it has come, as JSON.
+            Its progress, as JSON.
         files : mapping of str to dict of arrays
-            What to write, in files of these names.
+            The arrays to write, by the names of their files.
         keep : iterable of str
-            The names of files that earlier calls have written and that are still needed.
+            The names of files from earlier calls that are still needed.
         """
         make_folder(self.folder)
         kept = list(keep)
         facts: Json = {name: self._description()["files"][name] for name in kept}
-        # Two generations never share a name: the older one stays whole until the new description is there.
+        # Two generations never share a name: the older one stays complete until the new description is written.
         generation = 1 + max((_generation(path) for path in self._array_files()), default=0)
         for name, arrays in files.items():
             path = self.folder / f"{name}-{generation}{SUFFIX}"
@@ -139,10 +138,7 @@ class Checkpoints:
                 path.unlink()
 
     def found(self, training: Mapping[str, Any]) -> Checkpoint | None:
-        """The checkpoint to go on from; None if there is none or none is wanted.
-
-        ``training`` is what tells this training from others: the checkpoint must be of the same.
-        """
+        """The checkpoint to resume from, which must be of this ``training``; None without one or if not resuming."""
         if not (self.resume and (self.folder / DESCRIPTION).is_file()):
             return None
         description = self._description()
@@ -150,7 +146,7 @@ class Checkpoints:
         return Checkpoint(self.folder, description["progress"], description["files"])
 
     def clear(self) -> None:
-        """Remove the checkpoint, and its folder if there is nothing else in it: the training is over."""
+        """Remove the checkpoint, and its folder if that is empty: the training is over."""
         if not self.folder.is_dir():
             return
         for part in self._parts():
@@ -191,21 +187,14 @@ class Checkpoints:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A checkpoint that was found.
-
-    - ``progress``: how far the training had come.
-    - ``files``: what is known about its files.
-    """
+    """A checkpoint that was found."""
 
     folder: Path
     progress: Json
     files: Json = field(repr=False)
 
     def arrays(self, name: str) -> Arrays:
-        """The arrays in one of its files, checked, mapped into memory and read-only.
-
-        ``name``: the name under which they were saved.
-        """
+        """The arrays of the file with this name, checked, memory-mapped and read-only."""
         try:
             facts = self.files[name]
             path = self.folder / facts["file"]
@@ -221,7 +210,7 @@ class Checkpoint:
 
 
 def _generation(path: Path) -> int:
-    """The number at the end of a file's name; 0 if it is none of ours."""
+    """The number at the end of a file's name; 0 for other files."""
     match = re.fullmatch(rf".+-([0-9]+){re.escape(SUFFIX)}", path.name)
     return int(match[1]) if match else 0
 

@@ -54,7 +54,7 @@ class QuadraticProblem:
 
     @property
     def n(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return int(self.a.shape[1])
 
     @property

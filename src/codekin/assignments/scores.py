@@ -67,7 +67,7 @@ class AssignmentProblem:
 
     @property
     def n_classes(self) -> int:
-        """How many classes there are."""
+        """The number of classes."""
         return self.class_distances.n_classes
 
     @property

@@ -77,7 +77,7 @@ class TreeProblem:
 
     @property
     def n_classes(self) -> int:
-        """How many classes there are."""
+        """The number of classes."""
         return len(self.class_order)
 
     @property

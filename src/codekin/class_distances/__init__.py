@@ -1,8 +1,8 @@
 """How far apart classes are.
 
-The functions of the table CLASS_DISTANCES that are made from data (``CLASS_DISTANCES_FROM_DATA``) take
-``(X, class_index, *, n_classes=None, sample_weight=None, rng=None, ...)``; the others take what they are made from.
-All return a :class:`codekin.classes.ClassDistances`.
+Functions that compute distances from data (``CLASS_DISTANCES_FROM_DATA``) take
+``(X, class_index, *, n_classes=None, sample_weight=None, rng=None, ...)``; the others in ``CLASS_DISTANCES`` have their
+own arguments. All return a :class:`codekin.classes.ClassDistances`.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ CLASS_DISTANCES_FROM_DATA: dict[str, Callable[..., ClassDistances]] = {
     "clustering": clustering_distances,
     "splitting": splitting_distances,
 }
-"""Made from samples and their classes."""
+"""Those computed from samples and their classes."""
 
 CLASS_DISTANCES: dict[str, Callable[..., Any]] = CLASS_DISTANCES_FROM_DATA | {
     "embeddings": embedding_distances,

@@ -17,7 +17,7 @@ from codekin.classes.tree_distances import TreeDistances
 from codekin.coding import FloatArray, IntArray
 
 MAX_ORDERED_CLASSES = 2_000
-"""Leaves are put in optimal order, in time that grows with the cube of their number, up to this many."""
+"""Up to this many leaves are put in optimal order, in cubic time."""
 
 
 def clustering_distances(
@@ -31,15 +31,15 @@ def clustering_distances(
     unit_edges: bool = False,
     n_components: int = 256,
 ) -> TreeDistances:
-    """Path lengths in a binary tree of the classes, made by joining the two nearest clusters again and again.
+    """Path lengths in a binary tree of the classes, made by repeatedly joining the two nearest clusters.
 
-    The distance of two clusters is the average over their pairs of class means. The path between two classes is as
-    long as the clusters in which they met were apart. What is learned is as much an order as a distance: neighbours
-    in ``distances.tree.class_order()`` are alike.
+    The distance of two clusters is the average over their pairs of class means. The length of the path between two
+    classes is the distance of the clusters that joined them. The tree also gives an order of the classes: neighbours in
+    ``distances.tree.class_order()`` are similar.
 
-    Up to 5,000 classes this is average linkage of Euclidean distances. Beyond that no matrix of all pairs is made: the
-    averages are those of squared distances, which follow from the centres and the radii of the clusters, in
-    ``n_components`` dimensions; time grows with the square of the number of classes.
+    Up to 5,000 classes this is average linkage of Euclidean distances. Beyond that there is no matrix of all pairs:
+    averages of squared distances are computed from the centres and radii of the clusters, in ``n_components``
+    dimensions; time grows with the square of the number of classes.
 
     Parameters
     ----------
@@ -48,16 +48,16 @@ def clustering_distances(
     class_index : array-like of int of shape (n_samples,)
         The class of each sample, numbered from 0.
     n_classes : int, optional
-        How many classes there are, where ``class_index`` does not show it.
+        The number of classes, if it is not the largest ``class_index`` plus one.
     sample_weight : array-like of shape (n_samples,), optional
         How much each sample counts.
     rng : numpy.random.Generator or int, optional
-        Drives the projection beyond 5,000 classes; nothing else is random.
+        For the projection beyond 5,000 classes; nothing else is random.
     optimal_order : bool, optional
-        Turn the branches so that neighbours in depth-first order are as near as the tree allows. When left out, up to
+        Order the branches so that neighbours in depth-first order are as near as the tree allows. By default, up to
         2,000 classes; at most 5,000.
     unit_edges : bool, default=False
-        Let every edge have length 1, as in a taxonomy without lengths.
+        Give every edge length 1, as in a taxonomy without lengths.
     n_components : int, default=256
         How many leading singular directions of the class means are used beyond 5,000 classes.
 
@@ -91,7 +91,7 @@ def clustering_distances(
             means = means @ leading_directions(means, n_components, np.random.default_rng(rng))
         elif samples.is_sparse:
             means = means.toarray()
-        # Many small products: threads would wait for each other more than they work.
+        # For many small products threads would mostly wait for each other.
         with threadpool_limits(1, user_api="blas"):
             tree = ClassTree.from_linkage(squared_average_linkage(means), unit_edges=unit_edges)
     return TreeDistances(_with_unknown(tree, known, samples.n_classes))
@@ -122,7 +122,7 @@ def squared_average_linkage(vectors: ArrayLike) -> FloatArray:
     # Above twice the rounding error of a distance in float32, so that distances fall along a chain and it cannot cycle.
     tie = 1e-5 * float(squares.max())
     size = np.ones(n_vectors)
-    # The clusters that are left fill the first rows of the arrays; a join frees a row, which the last one moves into.
+    # The remaining clusters are in the first rows of the arrays; a join frees a row, which the last one moves into.
     cluster_in_row = np.arange(n_vectors)
     row_of_cluster = np.concatenate([np.arange(n_vectors), np.full(n_vectors - 1, -1)])
     height = np.zeros(2 * n_vectors - 1)
@@ -143,7 +143,7 @@ def squared_average_linkage(vectors: ArrayLike) -> FloatArray:
         second, first = chain.pop(), chain.pop()
         a, b = row_of_cluster[first], row_of_cluster[second]
         joined = n_vectors + join
-        # Not below its parts: a tie may have been a little off the nearest.
+        # Not below its parts, which rounding of a tie could cause.
         height[joined] = max(np.sqrt(max(distances[a], 0.0)), height[first], height[second])
         linkage[join] = first, second, height[joined], size[a] + size[b]
         share = size[a] / (size[a] + size[b])
@@ -160,7 +160,7 @@ def squared_average_linkage(vectors: ArrayLike) -> FloatArray:
 
 
 def _with_unknown(tree: ClassTree, known: IntArray, n_classes: int) -> ClassTree:
-    """The tree of all classes; those that are not known hang from the root."""
+    """The tree of all classes; unknown ones are children of the root."""
     if len(known) == n_classes:
         return tree
     unknown = np.setdiff1d(np.arange(n_classes), known)

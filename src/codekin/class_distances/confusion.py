@@ -1,4 +1,4 @@
-"""Distances from confusion: classes that a classifier, or a person, takes for each other are close."""
+"""Distances from confusion: classes that a classifier, or a person, mistakes for each other are close."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Counted = Literal["train", "out_of_fold", "inverse_folds"]
 
 
 def confusion_distances(confusion_matrix: ArrayLike) -> DenseDistances:
-    r"""Distances from counts of how often one class was taken for another (App. C.3.1 of Evron et al., 2023).
+    r"""Distances from counts of how often one class was mistaken for another (App. C.3.1 of Evron et al., 2023).
 
     With :math:`C` the counts divided by their sum and :math:`A = 1 - (C + C^\top) / 2`,
 
@@ -32,13 +32,13 @@ def confusion_distances(confusion_matrix: ArrayLike) -> DenseDistances:
     Parameters
     ----------
     confusion_matrix : array-like of shape (n_classes, n_classes)
-        Entry ``(i, j)`` counts samples of class ``i`` taken for class ``j``; any scale, rows and columns may be
-        exchanged.
+        Entry ``(i, j)`` counts samples of class ``i`` predicted as class ``j``, on any scale; the transpose gives the
+        same distances.
 
     Returns
     -------
     DenseDistances
-        All off-diagonal entries are 1, after a warning, where no two classes were ever confused.
+        If no two classes were ever confused, all off-diagonal entries are 1, with a warning.
 
     Examples
     --------
@@ -80,29 +80,29 @@ def learned_confusion_distances(
     counted: Counted = "train",
     n_folds: int = 8,
 ) -> ClassDistances:
-    """Distances from the confusion of a classifier that is trained for the purpose.
+    """Distances from the confusion of a classifier that is trained for this purpose.
 
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n_samples, n_features)
-        The samples; with an ``estimator``, whatever it takes.
+        The samples; with an ``estimator``, whatever it accepts.
     class_index : array-like of int of shape (n_samples,)
         The class of each sample, numbered from 0.
     n_classes : int, optional
-        How many classes there are, where ``class_index`` does not show it; at most 5,000.
+        The number of classes, if it is not the largest ``class_index`` plus one; at most 5,000.
     sample_weight : array-like of shape (n_samples,), optional
-        How much each sample counts, both in training (where the estimator takes weights) and in the confusion matrix.
+        How much each sample counts, both in training (if the estimator accepts weights) and in the confusion matrix.
     rng : numpy.random.Generator or int, optional
-        Deals out the folds, and drives the default estimator.
+        For the folds and the default estimator.
     estimator : scikit-learn classifier, optional
-        What to train; a copy is. When left out, a linear SVM for each class against the rest, on features scaled to
-        a largest absolute value of 1.
+        The classifier to train (a copy of it). By default a linear SVM for each class against the rest, on features
+        scaled to a largest absolute value of 1.
     counted : {"train", "out_of_fold", "inverse_folds"}, default="train"
-        Where confusions are counted: on the samples that were learned from; on each fold by a classifier that learned
-        from the others; or, for few samples and strong learners, which make too few errors otherwise, on all other
-        folds by a classifier that learned from one.
+        Where confusions are counted: on the training samples; on each fold, with a classifier trained on the others; or
+        on all other folds, with a classifier trained on one, for few samples and strong learners, which would otherwise
+        make too few errors.
     n_folds : int, default=8
-        How many folds there are, each with its share of every class; not used when ``counted="train"``.
+        The number of stratified folds; not used with ``counted="train"``.
 
     Returns
     -------
@@ -114,7 +114,7 @@ def learned_confusion_distances(
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
     >>> distances = learned_confusion_distances(X, y, counted="out_of_fold", rng=0).matrix()
-    >>> bool(distances[1, 2] < distances[0, 1])  # versicolor is taken for virginica, setosa hardly for anything
+    >>> bool(distances[1, 2] < distances[0, 1])  # versicolor is mistaken for virginica, setosa for nothing
     True
     """
     samples = class_samples(
@@ -149,7 +149,7 @@ def learned_confusion_distances(
 def _rounds(
     class_index: IntArray, counted: Counted, n_folds: int, rng: np.random.Generator
 ) -> Iterator[tuple[IntArray, IntArray]]:
-    """The samples to learn from and those to judge, round by round."""
+    """The training samples and the samples to predict in each round."""
     everything = np.arange(len(class_index))
     if counted == "train":
         yield everything, everything
@@ -167,12 +167,12 @@ def _predictions(estimator: Any, samples: ClassSamples, learned: IntArray, judge
 
     classes = samples.class_index[learned]
     if (classes == classes[0]).all():
-        # Few classifiers learn from a single class, and what they would say is known.
+        # Few classifiers accept a single class, and the prediction is known.
         return np.full(len(judged), classes[0])
     weights = {}
     if has_fit_parameter(estimator, "sample_weight"):
         weights = {"sample_weight": samples.sample_weight[learned]}
-    # Some learners want classes without gaps.
+    # Some learners need classes without gaps.
     present, labels = np.unique(classes, return_inverse=True)
     model = clone(estimator).fit(_safe_indexing(samples.X, learned), labels, **weights)
     return np.asarray(present[np.ravel(model.predict(_safe_indexing(samples.X, judged))).astype(np.intp)])
@@ -188,5 +188,5 @@ def _scaled(samples: ClassSamples) -> ClassSamples:
 def _linear_one_vs_rest(rng: np.random.Generator) -> Any:
     from sklearn.svm import LinearSVC
 
-    # Which classes are confused is settled long before the last digits of the weights.
+    # A rough solution is enough to see which classes are confused.
     return LinearSVC(dual="auto", tol=1e-3, random_state=int(rng.integers(2**31)))

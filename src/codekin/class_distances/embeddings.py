@@ -1,4 +1,4 @@
-"""Distances between vectors that stand for the classes, or for their names."""
+"""Distances between vectors of the classes, or of their names."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ def embedding_distances(
 ) -> ClassDistances:
     """Euclidean distances between vectors of the classes, or of their names (App. E of Evron et al., 2023).
 
-    Names know much about classes before any sample is seen, though not what a learner will find hard. Words that are
-    used alike have vectors that are close.
+    Names say a lot about classes before any sample is seen, though not what a learner will find hard. Words that are
+    used in similar ways have similar vectors.
 
     Parameters
     ----------
     vectors : array-like or sparse matrix of shape (n_classes, n_dimensions), mapping, path or callable
-        A vector for each class; or where to find one for each name: a mapping from words to vectors, a file of word
-        vectors (text of GloVe, word2vec or fastText, ``.gz`` too; it is read once, and only what is needed is kept),
-        or a function that takes the list of names and returns a vector for each, such as the ``encode`` of a sentence
-        transformer.
+        A vector for each class; or a source of vectors for names: a mapping from words to vectors, a file of word
+        vectors (text of GloVe, word2vec or fastText, ``.gz`` too; it is read once, and only what is needed is kept), or
+        a function that takes the list of names and returns a vector for each, such as the ``encode`` method of a
+        sentence transformer.
     names : sequence of str, optional
         ``names[k]`` is the name of class ``k``. A name of several words that is not in a mapping or file itself gets
         the mean of their vectors.
@@ -47,7 +47,7 @@ def embedding_distances(
         Take the squares of the distances; at more than 5,000 classes their sums are much faster. With ``normalize``
         they are twice the cosine distances.
     missing : {"error", "mean"}, default="error"
-        What to do about names without a vector: refuse, or warn and put these classes at the mean distance.
+        What to do about names without a vector: raise, or warn and put these classes at the mean distance.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Distances that know the learner: which classes a linear learner can keep apart, found without training a bit."""
+"""Distances for linear learners: which classes they can separate, computed without training a bit."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ Projection = Literal["auto", "features", "svd", "random"]
 Form = Literal["auto", "dense", "factored"]
 
 MAX_COVARIANCE_FEATURES = 3_000
-"""A covariance matrix is made of no more features than this."""
+"""The most features of a covariance matrix."""
 
 MAX_ITERATED_PRODUCTS = 100_000_000
 """With more features, all are used by conjugate gradients if entries of X times classes are at most this."""
 
 DEFAULT_COMPONENTS = 1_000
-"""How many directions stand for all features otherwise; fewer if there are very many classes."""
+"""The number of directions to project to otherwise; fewer if there are very many classes."""
 
 MAX_FACTOR_ENTRIES = 50_000_000
-"""Dimensions times classes are no more than this unless somebody asks for it: 200 MB."""
+"""By default, dimensions times classes are at most this: 200 MB."""
 
 
 def learnability_distances(
@@ -61,7 +61,7 @@ def learnability_distances(
     n_folds: int = 5,
     form: Form = "auto",
 ) -> ClassDistances:
-    r"""Signed distances whose best preserving assignment has the bits that least squares learns best.
+    r"""Signed distances whose best preserving assignment has the bits that are easiest for least squares.
 
     Least squares with an intercept learns a bit :math:`y \in \{-1, +1\}^K` with a mean squared training error of
     exactly :math:`y^\top R y`, where
@@ -83,26 +83,26 @@ def learnability_distances(
     class_index : array-like of int of shape (n_samples,)
         The class of each sample, numbered from 0.
     n_classes : int, optional
-        How many classes there are, where ``class_index`` does not show it.
+        The number of classes, if it is not the largest ``class_index`` plus one.
     sample_weight : array-like of shape (n_samples,), optional
         How much each sample counts.
     rng : numpy.random.Generator or int, optional
-        Drives the projection, where there is one, and deals out the folds.
+        For the projection, if there is one, and the folds.
     ridge : float, default=0.1
         The penalty :math:`\lambda` on squared weights, in units of the mean variance of a feature.
     n_components : int, "auto" or None, default="auto"
-        Project the samples to this many dimensions first; None uses all features, however long it takes. What "auto"
-        does is told below.
+        Project the samples to this many dimensions first; None uses all features, however long it takes. "auto" is
+        explained below.
     projection : {"auto", "features", "svd", "random"}, default="auto"
-        How to project: onto the features that vary most, the leading singular directions of X, or random ones.
-        "auto" takes features for vectors and singular directions for a matrix.
+        How to project: onto the features with the largest variance, the leading singular directions of X, or random
+        ones. "auto" uses features for vectors and singular directions for a matrix.
     held_out : bool, default=False
-        Take the errors of samples that were not learned from, for at most 5,000 classes.
+        Use the errors of held-out samples, for at most 5,000 classes.
     n_folds : int, default=5
-        How many folds there are, each left out once; used when ``held_out=True``.
+        The number of folds, each left out once; used with ``held_out=True``.
     form : {"auto", "dense", "factored"}, default="auto"
-        Whether to make a matrix of all pairs of classes or a vector for each class, whose inner products it has. "auto"
-        makes vectors for more than 5,000 classes.
+        Whether to compute a matrix of all pairs of classes, or a vector for each class with the same inner products.
+        "auto" computes vectors for more than 5,000 classes.
 
     Returns
     -------
@@ -112,10 +112,10 @@ def learnability_distances(
     Notes
     -----
     For a matrix, the covariance of up to 3,000 features is inverted. With more of them the equations are solved by
-    conjugate gradients, to four digits; "auto" does this where the non-zero entries of X times the number of classes
-    are at most :math:`10^8` (some seconds), and projects to 1,000 directions otherwise. For vectors, "auto" takes the
-    3,000 features that vary most, fewer beyond 16,667 classes: on texts they make better assignments than as many
-    seconds spent on singular directions, of which there are fewer then. Whatever is left out costs accuracy.
+    conjugate gradients, to four digits; "auto" does this if the non-zero entries of X times the number of classes are
+    at most :math:`10^8` (some seconds), and projects to 1,000 directions otherwise. For vectors, "auto" uses the 3,000
+    features with the largest variance, fewer beyond 16,667 classes: on texts they give better assignments than the
+    singular directions that can be computed in the same time. Leaving features out always costs accuracy.
 
     Examples
     --------
@@ -139,7 +139,7 @@ def learnability_distances(
     is_factored = form == "factored" or samples.n_classes > MAX_DENSE_CLASSES
     if held_out and is_factored:
         raise ValueError(
-            f"Held-out errors are taken in dense form, for at most {MAX_DENSE_CLASSES} classes. "
+            f"Held-out errors need the dense form, for at most {MAX_DENSE_CLASSES} classes. "
             f"Got {samples.n_classes} classes and form={form!r}. Use held_out=False."
         )
     n_samples = len(samples.class_index)
@@ -172,7 +172,7 @@ def class_moments(
     rng: np.random.Generator | int | None = None,
     ridge: float = 0.1,
 ) -> ClassMoments:
-    """Class frequencies, and how much of the one-hot targets least squares explains, as for learnability distances.
+    """Class frequencies, and the part of the one-hot targets that least squares explains.
 
     >>> class_moments([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1], ridge=0).explained
     array([[ 0.2, -0.2],
@@ -203,8 +203,8 @@ def _factors(coordinates: Coordinates, penalty: float) -> NDArray[np.floating]:
     del whitened
     if factors.shape[1] <= len(factors):
         return factors
-    # More dimensions than classes are more than it takes. What a class has in common with itself is no distance: a
-    # little more of it keeps the root real where classes depend on each other, and changes no distance.
+    # More dimensions than classes are not needed. The diagonal is not a distance: increasing it a little keeps the root
+    # real if classes depend on each other, and changes no distance.
     products = factors @ factors.T
     own, more = products.diagonal(), 1e4 * np.finfo(products.dtype).eps
     products.flat[:: len(products) + 1] = np.maximum(own * (1 + more), more**2 * own.max())
@@ -229,7 +229,7 @@ def _coordinates(
     if n_components is None:
         if is_factored and n_features > MAX_COVARIANCE_FEATURES:
             raise ValueError(
-                f"All of {n_features} features are used in dense form, for at most {MAX_DENSE_CLASSES} classes. "
+                f"Using all {n_features} features needs the dense form, for at most {MAX_DENSE_CLASSES} classes. "
                 f"Got {samples.n_classes}. Give 'n_components'."
             )
         return Coordinates(samples)
@@ -258,7 +258,7 @@ def _automatic_components(samples: ClassSamples, projection: str, *, is_factored
 
 
 def _regressions(coordinates: Coordinates, penalty: float) -> Callable[[IntArray | None], OneHotRidge]:
-    """A function that fits all samples but those at some rows."""
+    """A function that fits all samples except those at some rows."""
     if coordinates.n_dimensions > MAX_COVARIANCE_FEATURES and coordinates.basis is None:
         all_rows = np.arange(len(coordinates.samples.class_index))
 

@@ -22,11 +22,11 @@ from codekin.coding import FloatArray, IntArray
 from codekin.progress import tell
 
 _BLOCK_ENTRIES = 8_000_000
-"""How many numbers are made at once from samples that are sparse, projected, or of a narrow type."""
+"""How many numbers are computed at once from samples that are sparse, projected, or of a narrow type."""
 
 
 _LEAST_PIVOT: dict[type[np.floating], float] = {np.float32: 1e-2, np.float64: 1e-3}
-"""A smallest pivot below this share of the largest leaves too few digits to a triangular factor of that type."""
+"""If the smallest pivot is below this share of the largest, a triangular factor of that type is too inexact."""
 
 
 class OneHotRidge(NamedTuple):
@@ -46,17 +46,17 @@ class Coordinates:
 
     @property
     def n_dimensions(self) -> int:
-        """How many coordinates a sample has."""
+        """The number of coordinates of a sample."""
         return int(self.samples.X.shape[1] if self.basis is None else self.basis.shape[1])
 
     @property
     def stay_sparse(self) -> bool:
-        """Whether sums over samples can be taken without filling zeros."""
+        """Whether sums over samples can be computed without filling in zeros."""
         return self.basis is None and self.samples.is_sparse
 
     @cached_property
     def origin(self) -> Any:
-        """What is taken off all samples, so that little is lost to rounding: their mean, if that fills no zeros."""
+        """Subtracted from all samples to reduce rounding errors: their mean, if that does not fill in zeros."""
         mean = overall_mean(self.samples)
         return 0.0 if self.stay_sparse else mean if self.basis is None else mean @ self.basis
 
@@ -70,20 +70,20 @@ class Coordinates:
         return np.asarray(dense - self.origin, dtype=np.float64)
 
     def product(self, X: Any, coefficients: FloatArray) -> FloatArray:
-        """``self.of(X) @ coefficients``, without filling zeros."""
+        """``self.of(X) @ coefficients``, without filling in zeros."""
         if self.stay_sparse:
             return np.asarray(X @ coefficients)
         return np.asarray(self.of(X) @ coefficients)
 
     def blocks(self, rows: IntArray, n_columns: int) -> Iterator[tuple[IntArray, FloatArray]]:
-        """Some of the samples at a time; ``n_columns`` says how many numbers the caller makes of each."""
+        """Blocks of samples; ``n_columns`` is how many numbers the caller computes per sample."""
         for index in row_blocks(rows, n_columns):
             yield index, self.of(self.samples.X[index])
 
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """Sums over samples, from which regressions follow; those of a part can be taken off those of the whole."""
+    """Sums over samples, from which regressions are computed; sums over a part can be subtracted."""
 
     class_weight: FloatArray  # (n_classes,)
     class_sums: FloatArray  # (n_classes, n_dimensions)
@@ -118,7 +118,7 @@ class Sums:
 
     @property
     def deviations(self) -> FloatArray:
-        """Row ``k`` is the frequency of class ``k`` times how far its mean is from the mean of all."""
+        """Row ``k`` is the frequency of class ``k`` times the difference of its mean and the mean of all."""
         return np.asarray(self.class_sums / self.class_weight.sum() - np.outer(self.frequency, self.mean))
 
     def whitening(self, penalty: float) -> FloatArray:
@@ -143,7 +143,7 @@ def _second_moment(coordinates: Coordinates, rows: IntArray) -> FloatArray:
 
 def _whitening(covariance: FloatArray, penalty: float) -> FloatArray:
     variances, directions = linalg.eigh(covariance)
-    # Samples do not vary along the rest, so neither do class means; what is there is rounding.
+    # Samples, and so class means, do not vary along the rest; what is there is rounding.
     varies = variances > 1e-12 * max(float(variances[-1]), np.finfo(np.float64).tiny)
     return np.asarray(directions[:, varies] / np.sqrt(variances[varies] + penalty))
 
@@ -151,10 +151,8 @@ def _whitening(covariance: FloatArray, penalty: float) -> FloatArray:
 def whitened_deviations(coordinates: Coordinates, penalty: float) -> NDArray[np.floating]:
     """Row ``k`` is ``pi_k (mu_k - mu) W`` for some ``W`` with ``W W' = (Sigma + penalty)^-1``.
 
-    A triangular ``W`` of the samples' type is the fastest, where no digits are lost to it. Some classes are made at a
-    time, so that little memory is needed beside the result, which is of the samples' type.
-
-    ``penalty``: on squared coefficients, against the mean squared error.
+    A triangular ``W`` of the samples' type is fastest, and used if it is exact enough. Classes are computed in blocks,
+    so that little memory is needed besides the result, which has the samples' type.
     """
     samples = coordinates.samples
     total = samples.sample_weight.sum()
@@ -184,7 +182,7 @@ def _triangular_whitening(
     covariance: FloatArray, penalty: float, dtype: type[np.floating]
 ) -> NDArray[np.floating] | None:
     """The inverse of the Cholesky factor of ``covariance + penalty``, transposed, unless too many digits are lost."""
-    # Columns first, as LAPACK has it: then the copy is the only one.
+    # Column-major, as LAPACK needs it, so that there is only one copy.
     penalised = np.array(covariance, dtype=dtype, order="F")
     penalised.flat[:: len(penalised) + 1] += penalty
     try:
@@ -199,11 +197,7 @@ def _triangular_whitening(
 
 
 def ridge_from_sums(sums: Sums, penalty: float) -> OneHotRidge:
-    """The regression that follows from sums over samples.
-
-    - ``sums``: over the samples to learn from.
-    - ``penalty``: on squared coefficients, against the mean squared error.
-    """
+    """The regression from sums over the training samples; ``penalty`` is relative to the mean squared error."""
     whitening = sums.whitening(penalty)
     whitened = sums.deviations @ whitening
     coefficients = whitening @ whitened.T
@@ -218,13 +212,10 @@ def ridge_by_conjugate_gradients(
     tolerance: float = 1e-4,
     max_iterations: int = 1_000,
 ) -> OneHotRidge:
-    """The regression in all features, however many: only products of X with some vectors per class are made.
+    """The regression on all features, however many: only products of X with some vectors per class are computed.
 
-    - ``coordinates``: those of the samples, in no other basis than their own.
-    - ``penalty``: on squared coefficients, against the mean squared error.
-    - ``rows``: the samples to learn from; all when left out.
-    - ``tolerance``: how small the residuals of the linear equations become, against their right-hand sides.
-    - ``max_iterations``: when to stop where they do not.
+    ``coordinates`` must have no basis of their own. ``tolerance`` is that of the residuals of the linear equations,
+    relative to their right-hand sides.
     """
     samples = coordinates.samples if rows is None else coordinates.samples.of(rows)
     X: Any = samples.X.astype(np.float64) if samples.is_sparse else coordinates.of(samples.X)
@@ -233,7 +224,7 @@ def ridge_by_conjugate_gradients(
     class_means = samples.class_means - coordinates.origin if not samples.is_sparse else samples.class_means
     mean = np.asarray(frequency @ class_means).ravel()
     variances = np.asarray(weight @ (X * X)).ravel() - mean**2
-    # Scaled to unit diagonal (Jacobi): rare and frequent features then converge alike.
+    # Scaled to unit diagonal (Jacobi), so that rare and frequent features converge equally fast.
     scale = np.maximum(variances, 0) + penalty
     scale[scale == 0] = 1.0
     transposed = X.T.tocsr() if samples.is_sparse else X.T
@@ -304,7 +295,7 @@ def total_variance(samples: ClassSamples) -> float:
 
 
 def row_blocks(rows: IntArray, n_columns: int) -> Iterator[IntArray]:
-    """Consecutive parts of ``rows`` that make some millions of numbers each, at ``n_columns`` a row."""
+    """Consecutive parts of ``rows`` with some millions of numbers each, at ``n_columns`` per row."""
     step = max(1, _BLOCK_ENTRIES // n_columns)
     for start in range(0, len(rows), step):
         yield rows[start : start + step]

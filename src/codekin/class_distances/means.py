@@ -19,15 +19,15 @@ def mean_distances(
     *,
     n_classes: int | None = None,
     sample_weight: ArrayLike | None = None,
-    rng: np.random.Generator | int | None = None,  # noqa: ARG001  # every distance made from data takes it
+    rng: np.random.Generator | int | None = None,  # noqa: ARG001  # all distances from data have it
     squared: bool = False,
 ) -> ClassDistances:
     r"""Euclidean distances between the means of the classes (App. C.3.2 of Evron et al., 2023).
 
     .. math:: A_{uv} = \lVert \mu_u - \mu_v \rVert, \qquad \mu_u = \sum_{i: y_i = u} w_i x_i \Big/ \sum_{i: y_i = u} w_i
 
-    with :math:`w` the sample weights. A linear learner finds it easy to keep classes together whose means are close,
-    and scaling the features changes which these are. Means of sparse samples stay sparse.
+    with :math:`w` the sample weights. A linear learner can easily keep classes together whose means are close; which
+    these are depends on the scale of the features. Means of sparse samples stay sparse.
 
     Parameters
     ----------
@@ -36,11 +36,11 @@ def mean_distances(
     class_index : array-like of int of shape (n_samples,)
         The class of each sample, numbered from 0.
     n_classes : int, optional
-        How many classes there are, where ``class_index`` does not show it.
+        The number of classes, if it is not the largest ``class_index`` plus one.
     sample_weight : array-like of shape (n_samples,), optional
         How much each sample counts.
     rng : numpy.random.Generator or int, optional
-        Taken by every distance that is made from data; nothing is random in this one.
+        Ignored: nothing is random here.
     squared : bool, default=False
         Take the squares of the distances; at more than 5,000 classes their sums are much faster.
 

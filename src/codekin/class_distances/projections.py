@@ -1,4 +1,4 @@
-"""Few directions that stand for many features, found a block of samples at a time."""
+"""Projections of many features onto few directions, computed in blocks of samples."""
 
 from __future__ import annotations
 
@@ -13,18 +13,14 @@ from codekin._system.memory import require_memory
 from codekin.coding import FloatArray
 
 _BLOCK_ENTRIES = 8_000_000
-"""How many coordinates are held at once."""
+"""How many coordinates are in memory at once."""
 _LEAST_PIVOT = 0.03
-"""Of columns of length one: a column this near to the span of those before it still has three digits in float32."""
+"""A column of length one this close to the span of earlier ones still has three digits in float32."""
 
 
 def random_directions(n_features: int, n_components: int, rng: np.random.Generator) -> NDArray[np.float32]:
-    """Directions along which all lengths are kept on average, (n_features, n_components).
-
-    - ``n_features``, ``n_components``: from how many dimensions to how many.
-    - ``rng``: draws the directions.
-    """
-    # The directions, what they are divided into, and what becomes of them in the next step.
+    """Random directions that preserve lengths on average, (n_features, n_components)."""
+    # The directions, a block of them, and the result of the next step.
     require_memory(
         3 * 4 * n_features * n_components,
         f"Learning class distances from {n_features:,} features",
@@ -38,13 +34,9 @@ def leading_directions(
 ) -> NDArray[np.float32]:
     """An orthonormal basis of nearly the leading right singular vectors of X.
 
-    Subspace iteration (Halko, Martinsson and Tropp 2011, algorithm 4.4) in the space of features. Which basis of the
-    subspace it is does not matter to distances and to least squares, so no decomposition follows.
-
-    - ``X`` of shape (n_samples, n_features): the samples, of any numeric type.
-    - ``n_components``: how many directions; no more than there are samples and features are needed.
-    - ``rng``: draws the directions to begin with.
-    - ``n_rounds``: how often the subspace is multiplied by ``X' X``.
+    Subspace iteration (Halko, Martinsson and Tropp 2011, algorithm 4.4) in the space of features: ``n_rounds``
+    multiplications by ``X' X``. Distances and least squares do not depend on the basis of the subspace, so no
+    decomposition follows.
     """
     n_samples, n_features = X.shape
     basis = random_directions(n_features, min(n_components, n_samples, n_features), rng)
@@ -62,8 +54,8 @@ def _orthonormal(columns: NDArray[np.float32]) -> NDArray[np.float32]:
     """An orthonormal basis of the span of ``columns``, from their inner products.
 
     Products of blocks are many times faster here than a QR decomposition of a tall matrix, but they square the
-    condition number. Where float32 is not enough for it, they are summed in float64, and a second round removes what
-    the first leaves.
+    condition number. If float32 is not enough, they are summed in float64, and a second round removes the remaining
+    error.
     """
     inner = _inner_products(columns, np.float32)
     length = np.sqrt(np.maximum(np.diag(inner), np.finfo(np.float32).tiny))

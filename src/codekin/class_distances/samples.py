@@ -1,4 +1,4 @@
-"""Samples as class distances need them: checked once, with the weights and the means of their classes."""
+"""Samples for class distances: checked once, with weights and class means."""
 
 from __future__ import annotations
 
@@ -15,18 +15,14 @@ from codekin._system.stored_rows import StoredRows, class_sums, is_sparse
 from codekin.coding import FloatArray, IntArray
 
 _MAX_EXPONENT = 100
-"""Weights beyond 2**100, or below its inverse, are scaled before they are multiplied and added up."""
+"""Weights beyond 2**100, or below its inverse, are scaled first."""
 _BLOCK_ENTRIES = 8_000_000
 """How many entries of a dense X are converted to float64 at once."""
 
 
 @dataclass(frozen=True, eq=False)
 class ClassSamples:
-    """Samples, their classes and their weights.
-
-    - ``n_classes``: how many classes there are, those without samples included.
-    - ``sample_weight`` of shape (n_samples,): the weight of each sample; ones if none are given.
-    """
+    """Samples, their classes and their weights, ones if none are given."""
 
     X: Any
     class_index: IntArray
@@ -54,7 +50,7 @@ class ClassSamples:
 
     @cached_property
     def class_means(self) -> Any:
-        """The weighted mean of each class, (n_classes, n_features), sparse if X is; zeros where there is no sample."""
+        """The weighted mean of each class, (n_classes, n_features), sparse if X is; zeros if there are no samples."""
         scale = np.zeros(self.n_classes)
         scale[self.has_samples] = 1 / self.class_weight[self.has_samples]
         if self.is_sparse:
@@ -84,18 +80,13 @@ def class_samples(
     sample_weight: ArrayLike | None = None,
     of_any_kind: bool = False,
 ) -> ClassSamples:
-    """Check samples and their classes.
-
-    - ``n_classes``: how many classes there are; one more than the largest number in ``class_index`` when left out.
-    - ``sample_weight`` of shape (n_samples,): how much each sample counts, not negative.
-    - ``of_any_kind``: take X as it is, be it text or a data frame; it is for others to read.
-    """
+    """Check samples and their classes; with ``of_any_kind`` X may be anything, such as text or a data frame."""
     samples: Any = X
     if not of_any_kind:
         if not isinstance(X, StoredRows):
             samples = sparse.csr_array(cast(Any, X)) if sparse.issparse(X) else np.asarray(X)
         if samples.ndim != 2 or 0 in samples.shape:
-            raise ValueError(f"X must have two dimensions, none of them empty. Got shape {samples.shape}.")
+            raise ValueError(f"X must have two dimensions and must not be empty. Got shape {samples.shape}.")
         if samples.dtype.kind not in "fiub":
             raise ValueError(f"X must hold numbers. Got type {samples.dtype}.")
         _check_magnitude(samples)

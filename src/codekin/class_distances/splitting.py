@@ -1,4 +1,4 @@
-"""A class tree learned from data, for any number of classes: halves of halves of the class means."""
+"""A class tree for any number of classes, by repeatedly halving the class means."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ def splitting_distances(
     sample_weight: ArrayLike | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> TreeDistances:
-    """Path lengths in a balanced binary tree of the classes, made by halving the set of classes again and again.
+    """Path lengths in a balanced binary tree of the classes, made by repeatedly halving the set of classes.
 
-    Each set is split by balanced 2-means of the directions of its class means, which stay sparse. Time grows with
-    their non-zeros times the depth of the tree, memory with the non-zeros: no matrix of pairs, for a million classes.
+    Each set is split by balanced 2-means of the directions of its class means, which stay sparse. Time grows with their
+    non-zeros times the depth of the tree, memory with the non-zeros; there is no matrix of pairs, even for a million
+    classes.
 
     Parameters
     ----------
@@ -36,11 +37,11 @@ def splitting_distances(
     class_index : array-like of int of shape (n_samples,)
         The class of each sample, numbered from 0.
     n_classes : int, optional
-        How many classes there are, where ``class_index`` does not show it.
+        The number of classes, if it is not the largest ``class_index`` plus one.
     sample_weight : array-like of shape (n_samples,), optional
         How much each sample counts.
     rng : numpy.random.Generator or int, optional
-        Shuffles the classes at the start, so that their numbers do not decide where equal ones go.
+        For shuffling the classes at the start, so that ties do not depend on their indices.
 
     Returns
     -------
@@ -59,7 +60,7 @@ def splitting_distances(
 
 
 def halving_order(vectors: Any, rng: np.random.Generator | int | None = None) -> IntArray:
-    """Vectors in an order whose halves, halves of halves and so on hold those of similar directions.
+    """An order of vectors whose halves, quarters and so on contain similar directions.
 
     >>> halving_order(np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.1], [0.1, 1.0]]), 0) % 2
     array([1, 1, 0, 0])
@@ -76,9 +77,7 @@ def halving_order(vectors: Any, rng: np.random.Generator | int | None = None) ->
 
 
 def halving_tree(order: IntArray) -> ClassTree:
-    """The binary tree over classes in this order whose every node parts its classes in halves, the first the larger.
-
-    ``order`` of shape (n_classes,): the classes from left to right.
+    """The binary tree over classes in this order in which every node halves its classes, the first half the larger.
 
     >>> halving_tree(np.array([2, 0, 1])).class_order()
     array([2, 0, 1])

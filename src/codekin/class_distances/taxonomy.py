@@ -1,4 +1,4 @@
-"""Path lengths in a given taxonomy, in whatever form it is given."""
+"""Path lengths in a taxonomy, which may be given in several forms."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ def taxonomy_distances(
     ----------
     taxonomy : ClassTree, edges, nested dict or list, networkx graph, or names
         Edges are pairs ``(parent, child)`` or triples with a length, as tuples or as the rows of an array; a list of
-        lists is nested; names are such as ``"a.b.c"``.
+        lists is nested; names look like ``"a.b.c"``.
     classes : sequence of names, optional
-        ``classes[k]`` is the node of class ``k``. When left out, the classes of a tree, the names themselves, or the
+        ``classes[k]`` is the node of class ``k``. By default, the classes of a tree, the names themselves, or the
         leaves in sorted order.
     separator : str, default="."
-        What stands between the parts of a name, where names are given.
+        The separator of the parts of a name, if names are given.
     length : str, optional
-        The edge attribute that holds the length, where a graph is given; all edges have length 1 when left out.
+        The edge attribute with the length, if a graph is given; by default all edges have length 1.
 
     Returns
     -------
     TreeDistances
-        Exact and fast at any number of classes.
+        Exact and fast for any number of classes.
 
     Examples
     --------

@@ -1,7 +1,4 @@
-"""Vectors of words from the text formats of GloVe, word2vec and fastText, read line by line.
-
-Such files hold millions of words, of which the names of classes need a few; only these are kept.
-"""
+"""Word vectors in the text formats of GloVe, word2vec and fastText; only the words that are needed are kept."""
 
 from __future__ import annotations
 
@@ -27,12 +24,12 @@ def read_word_vectors(path: str | Path, words: Iterable[str]) -> dict[str, Float
         A text file with a word and its numbers on each line, as GloVe, word2vec and fastText (``.vec``) write them,
         with or without a first line of two counts; compressed if its name ends in ``.gz``.
     words : iterable of str
-        The words to look for, exactly as they are spelled.
+        The words to look for, in exactly this spelling.
 
     Returns
     -------
     dict
-        From each word that was found to its vector. Where a word occurs twice, the first vector counts.
+        Maps each word that was found to its vector; the first one if a word occurs twice.
     """
     source = Path(path)
     wanted = {word.encode(): word for word in words}
@@ -44,7 +41,7 @@ def read_word_vectors(path: str | Path, words: Iterable[str]) -> dict[str, Float
                 n_dimensions, is_header = _dimensions(line, source)
                 if is_header:
                     continue
-            # Most lines are done with here, so nothing before this looks at their numbers.
+            # Most lines end here, so their numbers are not parsed before.
             word = wanted.get(line.split(None, 1)[0] if line.strip() else b"")
             if word is None or word in found:
                 continue
@@ -67,13 +64,11 @@ def read_word_vectors(path: str | Path, words: Iterable[str]) -> dict[str, Float
 
 
 def name_vectors(names: Sequence[str], vectors: Mapping[str, ArrayLike] | str | Path) -> tuple[FloatArray, list[str]]:
-    """A vector for each name: that of the name as one word, or else the mean of those of its words.
+    """A vector for each name: that of the name as one word, or else the mean of the vectors of its words.
 
-    Spellings are tried as they are and in lower, capitalised and upper case, the words of a name joined by underscores
-    too. Words without a vector are left out of a mean.
-
-    ``vectors`` is a mapping from words to vectors, or a file of :func:`read_word_vectors`. The names that have no
-    vector, whose rows are NaN, are the second result.
+    Names are looked up as they are and in lower, capitalised and upper case, also with their words joined by
+    underscores. Words without a vector are left out of a mean. The second result lists the names without a vector,
+    whose rows are NaN.
 
     >>> words = {"aquarium": [0, 2], "fish": [2, 0], "cat": [1, 3]}
     >>> rows, missing = name_vectors(["aquarium_fish", "Cat", "yeti"], words)
@@ -84,7 +79,7 @@ def name_vectors(names: Sequence[str], vectors: Mapping[str, ArrayLike] | str | 
     >>> missing
     ['yeti']
     """
-    # For each name the ways to find it: first as one word, then in words; each word in its spellings, best first.
+    # For each name what to look up: first as one word, then its words; each in its spellings, best first.
     ways = [[[_spellings(name)], [_spellings(word) for word in words_of(name)]] for name in names]
     known: Mapping[str, ArrayLike]
     if isinstance(vectors, Mapping):
@@ -110,7 +105,7 @@ def words_of(name: str) -> list[str]:
 
 
 def _spellings(name: str) -> list[str]:
-    """How a name may be spelled as one word, best first."""
+    """Spellings of a name as one word, best first."""
     forms = (name, "_".join(words_of(name)))
     return list(dict.fromkeys(case(form) for case in (str, str.lower, str.capitalize, str.upper) for form in forms))
 
@@ -122,7 +117,7 @@ def _opened(source: Path) -> AbstractContextManager[IO[bytes]]:
 
 
 def _dimensions(first_line: bytes, source: Path) -> tuple[int, bool]:
-    """How many numbers a word has, and whether the first line is a header that says so."""
+    """The number of dimensions, and whether the first line is a header."""
     fields = first_line.split()
     if len(fields) < 2 or b"\0" in first_line:
         raise ValueError(

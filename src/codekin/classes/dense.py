@@ -43,7 +43,7 @@ class DenseDistances(SummedDistances):
 
     @property
     def n_classes(self) -> int:
-        """How many classes there are."""
+        """The number of classes."""
         return len(self._given)
 
     def matrix(self) -> FloatArray:

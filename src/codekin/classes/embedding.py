@@ -36,7 +36,7 @@ class EmbeddingDistances(SummedDistances):
 
     @property
     def n_classes(self) -> int:
-        """How many classes there are."""
+        """The number of classes."""
         return int(self.vectors.shape[0])
 
     def between(self, u: ArrayLike, v: ArrayLike) -> FloatArray:

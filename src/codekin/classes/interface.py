@@ -46,7 +46,7 @@ class ClassDistances(Protocol):
 
     @property
     def n_classes(self) -> int:
-        """How many classes there are."""
+        """The number of classes."""
 
     @property
     def tree(self) -> ClassTree | None:
@@ -76,7 +76,7 @@ class SummedDistances(ABC):
     @property
     @abstractmethod
     def n_classes(self) -> int:
-        """How many classes there are."""
+        """The number of classes."""
 
     @property
     @abstractmethod

@@ -36,5 +36,5 @@ class ClassMoments:
 
     @property
     def n_classes(self) -> int:
-        """How many classes there are."""
+        """The number of classes."""
         return len(self.frequency)

@@ -39,7 +39,7 @@ class ProductDistances(SummedDistances):
 
     @property
     def n_classes(self) -> int:
-        """How many classes there are."""
+        """The number of classes."""
         return len(self.factors)
 
     def between(self, u: ArrayLike, v: ArrayLike) -> FloatArray:

@@ -220,7 +220,7 @@ class ClassTree:
 
     @property
     def n_classes(self) -> int:
-        """How many classes there are."""
+        """The number of classes."""
         return len(self.node_of_class)
 
     @property

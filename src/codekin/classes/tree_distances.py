@@ -36,7 +36,7 @@ class TreeDistances(SummedDistances):
 
     @property
     def n_classes(self) -> int:
-        """How many classes there are."""
+        """The number of classes."""
         return self.tree.n_classes
 
     def between(self, u: ArrayLike, v: ArrayLike) -> FloatArray:

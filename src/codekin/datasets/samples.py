@@ -63,7 +63,7 @@ class _Labelled:
     classes: LabelArray | None
 
     def __len__(self) -> int:
-        """How many samples there are."""
+        """The number of samples."""
         return int(self.n_samples)  # type: ignore[attr-defined]
 
     @property
@@ -138,7 +138,7 @@ class SparseData(_Labelled):
 
     @property
     def n_samples(self) -> int:
-        """How many samples there are."""
+        """The number of samples."""
         return int(self.X.shape[0])
 
     @property
@@ -179,7 +179,7 @@ class TextData(_Labelled):
 
     @property
     def n_samples(self) -> int:
-        """How many samples there are."""
+        """The number of samples."""
         return len(self.texts)
 
     def __repr__(self) -> str:
@@ -210,7 +210,7 @@ class Split:
     texts: tuple[str, ...] | None = None
 
     def __len__(self) -> int:
-        """How many samples there are."""
+        """The number of samples."""
         return len(self.y)
 
     def __repr__(self) -> str:
@@ -283,7 +283,7 @@ class Dataset:
 
     @property
     def n_classes(self) -> int:
-        """How many classes there are."""
+        """The number of classes."""
         return len(self.class_names)
 
     @property

@@ -1,4 +1,4 @@
-"""Who learns the bits."""
+"""Learners of the bits."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = [
 
 
 LEARNERS: Mapping[str, type[AROW | Softmax]] = {"arow": AROW, "softmax": Softmax}
-"""The learners of codekin by name, with their default settings."""
+"""codekin's learners by name, with their default settings."""
 
 
 class FittedBits(Protocol):
@@ -39,21 +39,21 @@ class FittedBits(Protocol):
 
     @property
     def n_bits(self) -> int:
-        """How many bits there are."""
+        """The number of bits."""
 
     def margins(self, X: Any) -> Margins:
-        """One column per bit, positive where the predictor says +1; (n_samples, n_bits).
+        """One column per bit, positive if the predictor says +1; (n_samples, n_bits).
 
-        Of more than two symbols one column for each symbol of every bit: (n_samples, n_bits * n_symbols).
+        With more than two symbols, one column for each symbol of every bit: (n_samples, n_bits * n_symbols).
         """
 
 
 @runtime_checkable
 class Learner(Protocol):
-    """Learns the bits of a code. Holds hyper-parameters only; fitting returns a new object.
+    """Learns the bits of a code. Holds only hyper-parameters; fitting returns a new object.
 
-    A learner that goes bit by bit asks the code for its coding matrix; one that learns all bits together looks at the
-    codebook as well. One that has ``partial_fit(bits, samples, code, *, rng)`` can also learn batch by batch.
+    A learner of single bits needs only the coding matrix of the code; one that learns all bits together also uses the
+    codebook. With ``partial_fit(bits, samples, code, *, rng)`` it can also learn in batches.
     """
 
     @property
@@ -61,30 +61,25 @@ class Learner(Protocol):
         """Whether it learns probabilities of the classes, so that there is nothing to calibrate bit by bit."""
 
     def decoding_loss(self, codebook: Codebook) -> str:
-        """The name of the loss under which its margins are decoded unless another one is asked for."""
+        """The name of the default decoding loss of its margins."""
 
     def fit(self, samples: Samples, code: Code, *, rng: np.random.Generator) -> FittedBits:
         """Learn all bits of the code; samples whose bit is zero are left out of that bit."""
 
 
 def learner_of(choice: Any) -> Learner | None:
-    """The learner that a parameter stands for.
-
-    None for anything else, such as a classifier of scikit-learn, which learns single bits.
-
-    ``choice``: a name from ``LEARNERS``, or a learner.
-    """
+    """The learner of a name from ``LEARNERS``, or a learner itself; None for scikit-learn's classifiers and others."""
     if isinstance(choice, str):
         return LEARNERS[choice]() if choice in LEARNERS else None
     return choice if isinstance(choice, Learner) and not isinstance(choice, type) else None
 
 
 def is_named(learner: Any) -> bool:
-    """Whether this is one of the learners that have a name, which a model folder can describe."""
+    """Whether this is one of the named learners, which a model folder can describe."""
     return type(learner) in LEARNERS.values()
 
 
 def learner_name(learner: Learner) -> str:
-    """The name of a learner for people: that of the table, or of its type."""
+    """The name of a learner for display: that of the table, or of its type."""
     names = [name for name, kind in LEARNERS.items() if type(learner) is kind]
     return names[0] if names else type(learner).__name__

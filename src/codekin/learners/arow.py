@@ -45,32 +45,32 @@ class AROW:
     Parameters
     ----------
     r : float, default=1.0
-        Regularisation: the larger, the smaller the steps. A sample's weight divides it.
+        Regularisation: larger values mean smaller steps. It is divided by the weight of a sample.
     n_epochs : int, default=5
         How many passes over the samples.
     shuffle : bool, default=True
         Whether each pass has a new random order, the same for all bits.
     fit_intercept : bool, default=False
-        Whether to learn a bias, as the weight of a further feature that is always 1.
+        Whether to learn a bias, as the weight of an additional feature that is always 1.
     average : bool, default=False
         Whether to return the average of the weights over all steps instead of the last weights.
     class_weight : "balanced" or array-like of shape (n_classes,), optional
         Multiplies the weights of a class's samples. ``"balanced"`` makes every class count the same.
     oversample : float, default=1.0
-        How often a pass shows a sample to the bits for which it is positive; once to the others. One-vs-rest codes,
+        How often a pass shows a sample to the bits for which it is positive; others see it once. One-vs-rest codes,
         whose bits have few positives, gain from values above 1: choose it by validation.
     patience : int, default=2
         With validation, stop after this many passes in a row whose score is below the best.
     max_memory : int, optional
-        The most bytes that weights and variances may take. When they do not fit at once, blocks of columns are
-        trained one after the other, with the same result. By default, what the system has left.
+        The most bytes that weights and variances may take. If they do not fit at once, blocks of columns are trained
+        one after the other, with the same result. By default, the memory that is available.
     n_threads : int, optional
         How many threads to use; by default, as many as there are processors, and one for each worker. The result does
         not depend on it.
     n_jobs : int, optional
-        How many of joblib's workers share the bits, -1 for as many as there are processors; by default those of a
-        block of ``joblib.parallel_config``, and without one none, so that this process learns all bits. The result
-        does not depend on it. With validation samples, workers make all passes and do not stop early.
+        How many of joblib's workers share the bits, -1 for one per processor; by default those of the enclosing
+        ``joblib.parallel_config``, or none without one, so that this process learns all bits. The result does not
+        depend on it. With validation samples, workers make all passes and do not stop early.
 
     References
     ----------
@@ -101,7 +101,7 @@ class AROW:
     n_jobs: int | None = None
 
     learns_probabilities: ClassVar[bool] = False
-    """Not of the classes: bits can be calibrated one by one."""
+    """False: bits can be calibrated one by one."""
 
     def __post_init__(self) -> None:
         """Check the hyper-parameters."""
@@ -110,7 +110,7 @@ class AROW:
         check_setting(self, "oversample", self.oversample >= 1, "at least 1")
 
     def decoding_loss(self, codebook: Codebook) -> str:  # noqa: ARG002 -- the same for all codebooks
-        """The loss under which its margins are decoded: exponential."""
+        """The default decoding loss: exponential."""
         return "exponential"
 
     def fit(
@@ -125,7 +125,7 @@ class AROW:
     ) -> LinearBits:
         """Learn every bit of a code.
 
-        A zero bit does not learn from the samples of its class. A bit that has one sign in all samples is not
+        A bit does not learn from samples whose codeword is zero there. A bit with one sign in all samples is not
         learned at all: its margin is that sign.
 
         Parameters
@@ -134,14 +134,14 @@ class AROW:
             Sparse rows are used as they are, a dense matrix is compressed, rows on disk are read in shuffled blocks.
         code : Code
         rng : numpy.random.Generator or int, optional
-            Where the orders of the samples come from.
+            For the order of the samples.
         validation : Validation, optional
             Scored after each pass; the weights with the best score are returned.
         on_epoch : callable, optional
             Called with an :class:`EpochReport` after each pass.
         checkpoints : Checkpoints, optional
-            Where to leave, after each pass but the last, what is needed to go on after an interruption. A training
-            that is resumed ends with the same predictors as one that was left alone.
+            Where to save, after each pass but the last, what is needed to resume after an interruption. Resumed
+            training ends with the same predictors as uninterrupted training.
 
         Returns
         -------
@@ -181,7 +181,7 @@ class AROW:
         Parameters
         ----------
         bits : AROWBits, finished linear predictors or None
-            What an earlier call returned; None to begin. Finished predictors, whose variances are gone, go on from
+            The result of an earlier call; None to begin. Finished predictors, which have no variances, continue from
             their weights with variances of 1.
         samples, code, rng
             As in :meth:`fit`.
@@ -189,7 +189,7 @@ class AROW:
         Returns
         -------
         AROWBits
-            Predictors that can be used, and learn on, at twice the memory of finished ones.
+            Predictors that can be used and trained further, with twice the memory of finished ones.
         """
         bits = decompressed(bits)
         rows = training_rows(self, samples, code)
@@ -202,7 +202,7 @@ class AROW:
         if begun.state.shape != (n_features, 3 if self.average else 2, n_bits) or begun.has_bias != self.fit_intercept:
             raise ValueError(
                 f"These bits were begun with {begun.n_features} features, {begun.n_bits} bits, "
-                f"fit_intercept={begun.has_bias} and average={begun.is_averaged}; they cannot go on with other ones."
+                f"fit_intercept={begun.has_bias} and average={begun.is_averaged}; they cannot continue with others."
             )
         seed = int(np.random.default_rng(rng).integers(2**63))
         for some, order in rows.in_turns(self._order, seed):
@@ -211,7 +211,7 @@ class AROW:
 
     @property
     def _settings(self) -> dict[str, Any]:
-        """What the result depends on, beside the number of passes and the samples with their weights."""
+        """What the result depends on, besides the number of passes and the samples with their weights."""
         names = ("r", "shuffle", "fit_intercept", "average", "oversample", "patience")
         return {"learner": "arow", **{name: getattr(self, name) for name in names}}
 
@@ -226,9 +226,9 @@ class AROW:
     def _column_blocks(
         self, n_features: int, n_bits: int, validation: Validation | None, *, n_parts: int = 1, may_split: bool = True
     ) -> Sequence[tuple[int, int]]:
-        """The columns to train together, so that everything fits into memory; raises if nothing does.
+        """The columns to train together, so that everything fits into memory; raises if not even one column does.
 
-        So many parts are trained at a time, unless they would be narrower than a cache line.
+        ``n_parts`` are trained at a time, unless they would be narrower than a cache line.
         """
         n_parts = max(min(n_parts, n_bits // BITS_PER_CACHE_LINE), 1)
         limits = [limit for limit in (self.max_memory, available_memory()) if limit is not None]
@@ -237,7 +237,7 @@ class AROW:
         at_once = column * n_bits * (n_rows + (validation is not None))
         if n_parts == 1 and (not limits or at_once <= min(limits)):
             return [(0, n_bits)]
-        # The finished weights stay, beside the state of what is in training and the validation margins of every pass.
+        # Memory for finished weights, the state of the columns in training and the validation margins of every pass.
         kept = column * n_bits
         if validation is not None:
             kept += self.n_epochs * validation.X.shape[0] * n_bits * BYTES
@@ -260,6 +260,6 @@ class AROW:
 
 
 def _constant_signs(codewords: CodingMatrix) -> CodingMatrix:
-    """For each bit its sign if that is the same in all codewords that do not ignore it; otherwise 0."""
+    """The sign of each bit if it is the same in all codewords that do not ignore it; otherwise 0."""
     has_positive, has_negative = (codewords > 0).any(axis=0), (codewords < 0).any(axis=0)
     return np.asarray(has_positive.astype(np.int8) - has_negative.astype(np.int8), dtype=np.int8)

@@ -1,4 +1,4 @@
-"""What AROW changes while it learns: weights and variances, and the sum of all weights where it is to average them."""
+"""The state of AROW: weights, variances and, with averaging, the sum of all weights."""
 
 from __future__ import annotations
 
@@ -16,34 +16,27 @@ from codekin.learners.linear import Float32Array, SparseRows, product_with_dense
 from codekin.learners.training_rows import TrainingRows
 
 BITS_PER_THREAD = 160
-"""Below this many bits a thread would spend more on walking over the samples than on learning."""
+"""With fewer bits a thread would spend more time on reading the samples than on learning."""
 BITS_PER_CACHE_LINE = 16
 FEATURES_PER_BLOCK = 1024
 LEAST_R = 1e-30
-"""A smaller regularisation would be zero in single precision, and divide by it."""
+"""A smaller regularisation would be zero in single precision, and a divisor."""
 UPDATES_AT_ONCE = 10**8
-"""How many weights a thread may update before Python has its say: about a tenth of a second."""
+"""How many weights a thread updates before it returns to Python: about a tenth of a second."""
 
 
 @dataclass(frozen=True, eq=False)
 class AROWBits(LearningBits):
-    """Predictors that can still learn by AROW: weights beside their variances.
+    """Predictors that can still learn by AROW.
 
-    - ``state`` of shape (n_features, 2 or 3, n_bits): weights, variances and, with averaging, what the average needs.
-      With a bias its feature is the last.
-    - ``has_bias``: whether the last feature is always 1.
+    ``state`` of shape (n_features, 2 or 3, n_bits) has weights, variances and, with averaging, what the average needs.
     """
 
     @classmethod
     def begun(
         cls, n_features: int, n_bits: int, *, is_averaged: bool, has_bias: bool, n_threads: int | None
     ) -> AROWBits:
-        """Weights 0, variances 1, before the first step.
-
-        - ``n_features``: how many features there are, the one of the bias included.
-        - ``is_averaged``: whether the sum of all weights is kept as well.
-        - ``has_bias``: whether the last feature is the bias.
-        """
+        """Weights 0 and variances 1, before the first step; ``n_features`` includes that of the bias."""
         state = np.zeros((n_features, 3 if is_averaged else 2, n_bits), dtype=np.float32)
         state[:, 1] = 1
         return cls(state, 0, has_bias, n_threads)
@@ -56,10 +49,9 @@ class AROWBits(LearningBits):
     def learned(
         self, samples: TrainingRows, codewords: CodingMatrix, order: NDArray[np.int64], *, r: float
     ) -> AROWBits:
-        """The bits after one pass. Their state is changed in place: the bits before it are no more.
+        """The bits after one pass over the samples in ``order``; changes the state in place.
 
-        - ``order`` of shape (n_steps,): the samples in the order in which they are seen.
-        - ``r``: the regularisation; a sample's weight divides it, so that weight 0 means no influence.
+        The regularisation ``r`` is divided by a sample's weight, so that weight 0 means no influence.
         """
         bits = self
         for learned in self.learning(samples, codewords, order, r=r):
@@ -69,7 +61,7 @@ class AROWBits(LearningBits):
     def learning(
         self, samples: TrainingRows, codewords: CodingMatrix, order: NDArray[np.int64], *, r: float
     ) -> Iterator[AROWBits]:
-        """The bits during one pass, every fraction of a second: then Python can report, or be interrupted."""
+        """Yields the bits during one pass, several times a second, so that Python can report or be interrupted."""
         from codekin.kernels.arow import arow_pass
 
         rows = samples.rows
@@ -91,7 +83,7 @@ class AROWBits(LearningBits):
             yield replace(self, n_steps=n_steps + len(some))
 
     def margins(self, X: Any) -> Float32Array:
-        """One column per bit, positive where the predictor says +1."""
+        """One column per bit, positive if the predictor says +1."""
         margins = super().margins(X)
         if self.is_averaged and self.n_steps:
             late = product_with_dense(SparseRows.of(X, self.n_features), self.state, 2, self.n_threads)
@@ -100,10 +92,7 @@ class AROWBits(LearningBits):
         return margins
 
     def weights(self, out: Float32Array | None = None) -> Float32Array:
-        """A copy of the weights, averaged if they are to be, with the bias as the last feature.
-
-        ``out`` of shape (n_features, n_bits): where to write them.
-        """
+        """A copy of the weights, or of their averages, with the bias as the last feature."""
         if not (self.is_averaged and self.n_steps):
             return super().weights(out)
         out = np.empty((len(self.state), self.n_bits), dtype=np.float32) if out is None else out
@@ -113,7 +102,7 @@ class AROWBits(LearningBits):
         return out
 
     def gathered(self) -> Float32Array:
-        """The weights, with the bias as the last feature, in the state's own memory: these bits are no more."""
+        """The weights, with the bias as the last feature, in the state's own memory; invalidates these bits."""
         if self.is_averaged:
             self.weights(out=self.state[:, 0])
         return super().gathered()

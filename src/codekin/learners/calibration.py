@@ -1,9 +1,9 @@
 """Turning margins into log-odds: Platt's two numbers per bit, and one temperature for all of them.
 
-Margins of held-out samples are fitted by ``P(bit = +1) = 1 / (1 + exp(-(a f + b)))`` bit by bit (Platt 1999). Bits of
-an error-correcting code repeat one another, so a product over bits counts the same evidence several times and is too
-sure of itself; one temperature, chosen by the likelihood of the held-out classes, takes that back. The result is a
-slope and an intercept per bit, and decoding under the logistic loss stays what it was.
+``P(bit = +1) = 1 / (1 + exp(-(a f + b)))`` is fitted to margins of held-out samples, bit by bit (Platt 1999). Bits of
+an error-correcting code overlap, so a product over bits counts the same evidence several times and is overconfident;
+one temperature, chosen by the likelihood of the held-out classes, corrects that. The result is a slope and an intercept
+per bit; decoding under the logistic loss does not change.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from codekin.samples import Samples, rows_at
 
 Calibration = Literal["cv", "holdout"]
 N_FOLDS = unseen.N_FOLDS
-"""How many more times "cv" learns the bits."""
+"""How many more times "cv" trains the bits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,7 @@ class CalibratedBits:
 
     @property
     def n_bits(self) -> int:
-        """How many bits there are."""
+        """The number of bits."""
         return int(self.bits.n_bits)
 
     def margins(self, X: Any) -> Margins:
@@ -47,11 +47,11 @@ class CalibratedBits:
 def calibrate_bits(
     learner: Any, samples: Samples, code: Code, *, method: Calibration, rng: np.random.Generator
 ) -> CalibratedBits:
-    """Learn the bits and their calibration on samples that they have not seen.
+    """Learn the bits, and their calibration on samples that they were not trained on.
 
-    ``method``: "cv" learns five further sets of bits, each without a fifth of the samples, and the final ones on all
-    samples; "holdout" learns once, on four fifths, and keeps one fifth for the calibration. Columns of more than two
-    symbols get a weight each, by :func:`codekin.learners.symbols.column_weights`.
+    "cv" trains five more sets of bits, each without a fifth of the samples, and the final ones on all; "holdout" trains
+    once, on four fifths, and calibrates on one fifth. Columns with more than two symbols get one weight each, by
+    :func:`codekin.learners.symbols.column_weights`.
     """
     if learner.learns_probabilities:
         raise ValueError(
@@ -78,10 +78,8 @@ def platt_scaling(margins: Margins, signs: CodingMatrix, weights: FloatArray) ->
     """Slopes and intercepts that make each column of margins log-odds of its bit.
 
     Newton's method on all columns at once, with Platt's smoothed targets ``(n+ + 1) / (n+ + 2)`` and
-    ``1 / (n- + 2)``, which keep separable bits finite. A slope is never negative: a bit that predicts worse than
-    chance on held-out samples says nothing.
-
-    ``signs`` of shape (n_samples, n_bits): the true bits; samples with a zero do not count for that bit.
+    ``1 / (n- + 2)``, which keep separable bits finite. A slope is never negative: a bit that predicts worse than chance
+    on held-out samples is ignored. Samples with a zero in ``signs``, the true bits, do not count for that bit.
     """
     f = np.asarray(margins, dtype=np.float64)
     scale = np.maximum(np.sqrt((f**2).mean(axis=0)), 1e-12)
@@ -129,10 +127,7 @@ def platt_scaling(margins: Margins, signs: CodingMatrix, weights: FloatArray) ->
 def fit_temperature(
     log_odds: Margins, class_index: IntArray, coding_matrix: CodingMatrix, weights: FloatArray
 ) -> float:
-    """The temperature that makes the held-out classes most likely under the softmax of minus the logistic loss.
-
-    At least 1/20 and at most 20.
-    """
+    """The temperature, from 1/20 to 20, that maximises the held-out likelihood (softmax of minus the logistic loss)."""
     used = np.abs(coding_matrix).astype(np.float64)
     is_ternary = bool((used == 0).any())
     agreement = log_odds @ coding_matrix.T.astype(np.float64) / 2

@@ -1,7 +1,7 @@
-"""Linear predictors in one or two bytes per weight, which the margins are computed from as they are.
+"""Linear predictors with one or two bytes per weight, from which margins are computed directly.
 
 A weight is a half-precision float, or an integer from -127 to 127 times a scale that all weights of its feature share.
-Features whose weights are all zero, because no sample had them or because they are too small, take no room.
+Features whose weights are all zero, because no sample had them or because they are too small, take no space.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from codekin.learners.linear import Float32Array, LinearBits, LinearForm, Sparse
 
 Precision = Literal["float32", "float16", "int8"]
 PRECISIONS: tuple[Precision, ...] = ("float32", "float16", "int8")
-"""How the weights of a model may be kept."""
+"""How the weights of a model may be stored."""
 LARGEST_HALF, SMALLEST_HALF = float(np.finfo(np.float16).max), float(np.finfo(np.float16).smallest_normal)
-"""Larger weights are cut off; smaller ones become zero, since subnormal numbers are slow."""
+"""Larger weights are clipped; smaller ones become zero, since subnormal numbers are slow."""
 LARGEST_BYTE = 127
 LARGEST_GAP = 255
 FEATURES_PER_BLOCK = 4096
@@ -52,9 +52,9 @@ class CompactForm(LinearForm):
 class CompactLinearBits(CompactForm):
     """Linear predictors with dense rows of narrow weights.
 
-    - ``weights`` of shape (n_rows, n_bits): the rows that are not zero, after one that is.
-    - ``scales`` of shape (n_rows,): what the integers of each row are multiplied by; None for floats.
-    - ``row_of_feature`` of shape (n_features,): which row each feature has; 0 for none.
+    - ``weights`` of shape (n_rows, n_bits): a row of zeros, then the other rows.
+    - ``scales`` of shape (n_rows,): the factor of the integers of each row; None for floats.
+    - ``row_of_feature`` of shape (n_features,): the row of each feature; 0 for none.
 
     >>> bits = CompactLinearBits.of(LinearBits([[1.0, -0.5], [0.0, 0.0], [0.1, 0.2]], bias=[0.0, 1.0]), "int8")
     >>> bits.weights
@@ -100,11 +100,11 @@ class CompactLinearBits(CompactForm):
 
     @property
     def n_features(self) -> int:
-        """How many features a sample has."""
+        """The number of features."""
         return len(self.row_of_feature)
 
     def margins(self, X: Any) -> Float32Array:
-        """One column per bit, positive where the predictor says +1."""
+        """One column per bit, positive if the predictor says +1."""
         from codekin.kernels.compact_product import sparse_times_bytes, sparse_times_halves
 
         if self.scales is not None:
@@ -124,10 +124,11 @@ class CompactSparseLinearBits(CompactForm):
     """Linear predictors most of whose weights are zero, two or three bytes for each of the others.
 
     - ``weights`` of shape (n_weights,): feature by feature, and bit by bit within a feature.
-    - ``gaps`` of shape (n_weights,): how many bits further than the weight before, the first of a feature from bit 0.
-      Where a gap is more than a byte holds there are weights of zero in between.
-    - ``counts`` of shape (n_features,): how many weights each feature has.
-    - ``scales``: what the integers are multiplied by, for each feature that has weights; None for floats.
+    - ``gaps`` of shape (n_weights,): the number of bits from the previous weight, for the first of a feature from bit
+    0.
+      Larger gaps than a byte holds are bridged by weights of zero.
+    - ``counts`` of shape (n_features,): the number of weights of each feature.
+    - ``scales``: the factors of the integers, for each feature that has weights; None for floats.
     """
 
     weights: NDArray[Any] = field(repr=False)
@@ -145,10 +146,7 @@ class CompactSparseLinearBits(CompactForm):
     def of(
         cls, bits: LinearBits | SparseLinearBits, precision: Precision, threshold: float = 0.0
     ) -> CompactSparseLinearBits:
-        """The same predictors with weights of this precision, those up to the threshold left out.
-
-        Some features at a time, so that no more memory is taken than the result has.
-        """
+        """The same predictors with this precision, without weights up to the threshold, in blocks of features."""
         parts = []
         for start in range(0, max(bits.n_features, 1), FEATURES_PER_BLOCK):
             block: Any = bits.weights[start : start + FEATURES_PER_BLOCK]
@@ -162,7 +160,7 @@ class CompactSparseLinearBits(CompactForm):
 
     @property
     def n_features(self) -> int:
-        """How many features a sample has."""
+        """The number of features."""
         return len(self.counts)
 
     @cached_property
@@ -178,7 +176,7 @@ class CompactSparseLinearBits(CompactForm):
         return scales
 
     def margins(self, X: Any) -> Float32Array:
-        """One column per bit, positive where the predictor says +1."""
+        """One column per bit, positive if the predictor says +1."""
         from codekin.kernels.compact_product import sparse_times_gapped
 
         places = self.weights.view(np.uint8 if self.scales is not None else np.uint16)
@@ -201,7 +199,7 @@ class CompactSparseLinearBits(CompactForm):
 def compacted(bits: LinearBits | SparseLinearBits, precision: Precision, threshold: float | None = None) -> Any:
     """The same predictors with weights of this precision, in the form that takes the fewest bytes.
 
-    ``precision``: "float32" leaves them as they are. Weights up to the ``threshold``, if there is one, are left out.
+    "float32" leaves them as they are. Weights up to the ``threshold``, if there is one, are dropped.
 
     >>> weights = np.zeros((1000, 8), dtype=np.float32)
     >>> weights[3] = 0.5
@@ -244,7 +242,7 @@ def _gapped(rows: sparse.csr_array, precision: Precision) -> tuple[NDArray[Any],
     feature, bit, narrow = feature[used], rows.indices[used].astype(np.int64), narrow[used]
     is_first = np.diff(feature, prepend=-1) != 0
     gap = np.where(is_first, bit, np.diff(bit, prepend=0))
-    # A gap that a byte does not hold is bridged by weights of zero.
+    # Larger gaps than a byte holds are bridged by weights of zero.
     n_bridges = np.where(gap > LARGEST_GAP, (gap - 1) // LARGEST_GAP, 0)
     place = np.cumsum(1 + n_bridges) - 1
     n_weights = int(place[-1]) + 1 if len(place) else 0
@@ -267,7 +265,7 @@ def _as_bytes(weights: Float32Array, scales: Float32Array) -> NDArray[np.int8]:
 
 
 def _scales(largest: Float32Array) -> Float32Array:
-    """The scale that takes the largest weight of a feature to 127; 1 where all are zero."""
+    """The scale that maps the largest weight of a feature to 127; 1 if all are zero."""
     scales = (largest / LARGEST_BYTE).astype(np.float32)
     scales[scales == 0] = 1
     return scales

@@ -1,8 +1,8 @@
 """Passes whose blocks of columns are learned by workers: other processes, or other machines.
 
-A worker gets the samples once, makes all passes for its columns and hands in their weights. Between the passes nobody
-waits for anybody. That has a price where validation samples are to choose a pass: the margins after each pass are
-handed in with the weights, and when the best pass was not the last one, the passes up to it are made once more.
+A worker gets the samples once, makes all passes for its columns and returns their weights. Workers don't wait for each
+other between passes. If validation samples choose a pass, workers also return the margins after each pass, and if the
+best pass was not the last one, the passes up to it are repeated.
 """
 
 from __future__ import annotations
@@ -22,12 +22,7 @@ from codekin.progress import tell
 
 
 class LearnedBlock(NamedTuple):
-    """What a worker hands in.
-
-    - ``weights`` of shape (n_features, n_columns): after the last pass; None if they are where they belong already.
-    - ``margins`` of shape (n_validation_samples, n_columns): after each pass; none without validation samples.
-    - ``seconds``: how long each pass took.
-    """
+    """The result of a worker: weights (None if they are in shared memory), and margins and seconds of each pass."""
 
     weights: Float32Array | None
     margins: Sequence[Float32Array]
@@ -35,7 +30,7 @@ class LearnedBlock(NamedTuple):
 
 
 class _Job(NamedTuple):
-    """What all workers are given."""
+    """What all workers get."""
 
     passes: Passes[Any]
     n_epochs: int
@@ -59,7 +54,7 @@ class SharedPasses(Passes[Bits]):
         saved: Checkpoint | None,
     ) -> None:
         n_epochs = self.n_epochs if best_epoch is None else best_epoch
-        # What an interrupted block had learned on this machine is not sent to another one: it starts anew.
+        # The state of an interrupted block is not sent to another machine: the block starts again.
         n_finished = 0 if saved is None else saved.progress["block"] - 1
         for block in range(1, n_finished + 1):
             assert saved is not None
@@ -77,7 +72,7 @@ class SharedPasses(Passes[Bits]):
             self._save_block(block, blocks, best_epoch, weights[:, columns], margins)
 
     def _tell(self, block: int, n_blocks: int, seconds_of_pass: Sequence[float]) -> None:
-        """Tell the watchers of a block that is over: of its passes nothing was heard meanwhile."""
+        """Report the passes of a finished block, which could not be reported while it was running."""
         n_epochs = len(seconds_of_pass)
         for epoch, seconds in enumerate(seconds_of_pass, start=1):
             self._report(EpochReport(epoch, n_epochs, block, n_blocks, seconds))

@@ -1,7 +1,7 @@
 """One scikit-learn estimator per bit, fitted independently and in parallel.
 
-Bits reach the estimators as the labels 0 and 1, and columns of more symbols as labels without gaps, which every learner
-takes. The predictors of linear estimators are stacked, so that the margins of all bits are one matrix product.
+Estimators get bits as the labels 0 and 1, and columns of more symbols as labels without gaps, which every learner
+accepts. The predictors of linear estimators are stacked, so that the margins of all bits are one matrix product.
 """
 
 from __future__ import annotations
@@ -31,23 +31,19 @@ from codekin.learners.symbols import symbol_margins
 from codekin.samples import Samples
 
 LOG_ODDS_LIMIT = 20.0
-"""Probabilities of 0 and 1 become log-odds of this size: certain, but not infinitely so."""
+"""Probabilities of 0 and 1 become log-odds of this size instead of infinite ones."""
 
 
 @dataclass(frozen=True, eq=False)
 class BitTask:
-    """Tells scikit-learn's callbacks that the fit of one bit begins and ends.
-
-    - ``context``: the context of this bit.
-    - ``owner``: the meta-estimator in whose name the callbacks are called.
-    """
+    """Tells scikit-learn's callbacks that the fit of one bit begins and ends, on behalf of ``owner``."""
 
     context: Any
     owner: Any
 
     @contextmanager
     def around(self, estimator: Any) -> Iterator[None]:
-        """Call the hooks around the fit of ``estimator``, and hand them on to it if it can take them."""
+        """Call the hooks around the fit of ``estimator``, and pass them on if it supports them."""
         takes_callbacks = hasattr(estimator, "set_callbacks")
         with self.context.propagate_callback_context(estimator) if takes_callbacks else nullcontext():
             self.context.call_on_fit_task_begin(estimator=self.owner)
@@ -79,10 +75,8 @@ class EstimatorBits:
     """Fitted estimators, one per bit.
 
     - ``predictors``: fitted binary classifiers with classes 0 and 1, or ``ConstantBit``.
-    - ``columns`` of shape (n_bits, n_features): for precomputed kernels, whose columns are the training samples: those
-      that each bit has learned from.
-    - ``symbols``: of columns with more than two symbols, those that each predictor knows, in the order of its classes.
-    - ``n_symbols``: how many symbols a column may have.
+    - ``columns`` of shape (n_bits, n_features): for precomputed kernels, the training samples of each bit.
+    - ``symbols``: for columns with more than two symbols, those that each predictor knows, in the order of its classes.
     """
 
     predictors: Sequence[Any] = field(repr=False)
@@ -92,12 +86,12 @@ class EstimatorBits:
 
     @property
     def n_bits(self) -> int:
-        """How many bits there are."""
+        """The number of bits."""
         return len(self.predictors)
 
     @cached_property
     def _linear(self) -> tuple[NDArray[Any], NDArray[Any]] | None:
-        """Stacked weights (n_features, n_bits) and intercepts, when every predictor is linear and nothing but."""
+        """Stacked weights (n_features, n_bits) and intercepts if every predictor is plain linear."""
         rows, intercepts = [], []
         n_features = next((p.coef_.shape[-1] for p in self.predictors if is_plain_linear(p)), None)
         for predictor in self.predictors:
@@ -114,9 +108,9 @@ class EstimatorBits:
         return np.asarray(rows).T, np.asarray(intercepts)
 
     def margins(self, X: Any) -> Margins:
-        """One column per bit, positive where the predictor says +1.
+        """One column per bit, positive if the predictor says +1.
 
-        Of more than two symbols one column each: how much more probable the symbol is than by chance, as a logarithm.
+        With more than two symbols, one column per symbol: the logarithm of how much more probable it is than by chance.
         """
         is_numbers = getattr(getattr(X, "dtype", None), "kind", "O") in "biuf"
         if self.symbols is None and is_numbers and self._linear is not None:
@@ -133,16 +127,16 @@ class EstimatorBits:
 
 @dataclass(frozen=True, eq=False)
 class IndependentBits:
-    """Learns every bit by a clone of one scikit-learn classifier.
+    """Learns every bit with a clone of one scikit-learn classifier.
 
     Parameters
     ----------
     estimator : classifier
-        Has ``fit`` and either ``decision_function`` or ``predict_proba``; it is cloned, never fitted itself. Random
-        states of it that are None are set from the generator, so that a seed determines the result.
+        Has ``fit`` and either ``decision_function`` or ``predict_proba``; it is cloned, never fitted itself. Its random
+        states that are None are set from the generator, so that a seed determines the result.
     n_jobs : int, optional
-        How many of joblib's workers learn the bits, -1 for as many as there are processors; by default those of a block
-        of ``joblib.parallel_config``, and without one none.
+        How many of joblib's workers learn the bits, -1 for one per processor; by default those of the enclosing
+        ``joblib.parallel_config``, or none without one.
     fit_params : mapping, optional
         Further arguments of the estimator's ``fit``. Those with one entry per sample follow the samples of a bit.
     tasks : deque of BitTask, optional
@@ -155,13 +149,10 @@ class IndependentBits:
     tasks: deque[BitTask] | None = None
 
     learns_probabilities: ClassVar[bool] = False
-    """Not of the classes: bits can be calibrated one by one."""
+    """False: bits can be calibrated one by one."""
 
     def decoding_loss(self, codebook: Codebook) -> str:
-        """The loss under which the estimator's margins are decoded: the one it minimises itself, where known.
-
-        Logarithms of the probabilities of more than two symbols are added up.
-        """
+        """The default decoding loss: the one that the estimator minimises, if known; with more symbols, their sum."""
         return natural_loss(self.estimator) if codebook.n_symbols == 2 else "log_likelihood"
 
     def fit(self, samples: Samples, code: Code, *, rng: np.random.Generator) -> EstimatorBits:
@@ -204,7 +195,7 @@ class IndependentBits:
         Parameters
         ----------
         bits : EstimatorBits or None
-            What an earlier call returned; None to begin.
+            The result of an earlier call; None to begin.
         samples, code, rng
             As in :meth:`fit`.
 
@@ -226,7 +217,7 @@ class IndependentBits:
         return replace(self._shared(_partial_fit_symbols, lesson, parts), symbols=symbols, n_symbols=code.n_symbols)
 
     def _shared(self, fit: Callable[[_Lesson, Any], Any], lesson: _Lesson, parts: Sequence[Any]) -> EstimatorBits:
-        """Fit every bit, here or by joblib's workers."""
+        """Fit every bit, here or in joblib's workers."""
         with with_workers(self.n_jobs):
             if n_workers() > 1:
                 return EstimatorBits(list(share_work(fit, lesson, parts)))
@@ -234,7 +225,7 @@ class IndependentBits:
 
 
 class _Lesson(NamedTuple):
-    """What all bits learn from."""
+    """The training data of all bits."""
 
     X: Any
     class_index: IntArray
@@ -244,7 +235,7 @@ class _Lesson(NamedTuple):
     ignored: int = 0
 
     def signs(self, bit: int) -> CodingMatrix:
-        """The bit, or symbol, of each sample; ``ignored`` for those that it ignores, and for samples of class -1."""
+        """The bit, or symbol, of each sample; ``ignored`` if its class is ignored or -1."""
         of_class = np.append(self.coding_matrix[:, bit], self.ignored)
         return np.asarray(of_class[self.class_index], dtype=np.int8)
 
@@ -254,7 +245,7 @@ class _Lesson(NamedTuple):
         return np.asarray(symbols[symbols != self.ignored], dtype=np.intp)
 
     def present(self, bit: int) -> IntArray:
-        """The symbols of a column that samples of positive weight have; the first of all where none has any."""
+        """The symbols of a column that occur in samples of positive weight, or the first symbol if none does."""
         weights = self.params.get("sample_weight")
         symbols = self.signs(bit)
         seen = np.unique(symbols if weights is None else symbols[np.asarray(weights) > 0])
@@ -267,7 +258,7 @@ class _Lesson(NamedTuple):
         return np.asarray(symbols != 0 if self.ignored == 0 else np.isin(symbols, self.present(bit)))
 
     def rows(self, used: IntArray) -> tuple[Any, dict[str, Any]]:
-        """The samples at some rows, and what ``fit`` is given besides."""
+        """The samples at some rows, and the other arguments of ``fit``."""
         n_samples = len(self.class_index)
         if len(used) == n_samples:
             return self.X, dict(self.params)
@@ -282,7 +273,7 @@ def _draw_seeds(n_bits: int, rng: np.random.Generator) -> NDArray[np.int64]:
 
 
 def seeded(estimator: Any, seed: int) -> Any:
-    """A clone of the estimator whose random states, where they are None, come from the seed."""
+    """A clone of the estimator whose random states are set from the seed if they are None."""
     copy = clone(estimator)
     stream = np.random.default_rng(seed)
     to_set = {

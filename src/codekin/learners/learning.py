@@ -1,4 +1,4 @@
-"""Linear predictors that can still learn: the weights of a feature beside whatever else a step needs to know of it."""
+"""Linear predictors that can still learn: weights, and what else a training step needs."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from codekin.learners.linear import Float32Array, LinearBits, SparseLinearBits, 
 
 @dataclass(frozen=True, eq=False)
 class LearningBits:
-    """Weights, and beside them the second moments by which an online learner sizes its steps.
+    """Weights, and the second moments that determine the steps of an online learner.
 
-    - ``state`` of shape (n_features, n_rows, n_bits): the weights are row 0 of a feature. With a bias its feature is
-      the last.
-    - ``has_bias``: whether the last feature is always 1.
+    In ``state`` of shape (n_features, n_rows, n_bits) the weights are row 0 of a feature; with a bias, its feature is
+    the last.
     """
 
     state: Float32Array = field(repr=False)
@@ -26,58 +25,52 @@ class LearningBits:
 
     @property
     def n_features(self) -> int:
-        """How many features a sample has."""
+        """The number of features."""
         return len(self.state) - self.has_bias
 
     @property
     def n_bits(self) -> int:
-        """How many bits there are."""
+        """The number of bits."""
         return int(self.state.shape[2])
 
     def copy(self) -> Self:
-        """The same, in memory of its own."""
+        """A copy."""
         return replace(self, state=self.state.copy())
 
     def going_on_from(self, bits: LinearBits | SparseLinearBits) -> Self:
-        """These bits with the weights of finished ones. The state is changed in place.
-
-        ``bits``: of the same features and bits.
-        """
+        """These bits with the weights of finished ones of the same shape; changes the state in place."""
         self.state[: bits.n_features, 0] = bits.weights if isinstance(bits, LinearBits) else bits.weights.toarray()
         if self.has_bias:
             self.state[-1, 0] = bits.bias
         return self
 
     def margins(self, X: Any) -> Float32Array:
-        """One column per bit, positive where the predictor says +1."""
+        """One column per bit, positive if the predictor says +1."""
         margins = product_with_dense(SparseRows.of(X, self.n_features), self.state, 0, self.n_threads)
         margins += self.state[-1, 0] * self.has_bias
         return margins
 
     def weights(self, out: Float32Array | None = None) -> Float32Array:
-        """A copy of the weights, with the bias as the last feature.
-
-        ``out`` of shape (n_features, n_bits): where to write them.
-        """
+        """A copy of the weights, with the bias as the last feature."""
         out = np.empty((len(self.state), self.n_bits), dtype=np.float32) if out is None else out
         np.copyto(out, self.state[:, 0])
         return out
 
     def finished(self) -> LinearBits:
-        """The predictors alone, which learn no more, in memory of their own."""
+        """A copy of the predictors alone, which cannot learn further."""
         return as_linear_bits(self.weights(), self.has_bias, self.n_threads)
 
     def ended(self) -> LinearBits:
-        """The predictors alone in the state's own memory, the rest of which is given back: these bits are no more."""
+        """The predictors alone in the state's own memory, the rest of which is freed; invalidates these bits."""
         return as_linear_bits(self.gathered(), self.has_bias, self.n_threads)
 
     def gathered(self) -> Float32Array:
-        """The weights, with the bias as the last feature, in the state's own memory: these bits are no more."""
+        """The weights, with the bias as the last feature, in the state's own memory; invalidates these bits."""
         from codekin.kernels.arow import gather_weights
 
         n_features, _, n_bits = self.state.shape
         gather_weights(self.state)
-        # Nobody else has a view of the state, so it may shrink where it lies.
+        # There are no other views of the state, so it can shrink in place.
         self.state.resize((n_features, n_bits), refcheck=False)
         return self.state
 

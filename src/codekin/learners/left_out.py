@@ -1,12 +1,12 @@
-"""Margins of training samples as if the bits had not seen them, without learning a bit again.
+"""Margins of training samples as if the bits had not been trained on them, without training a bit again.
 
 A linear bit minimises ``sum_i c_i l(z_i) + penalty``. Leaving sample i out moves its margin by
 
     f_i -> f_i + c_i l'_i h_i / (1 - c_i l''_i h_i),    h_i = a_i' H^-1 a_i,    H = sum_i c_i l''_i a_i a_i' + penalty
 
-up to terms of second order (exactly for ridge classifiers). Where there are many features, so that a Hessian for
-each bit would cost more than the bits, a fifth of the samples is left out at a time instead, and all bits take a few
-steps of Newton's method from where they are, solved by conjugate gradients.
+up to terms of second order (exactly for ridge classifiers). With many features, a Hessian for each bit would cost more
+than the bits. Then a fifth of the samples is left out at a time instead, and all bits take a few Newton steps from
+where they are, solved by conjugate gradients.
 
 References: K. Rad and A. Maleki, "A scalable estimate of the out-of-sample prediction error via approximate
 leave-one-out cross-validation", JRSS B 82, 2020; S. Wang et al., "Approximate leave-one-out for fast parameter tuning
@@ -34,7 +34,7 @@ from codekin.learners.linear import CONSTANT_MARGIN
 from codekin.samples import Samples, stratified_folds
 
 MAX_FEATURES = 300
-"""With more features samples are left out a fifth at a time."""
+"""With more features, a fifth of the samples is left out at a time."""
 
 N_FOLDS = 5
 NEWTON_STEPS, GRADIENT_STEPS = 2, 8
@@ -42,7 +42,7 @@ ROWS_PER_BLOCK, BITS_PER_BLOCK = 4096, 32
 TINY = np.float32(1e-30)
 LEAST_PENALTY = 1e-9
 LEAST_CURVATURE = 0.02
-"""What is left of the curvature along a sample without it, at least."""
+"""The least share of the curvature along a sample that remains without it."""
 
 
 def left_out_margins(
@@ -50,8 +50,8 @@ def left_out_margins(
 ) -> tuple[Margins, IntArray] | None:
     """Margins of samples as if the bits had been learned without them, and which samples, in increasing order.
 
-    None for bits that are not the minimum of a smooth loss with a quadratic penalty over numbers. Up to 300 features
-    all samples have one; with more, as many fifths of them as hold ``n_margins``.
+    None for bits that do not minimise a smooth loss with a quadratic penalty over numeric features. Up to 300 features
+    all samples get margins; with more, as many fifths of them as contain ``n_margins``.
     """
     if not isinstance(bits, EstimatorBits) or bits.columns is not None:
         return None
@@ -89,11 +89,11 @@ class _Objective(NamedTuple):
     factor: float
     penalty: float
     intercept: float
-    """The feature that the intercept is the weight of; 0 if there is none."""
+    """The value of the feature whose weight is the intercept; 0 if there is none."""
     intercept_penalty: float = 0.0
 
     def derivatives(self, z: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The first and the second one of the loss, of ``z = bit * margin``."""
+        """The first and second derivatives of the loss with respect to ``z = bit * margin``."""
         if self.loss == "squared":
             return self.factor * (z - 1), np.full_like(z, self.factor)
         if self.loss == "logistic":
@@ -104,10 +104,10 @@ class _Objective(NamedTuple):
 
 
 def _objective(predictor: Any) -> _Objective | None:
-    """What a fitted bit has minimised, if that is known."""
+    """What a fitted bit minimises, if known."""
     steps = _steps(predictor)
     if len(steps) > 1:
-        # A step that looks at the classes has fitted them as well.
+        # A step that uses the classes was fitted to them as well.
         has_looked = any(get_tags(one).target_tags.required or isinstance(one, SelectorMixin) for one in steps[:-1])
         return None if has_looked else _objective(steps[-1])
     learner = steps[0]
@@ -131,7 +131,7 @@ def _steps(predictor: Any) -> list[Any]:
 
 
 def _groups(predictors: Sequence[Any], columns: IntArray, X: Any) -> Iterator[tuple[IntArray, Any]]:
-    """Bits that see the same numbers, and these; a bit behind transformations sees its own."""
+    """Groups of bits with the same features, and these; each bit after a transformation has its own."""
     is_plain = np.array([not hasattr(predictors[bit], "steps") for bit in columns])
     if is_plain.any():
         yield columns[is_plain], X
@@ -144,10 +144,10 @@ def _are_numbers(X: Any) -> bool:
 
 
 class _Lesson(NamedTuple):
-    """Bits of one kind, and what they have learned from."""
+    """Bits of one kind, and their training data."""
 
     A: Any
-    """(n_samples, n_features + 1): the last one is that of the intercept."""
+    """(n_samples, n_features + 1), the last one for the intercept."""
     signs: FloatArray
     counts: FloatArray
     """(n_samples, n_bits): how much each sample counts for each bit."""
@@ -186,7 +186,7 @@ class _Lesson(NamedTuple):
         return margins, self.counts * self.signs * first, self.counts * second
 
     def without_each(self, rows: IntArray) -> Margins:
-        """The margin of each of these samples by bits without it, by the leverages of all samples."""
+        """The leave-one-out margin of each of these samples, from the leverages of all samples."""
         margins, first, second = self.derivatives(self.weights)
         for bit in range(margins.shape[1]):
             curved = np.flatnonzero(second[:, bit])
@@ -202,7 +202,7 @@ class _Lesson(NamedTuple):
         return margins[rows]
 
     def without(self, rows: IntArray) -> Margins:
-        """Margins of these samples by bits that have taken some steps towards their minimum without them."""
+        """Margins of these samples with bits that took some steps towards their minimum without them."""
         is_kept = np.ones((len(self.signs), 1))
         is_kept[rows] = 0
         A = self.A.astype(np.float32)
@@ -240,7 +240,7 @@ class _System(NamedTuple):
 
 
 def _conjugate_gradients(system: _System, target: Any, scale: Any) -> Any:
-    """About the solutions of the systems with the diagonals ``scale``: a few steps from zero."""
+    """Approximate solutions of the systems with the diagonals ``scale``: a few steps from zero."""
     found, residual = np.zeros_like(target), target
     direction = scaled = residual / scale
     size = np.einsum("fb,fb->b", residual, scaled)

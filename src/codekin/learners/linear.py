@@ -15,13 +15,13 @@ from codekin._system.threads import run_blocks
 from codekin.coding import Margins
 
 CONSTANT_MARGIN = 1.0
-"""The margin of a bit that has one sign in all training samples: decided, at the edge of the hinge."""
+"""The margin of a bit that has one sign in all training samples, at the edge of the hinge."""
 COMPILE_FROM = 10**6
 """From this many products of a non-zero and a weight on, the compiled product is worth its start-up time."""
 LARGEST_INT32 = np.iinfo(np.int32).max
 SAMPLES_PER_BLOCK = 256
 KEPT_SHARES = 0.5 ** np.arange(1, 10.25, 0.25)
-"""The shares of the weights that pruning tries to keep: from a half, where a sparse model begins to be smaller."""
+"""The shares of the weights that pruning tries to keep, from one half: below, a sparse model is smaller."""
 QUANTILE_SAMPLE = 10**6
 
 Float32Array = NDArray[np.float32]
@@ -29,14 +29,14 @@ Float32Array = NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False)
 class Validation:
-    """Samples to judge predictors by that they are not fitted to.
+    """Held-out samples for scoring predictors.
 
     Parameters
     ----------
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
     score : callable
-        Takes the margins of these samples, (n_samples, n_bits), and returns a number, the higher the better: the
-        accuracy of the decoded classes, for example.
+        Takes the margins of these samples, (n_samples, n_bits), and returns a number, higher is better: for example the
+        accuracy of the decoded classes.
     """
 
     X: Any = field(repr=False)
@@ -44,7 +44,7 @@ class Validation:
 
 
 class LinearForm:
-    """What linear predictors of all bits know of themselves, in whatever form they keep their weights."""
+    """The common properties of linear predictors of all bits, in any form of weights."""
 
     weights: Any
     bias: Float32Array
@@ -57,26 +57,24 @@ class LinearForm:
 
     @property
     def n_features(self) -> int:
-        """How many features a sample has."""
+        """The number of features."""
         return int(self.weights.shape[0])
 
     @property
     def n_bits(self) -> int:
-        """How many bits there are."""
+        """The number of bits."""
         return len(self.bias)
 
     @property
     def nbytes(self) -> int:
-        """The memory of the model, without what is made when it is first used."""
+        """The memory of the model, without caches."""
         arrays = [getattr(self, each.name) for each in fields(self)]  # type: ignore[arg-type]
         return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
 
 
 @dataclass(frozen=True, eq=False)
 class LinearBits(LinearForm):
-    """Linear predictors with dense weights, four bytes for each feature and bit.
-
-    ``weights`` of shape (n_features, n_bits): kept as float32.
+    """Linear predictors with dense float32 weights of shape (n_features, n_bits).
 
     >>> bits = LinearBits([[1.0, -1.0], [0.5, 2.0]], bias=[0.0, 1.0])
     >>> bits.margins([[2.0, 0.0], [0.0, 1.0]])
@@ -94,7 +92,7 @@ class LinearBits(LinearForm):
         object.__setattr__(self, "bias", _checked_bias(self.bias, self.weights.shape[1]))
 
     def margins(self, X: Any) -> Float32Array:
-        """One column per bit, positive where the predictor says +1."""
+        """One column per bit, positive if the predictor says +1."""
         if sparse.issparse(X):
             rows = SparseRows.of(X, self.n_features)
             margins = product_with_dense(rows, self.weights[:, None], 0, self.n_threads)
@@ -104,10 +102,7 @@ class LinearBits(LinearForm):
         return margins
 
     def sparse(self, threshold: float = 0.0) -> SparseLinearBits:
-        """The same predictors without their small weights.
-
-        ``threshold``: weights of this size or a smaller one are dropped.
-        """
+        """The same predictors without weights up to this size."""
         from codekin.kernels.sparse_product import count_large, keep_large
 
         counts = np.empty(self.n_features, dtype=np.int64)
@@ -128,16 +123,16 @@ class LinearBits(LinearForm):
         ),
         is_small_enough: Callable[[Any], bool] = lambda _: True,
     ) -> Any:
-        """The same predictors without as many small weights as the validation score allows, or as many as have to go.
+        """The same predictors without as many small weights as the validation score allows, or as the size requires.
 
         The threshold is the largest whose score is at most ``max_loss`` below that of the full model, found by
         bisection on a grid of shares of the weights from 1/2 down to 1/1000. The model that is returned has itself
-        been scored. If it is not small enough, the threshold is the smallest that makes it so; if even the smallest is
-        not, it is returned all the same. A model that cannot lose the half of its weights from which on a sparse one
-        is smaller stays whole.
+        been scored. If it is not small enough, the threshold is the smallest that makes it so; if none does, the
+        smallest model is returned. A model that must keep more than half of its weights stays whole, since a sparse one
+        would not be smaller.
 
-        ``finished`` says what becomes of a model, whole or without weights up to a threshold, before it is scored and
-        returned: fewer bytes per weight, for example.
+        ``finished`` is applied to a model, whole or without weights up to a threshold, before it is scored and
+        returned: for example fewer bytes per weight.
         """
         lowest = validation.score(self.margins(validation.X)) - max_loss
         thresholds = self._thresholds(KEPT_SHARES)
@@ -156,9 +151,9 @@ class LinearBits(LinearForm):
         return whole if whole.nbytes <= best.nbytes and is_small_enough(whole) else best
 
     def _thresholds(self, shares: NDArray[np.float64]) -> list[float]:
-        """The sizes above which at most these shares of the weights lie, judged by evenly spaced ones.
+        """The sizes above which at most these shares of the weights lie, estimated from evenly spaced ones.
 
-        Features that occur once give all bits weights of the same size: such a group stays or goes together.
+        Features that occur once give all bits weights of the same size: such a group is kept or dropped together.
         """
         flat = self.weights.ravel()
         sizes = np.abs(flat[:: max(1, flat.size // QUANTILE_SAMPLE)])
@@ -167,10 +162,7 @@ class LinearBits(LinearForm):
 
 @dataclass(frozen=True, eq=False)
 class SparseLinearBits(LinearForm):
-    """Linear predictors most of whose weights are zero, eight bytes for each of the others.
-
-    ``weights`` of shape (n_features, n_bits): kept as compressed rows of float32.
-    """
+    """Linear predictors most of whose weights are zero, as compressed rows: eight bytes for each of the others."""
 
     weights: sparse.csr_array = field(repr=False)
     bias: Float32Array = field(repr=False)
@@ -193,7 +185,7 @@ class SparseLinearBits(LinearForm):
         return SparseRows.of(self.weights, self.n_bits)
 
     def margins(self, X: Any) -> Float32Array:
-        """One column per bit, positive where the predictor says +1."""
+        """One column per bit, positive if the predictor says +1."""
         if sparse.issparse(X):
             from codekin.kernels.sparse_product import sparse_times_sparse
 
@@ -229,7 +221,7 @@ class SparseRows:
 
     @property
     def n_rows(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return len(self.indptr) - 1
 
 
@@ -237,7 +229,7 @@ def product_with_dense(rows: SparseRows, weights: Float32Array, which: int, n_th
     """Sparse rows times ``weights[:, which]``, where weights have shape (n_features, n_matrices, n_bits)."""
     n_features, n_matrices, n_bits = weights.shape
     if len(rows.values) * n_bits < COMPILE_FROM and n_matrices == 1:
-        # Adds in the same order as the kernel: a sample's margins do not depend on how many others come with it.
+        # Adds in the same order as the kernel: a sample's margins do not depend on the size of its batch.
         X = sparse.csr_array((rows.values, rows.indices, rows.indptr), shape=(rows.n_rows, n_features))
         return np.asarray(X @ weights[:, which])
     from codekin.kernels.sparse_product import sparse_times_dense
@@ -248,7 +240,7 @@ def product_with_dense(rows: SparseRows, weights: Float32Array, which: int, n_th
 def product_by(
     kernel: Callable[..., None], rows: SparseRows, weights: tuple[Any, ...], n_bits: int, n_threads: int | None
 ) -> Float32Array:
-    """What a kernel fills the product of sparse rows and weights with, some rows at a time."""
+    """The product of sparse rows and weights, computed by a kernel in blocks of rows."""
     product = np.empty((rows.n_rows, n_bits), dtype=np.float32)
 
     def fill(start: int, stop: int) -> None:

@@ -17,7 +17,7 @@ LOSS_OF_LEARNER = {
     "RidgeClassifierCV": "squared",
     "AdaBoostClassifier": "exponential",
 }
-"""From the name of a learner to the decoding loss."""
+"""Maps names of learners to decoding losses."""
 
 LOSS_OF_PARAMETER = {
     "log_loss": "logistic",
@@ -25,7 +25,7 @@ LOSS_OF_PARAMETER = {
     "exponential": "exponential",
     "squared_error": "squared",
 }
-"""From the ``loss`` parameter of a learner to the decoding loss; anything else has margins like an SVM's."""
+"""Maps ``loss`` parameters of learners to decoding losses; margins of any other loss are treated like an SVM's."""
 
 
 def natural_loss(estimator: Any) -> str:
@@ -33,7 +33,7 @@ def natural_loss(estimator: Any) -> str:
 
     Log-odds are decoded by the logistic loss: learners with probabilities only, logistic regression, discriminant
     analysis, gradient boosting, LightGBM, and any learner whose ``loss`` parameter says so. Ridge classifiers are
-    decoded by the squared loss, AdaBoost by the exponential one. All other margins are taken for an SVM's: hinge. A
+    decoded by the squared loss, AdaBoost by the exponential one. All other margins are treated like an SVM's: hinge. A
     pipeline is judged by its last step, a search or a bag by its estimator.
 
     >>> from sklearn.calibration import CalibratedClassifierCV

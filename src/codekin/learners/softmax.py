@@ -1,8 +1,8 @@
 """Softmax: the multiclass logistic loss over all codewords, minimised online, all bits together.
 
-A bit learner asks each bit for its own sign. Here the classes compete: the score of a class is that of its codeword,
-and the bits are moved until the true class has the largest share of ``sum_classes exp(score)``. On a trellis that sum
-over all classes, and its derivatives, take time linear in the bits; codes without a graph go through their codewords.
+Other learners train each bit on its own sign. Here the classes compete: the score of a class is that of its codeword,
+and the bits are trained to give the true class the largest share of ``sum_classes exp(score)``. On a trellis that sum
+and its derivatives take time linear in the number of bits; for other codes it runs over all codewords.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Softmax:
     """Learns all bits of a code together, so that the codeword of the true class wins among all of them.
 
     With margins ``f`` the score of class ``y`` is ``M_y . f / 2``, which on a trellis is the sum of ``f_e`` over the
-    edges of its path, up to what all classes share. The loss of a sample is ``-log(exp(score_y) / sum_k
+    edges of its path, up to a constant. The loss of a sample is ``-log(exp(score_y) / sum_k
     exp(score_k))``. With the mean and the variance of ``M / 2`` under these probabilities (on a trellis ``p_e - 1/2``
     and ``p_e (1 - p_e)``, where ``p_e`` is the probability of all paths over edge ``e``) a sample ``x`` of class ``y``
     makes a diagonal Newton step::
@@ -46,9 +46,9 @@ class Softmax:
     neither a trellis nor a bit for each class). The margins are decoded by the linear or the logistic loss; then the
     probabilities are exact. Training takes 8 bytes for each feature and bit (4 more with validation), the result 4.
 
-    On a tree of classes every node is a softmax over its children, learned from the samples of its own classes, and
+    On a tree of classes every node is a softmax over its children, trained on the samples of its own classes, and
     weights below 0.2 are dropped: training then takes 8 bytes for each feature and child of the widest node. All passes
-    are made; validation samples choose none.
+    are made; there is no early stopping.
 
     Parameters
     ----------
@@ -57,20 +57,20 @@ class Softmax:
     step : float, default=0.5
         The share of a Newton step that is made.
     damping : float, default=0.3
-        What the curvatures start from, for samples of mean squared norm 1: the larger, the smaller the first steps.
+        The initial curvature for samples of mean squared norm 1: larger values mean smaller first steps.
     shuffle : bool, default=True
         Whether each pass has a new random order.
     fit_intercept : bool, default=False
-        Whether to learn a bias, as the weight of a further feature that is always 1.
+        Whether to learn a bias, as the weight of an additional feature that is always 1.
     class_weight : "balanced" or array-like of shape (n_classes,), optional
         Multiplies the weights of a class's samples. ``"balanced"`` makes every class count the same.
     patience : int, default=2
         With validation, stop after this many passes in a row whose score is below the best.
     max_memory : int, optional
-        The most bytes that weights and curvatures may take. By default, what the system has left.
+        The most bytes that weights and curvatures may take. By default, the memory that is available.
     n_threads : int, optional
-        How many threads the margins of the validation samples take; by default, as many as there are processors. A
-        pass takes one thread: every step needs the margins of all bits.
+        The number of threads for the margins of the validation samples; by default, one per processor. A pass takes one
+        thread: every step needs the margins of all bits.
 
     Examples
     --------
@@ -95,7 +95,7 @@ class Softmax:
     n_threads: int | None = None
 
     learns_probabilities: ClassVar[bool] = True
-    """Of the classes; there is nothing to calibrate."""
+    """True: there is nothing to calibrate."""
     learns_trees: ClassVar[bool] = True
     """Node by node."""
 
@@ -106,7 +106,7 @@ class Softmax:
         check_setting(self, "damping", self.damping > 0, "greater than 0")
 
     def decoding_loss(self, codebook: Codebook) -> str:
-        """The loss under which its margins are decoded: logistic, or linear for codes with zeros that are no tree."""
+        """The default decoding loss: logistic, or linear for codes with zeros that are not a tree."""
         return "linear" if codebook.tree is None and codebook.is_ternary else "logistic"
 
     def fit(
@@ -127,17 +127,17 @@ class Softmax:
             Sparse rows are used as they are, a dense matrix is compressed, rows on disk are read in shuffled blocks. A
             weight multiplies the loss of its sample.
         code : Code
-            On a trellis all of whose paths are classes, a step takes time O(n_bits), on a tree as long as the nodes on
-            the way to a leaf have children; otherwise O(n_classes n_bits).
+            On a trellis all of whose paths are classes, a step takes time O(n_bits); on a tree, time proportional to
+            the number of children of the nodes on the path to a leaf; otherwise O(n_classes n_bits).
         rng : numpy.random.Generator or int, optional
-            Where the orders of the samples come from.
+            For the order of the samples.
         validation : Validation, optional
             Scored after each pass; the weights with the best score are returned.
         on_epoch : callable, optional
             Called with an :class:`EpochReport` after each pass.
         checkpoints : Checkpoints, optional
-            Where to leave, after each pass but the last, what is needed to go on after an interruption. A training
-            that is resumed ends with the same predictors as one that was left alone.
+            Where to save, after each pass but the last, what is needed to resume after an interruption. Resumed
+            training ends with the same predictors as uninterrupted training.
 
         Returns
         -------
@@ -175,15 +175,15 @@ class Softmax:
         Parameters
         ----------
         bits : SoftmaxBits, finished linear predictors or None
-            What an earlier call returned; None to begin. Finished predictors, whose curvatures are gone, go on from
-            their weights with the first curvatures.
+            The result of an earlier call; None to begin. Finished predictors, which have no curvatures, continue from
+            their weights with the initial curvatures.
         samples, code, rng
             As in :meth:`fit`.
 
         Returns
         -------
         SoftmaxBits, or TreeBits on a tree
-            Predictors that can be used, and learn on, at twice the memory of finished ones.
+            Predictors that can be used and trained further, with twice the memory of finished ones.
         """
         if code.codebook.tree is not None:
             return fit_tree(self, samples, code, rng=rng, n_epochs=1, begun=bits, learns_on=True)
@@ -197,7 +197,7 @@ class Softmax:
         ):
             raise ValueError(
                 f"These bits were begun with {bits.n_features} features, {bits.n_bits} bits and "
-                f"fit_intercept={begun.has_bias}; they cannot go on with other ones."
+                f"fit_intercept={begun.has_bias}; they cannot continue with others."
             )
         if isinstance(bits, LinearBits | SparseLinearBits):
             begun = begun.going_on_from(bits)
@@ -209,7 +209,7 @@ class Softmax:
 
     @property
     def _settings(self) -> dict[str, Any]:
-        """What the result depends on, beside the number of passes and the samples with their weights."""
+        """What the result depends on, besides the number of passes and the samples with their weights."""
         names = ("step", "damping", "shuffle", "fit_intercept", "patience")
         return {"learner": "softmax", **{name: getattr(self, name) for name in names}}
 
@@ -227,7 +227,7 @@ class Softmax:
         return partial(pass_order, is_shuffled=self.shuffle)
 
     def _check_memory(self, n_features: int, n_bits: int, *, has_validation: bool = False) -> None:
-        """Raise before anything is allocated that would not fit: the bits learn together or not at all."""
+        """Raise before anything is allocated that would not fit: all bits have to be learned together."""
         limits = [limit for limit in (self.max_memory, available_memory()) if limit is not None]
         bytes_per_weight = BYTES * (2 + has_validation)
         needed = n_features * n_bits * bytes_per_weight
@@ -236,5 +236,5 @@ class Softmax:
                 f"Softmax needs {in_units(needed)} for {n_features:,} features x {n_bits:,} bits x {bytes_per_weight} "
                 f"bytes, but {in_units(min(limits))} are "
                 f"{'allowed by max_memory' if min(limits) == self.max_memory else 'available'}. "
-                "Use fewer bits, fewer features or more memory, or AROW, which can learn the bits in turns."
+                "Use fewer bits, fewer features or more memory, or AROW, which can learn the bits in blocks."
             )

@@ -1,4 +1,4 @@
-"""What the softmax learner changes while it learns, and how it goes through all classes: paths or codewords."""
+"""The state of the softmax learner, and how it sums over all classes: by paths or codewords."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ MAX_MARGIN = 30.0
 MAX_EXPONENT = 650.0
 """The score of a path may not exceed this, so that sums over paths do not overflow."""
 UPDATES_AT_ONCE = 3 * 10**7
-"""How many weights are updated before Python has its say: about a tenth of a second."""
+"""How many weights are updated before it returns to Python: about a tenth of a second."""
 BITS_PER_DAMPING = 12
-"""The bits of a dense codeword that one unit of damping is for: their steps add up in the score of a class."""
+"""The number of bits of a dense codeword per unit of damping: their steps add up in the score of a class."""
 
 
 @dataclass(frozen=True, eq=False)
 class ClassPaths:
-    """The codewords of all classes, in the form in which a kernel goes through them.
+    """The codewords of all classes, in the form that a kernel needs.
 
     - ``kernel``: its name in :mod:`codekin.kernels.softmax`.
-    - ``codewords``: the tables that say what each class has; the first one tells them from others.
-    - ``graph``, ``limits``: what the kernel is given before and after the step, if anything.
+    - ``codewords``: the tables of the codewords; the first one identifies them.
+    - ``graph``, ``limits``: further arguments of the kernel before and after the step, if any.
     - ``work``: how many operations a sum over all classes takes.
-    - ``damping``: by how much more than a path's the first curvatures must be.
+    - ``damping``: the factor of the initial curvatures, relative to those of a path.
     """
 
     kernel: str
@@ -80,22 +80,13 @@ def _has_a_bit_for_each_class(matrix: NDArray[np.int8]) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class SoftmaxBits(LearningBits):
-    """Predictors that can still learn by softmax: weights beside the curvature of the loss in each of them.
-
-    - ``state`` of shape (n_features, 2, n_bits): weights and curvatures. With a bias its feature is the last.
-    - ``has_bias``: whether the last feature is always 1.
-    """
+    """Predictors that can still learn by softmax; ``state`` (n_features, 2, n_bits) has weights and curvatures."""
 
     @classmethod
     def begun(
         cls, n_features: int, n_bits: int, *, curvature: float, has_bias: bool, n_threads: int | None
     ) -> SoftmaxBits:
-        """Weights 0 and equal curvatures, before the first step.
-
-        - ``n_features``: how many features there are, the one of the bias included.
-        - ``curvature``: what the curvatures start from.
-        - ``has_bias``: whether the last feature is the bias.
-        """
+        """Weights 0 and equal curvatures, before the first step; ``n_features`` includes that of the bias."""
         state = np.zeros((n_features, 2, n_bits), dtype=np.float32)
         state[:, 1] = curvature
         return cls(state, 0, has_bias, n_threads)
@@ -103,12 +94,9 @@ class SoftmaxBits(LearningBits):
     def learning(
         self, samples: TrainingRows, paths: ClassPaths, order: NDArray[np.int64], *, step: float
     ) -> Iterator[SoftmaxBits]:
-        """The bits during one pass, every fraction of a second: then Python can report, or be interrupted.
+        """Yields the bits during one pass, several times a second, so that Python can report or be interrupted.
 
-        Their state is changed in place: the bits before the pass are no more.
-
-        - ``order`` of shape (n_steps,): the samples in the order in which they are seen.
-        - ``step``: the share of a Newton step that is made.
+        The state is changed in place. ``step`` is the share of a Newton step that is made.
         """
         rows = samples.rows
         updates_per_step = max(len(rows.values) // max(rows.n_rows, 1), 1) * max(self.n_bits, 1) + paths.work

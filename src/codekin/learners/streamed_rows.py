@@ -1,4 +1,4 @@
-"""Training samples that are on disk: a pass goes over them in shuffled blocks, each in memory for its turn."""
+"""Training samples on disk: a pass loads them in shuffled blocks."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from codekin.samples import Samples
 class StreamedRows:
     """Training samples on disk.
 
-    Each pass draws the pieces of the file in a new order, loads as many of them together as the memory allows, and
-    shuffles the rows of such a block. The seed decides it all, so the result does not depend on the number of threads,
-    and columns that are trained in turns see the same orders.
+    Each pass draws the pieces of the file in a new order, loads as many of them together as memory allows, and shuffles
+    the rows of such a block. All of this depends only on the seed, so the result does not depend on the number of
+    threads, and blocks of columns see the same orders.
     """
 
     X: StoredRows
@@ -35,12 +35,12 @@ class StreamedRows:
 
     @property
     def n_rows(self) -> int:
-        """How many samples there are."""
+        """The number of samples."""
         return self.X.shape[0]
 
     @property
     def n_features(self) -> int:
-        """How many features there are, the one of the bias included."""
+        """The number of features, including that of the bias."""
         return self.X.shape[1] + self.has_bias
 
     @property
@@ -61,7 +61,7 @@ class StreamedRows:
 
     @property
     def checksum(self) -> str:
-        """A few letters that change when anything in the samples does, or how they come in blocks."""
+        """A checksum of the samples and their division into blocks."""
         rows = np.arange(0) if self.X.rows is None else self.X.rows
         limit = np.array([self.X.max_memory])
         return f"{self.X.checksum[:16]}-{checksum(rows, limit, self.class_of_sample, self.weight_of_sample)}"
@@ -77,10 +77,7 @@ class StreamedRows:
 
 
 def training_rows(learner: Any, samples: Samples, code: Code) -> TrainingRows | StreamedRows:
-    """Checked samples, those of class -1 left out, with a feature that is 1 if the learner has a bias.
-
-    They are left on disk if that is where they are, and come from there in the order of every pass.
-    """
+    """Checked samples, without class -1, with a feature that is 1 if there is a bias; on disk if they are there."""
     if (samples.class_index < 0).any():
         samples = samples.at(np.flatnonzero(samples.class_index >= 0))
     X, given = samples.X, (samples.class_index, code.n_classes, samples.weights, learner.class_weight)

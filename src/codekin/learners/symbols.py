@@ -1,8 +1,8 @@
-"""Columns of more than two symbols: what a classifier says of each of them, and how much a column is worth.
+"""Columns with more than two symbols: margins of the symbols and weights of the columns.
 
-The margin of a symbol is ``log(q p)``: how much more probable a predictor with ``q`` symbols takes it to be than chance
-would. Margins of a codeword add up to the logarithm of a product of probabilities, and a column that ignores a class
-adds nothing, as if it had guessed.
+The margin of a symbol is ``log(q p)`` for a predictor with ``q`` symbols: how much more probable than by chance it is.
+The margins of a codeword add up to the logarithm of a product of probabilities, and a column that ignores a class adds
+nothing, as if by chance.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from sklearn.utils.validation import _num_samples
 from codekin.coding import CodingMatrix, FloatArray, IntArray, Margins
 
 LEAST_PROBABILITY = 1e-3
-"""What a predictor leaves to each symbol that it excludes, times the share of chance: a forest of some trees has seen
-too little to exclude anything, and one certain error must not outweigh all other columns."""
+"""The least probability of a symbol, relative to chance: a forest of a few trees cannot really rule anything out, and
+one confident mistake must not outweigh all other columns."""
 
 SMALLEST_WEIGHT, LARGEST_WEIGHT = 0.0, 20.0
 
 
 def declared_limit(estimator: Any) -> int | None:
-    """How many classes a classifier says that it can learn; None where it does not say.
+    """How many classes a classifier declares it can learn; None if it declares nothing.
 
-    Looked for, in this order, in the estimator, the last step of a pipeline and the estimator of a search:
+    Searched, in this order, in the estimator, the last step of a pipeline and the estimator of a search:
     ``get_inference_config().MAX_NUMBER_OF_CLASSES`` (TabPFN from version 8 on), and the attributes
     ``max_num_classes_``, ``max_num_classes`` and ``max_classes``.
     """
@@ -44,11 +44,9 @@ def declared_limit(estimator: Any) -> int | None:
 
 
 def symbol_margins(predictor: Any, X: Any, known: IntArray, n_symbols: int) -> FloatArray:
-    """The margins of all symbols of a column, (n_samples, n_symbols).
+    """The margins of all symbols of a column, (n_samples, n_symbols); ``known`` are the symbols of its classes.
 
-    Symbols that the predictor has not seen are as improbable as those that it excludes.
-
-    - ``known``: which symbols its classes are.
+    Symbols that the predictor has not seen are as improbable as those that it rules out.
     """
     n_samples, chance = _num_samples(X), 1 / len(known)
     margins = np.full((n_samples, n_symbols), np.log(LEAST_PROBABILITY))
@@ -66,7 +64,7 @@ def symbol_margins(predictor: Any, X: Any, known: IntArray, n_symbols: int) -> F
 
 
 def _probabilities(predictor: Any, X: Any) -> FloatArray:
-    """Those that the predictor gives, or the softmax of its scores where it gives none."""
+    """The probabilities of the predictor, or the softmax of its scores if it has none."""
     if hasattr(predictor, "predict_proba"):
         given = np.asarray(predictor.predict_proba(X), dtype=np.float64)
         return np.asarray(given / np.maximum(given.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny))
@@ -79,18 +77,15 @@ def _probabilities(predictor: Any, X: Any) -> FloatArray:
 def column_weights(
     margins: Margins, class_index: IntArray, coding_matrix: CodingMatrix, weights: FloatArray
 ) -> FloatArray:
-    """How much each column counts, so that the classes of samples that it has not seen are most likely.
+    """The weights of the columns that maximise the likelihood of held-out classes; ``margins`` are of held-out samples.
 
-    A class is as likely as the exponential of its weighted margins. That is convex in the weights of the columns, which
-    start from 1, are never negative and at most 20: they say what a column is worth beside the others, and how far the
-    probabilities as a whole can be trusted.
-
-    - ``margins`` of shape (n_samples, n_bits * n_symbols): of held-out samples.
-    - ``weights`` of shape (n_samples,): of the samples.
+    The probability of a class is proportional to the exponential of its weighted margins, so the loss is convex in the
+    weights of the columns. They start at 1 and stay between 0 and 20: they express both how reliable each column is and
+    how far the probabilities as a whole can be trusted.
     """
     n_bits = coding_matrix.shape[1]
     by_column = margins.reshape(len(margins), n_bits, -1)
-    # What each column says of each class, (n_bits, n_samples, n_classes); nothing where it ignores the class.
+    # The margin of each class in each column, (n_bits, n_samples, n_classes); 0 if the column ignores the class.
     columns = enumerate(coding_matrix.T)
     said = np.stack([by_column[:, j, np.maximum(symbols, 0)] * (symbols >= 0) for j, symbols in columns])
     own = said[:, np.arange(len(margins)), class_index]

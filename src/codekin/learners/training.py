@@ -1,4 +1,4 @@
-"""The passes of an online learner: all columns together or in turns, watched, stopped early, and resumed."""
+"""The passes of an online learner: all columns together or in blocks, with early stopping and checkpoints."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ from codekin.progress import tell
 
 Bits = TypeVar("Bits", bound=LearningBits)
 Block = tuple[int, int]
-"""The first column of a block, and the one after its last."""
+"""The first column of a block, and one past its last."""
 STAGE = "learning bits"
 
 
 @dataclass(frozen=True, eq=False)
 class EpochReport:
-    """What there is to say after a pass over the samples.
+    """The report after a pass over the samples.
 
     Parameters
     ----------
     epoch, n_epochs : int
         Which pass this was, from 1, and how many there will be at most.
     block, n_blocks : int
-        Which block of columns it was for, from 1; one block when everything fits into memory.
+        Which block of columns it was for, from 1; one block if everything fits into memory.
     seconds : float
         How long it took.
     score : float or None
-        The validation score, where it is known.
+        The validation score, if known.
     snapshot : callable or None
         Returns the predictors as they are now, a copy; None while other blocks have yet to be trained.
     """
@@ -55,19 +55,14 @@ class EpochReport:
 
 @dataclass(frozen=True, eq=False)
 class Watchers:
-    """Who is told of a training: after each pass, and for the time after an interruption."""
+    """Where a training reports after each pass, and saves checkpoints."""
 
     on_epoch: Callable[[EpochReport], None] | None = None
     checkpoints: Checkpoints | None = None
 
 
 def tell_of_pass(passes: tuple[int, int], blocks: tuple[int, int], steps: tuple[int, int]) -> None:
-    """Tell how far a training has come.
-
-    - ``passes``: which pass over the samples it is, from 1, and how many there will be at most.
-    - ``blocks``: which block of columns it is for, from 1, and how many there are.
-    - ``steps``: how many samples of this pass have been learned from, and how many there are.
-    """
+    """Report progress: which pass, block of columns and step of how many (passes and blocks from 1)."""
     (epoch, n_epochs), (block, n_blocks), (n_steps, n_steps_in_all) = passes, blocks, steps
     turn = f", part {block} of {n_blocks} of the bits" if n_blocks > 1 else ""
     tell(
@@ -81,19 +76,14 @@ def tell_of_pass(passes: tuple[int, int], blocks: tuple[int, int], steps: tuple[
 
 @dataclass(frozen=True, eq=False)
 class Passes(Generic[Bits]):
-    """What is passed over, how often and in which orders; everything is checked.
+    """The samples, the number of passes and their orders; everything is checked.
 
-    - ``samples``: what to learn from, in memory or on disk.
-    - ``n_bits``: how many bits are learned.
     - ``seeds``: one for each pass, so that every block of columns can have the same orders.
-    - ``begun``: from a number of bits to predictors that have not learned anything yet.
-    - ``learning``: from bits, the columns that they are, samples in memory and an order of them to the bits during one
-      pass, now and then.
-    - ``order``: from a number of samples and a seed to the order of a pass.
+    - ``begun``: makes untrained predictors of a number of bits.
+    - ``learning``: yields the bits during one pass, from bits, their columns, samples in memory and their order.
+    - ``order``: makes the order of a pass from a number of samples and a seed.
     - ``patience``: after how many passes in a row below the best to stop.
-    - ``validation``: what to judge passes by.
-    - ``watchers``: who is told.
-    - ``settings``: what tells this training from others beside its samples and seeds, for checkpoints.
+    - ``settings``: what identifies this training, besides its samples and seeds, for checkpoints.
     """
 
     samples: TrainingRows | StreamedRows
@@ -109,14 +99,11 @@ class Passes(Generic[Bits]):
 
     @property
     def n_epochs(self) -> int:
-        """How many passes there are at most."""
+        """The most passes there may be."""
         return len(self.seeds)
 
     def fit(self, blocks: Sequence[Block]) -> LinearBits:
-        """Train these blocks of columns.
-
-        ``blocks``: the bounds of each block; they cover all columns.
-        """
+        """Train these blocks, which cover all columns."""
         tell(STAGE)
         checkpoints, saved = self.watchers.checkpoints, None
         if checkpoints is not None:
@@ -130,13 +117,7 @@ class Passes(Generic[Bits]):
     def pass_over(
         self, block: int, blocks: Sequence[Block], n_epochs: int, bits: Bits | None = None, n_done: int = 0
     ) -> Iterator[tuple[int, Bits, float]]:
-        """Number, bits and seconds of each pass over a block of columns, after those that are done already.
-
-        - ``block``: the number of the block, from 1.
-        - ``blocks``: the bounds of all blocks.
-        - ``bits``: what the passes before have learned.
-        - ``n_done``: how many these were.
-        """
+        """Yields number, bits and seconds of each pass over a block, after the ``n_done`` passes of ``bits``."""
         first, last = blocks[block - 1]
         bits = self.begun(last - first) if bits is None else bits
         for epoch in range(n_done + 1, n_epochs + 1):
@@ -195,17 +176,17 @@ class Passes(Generic[Bits]):
             if best_epoch is None:
                 saved, best_epoch = None, self._best_epoch_of_blocks(blocks, weights, saved)
             if best_epoch < self.n_epochs:
-                # The best weights were not kept, but the orders are known, so they can be had again.
+                # The best weights were not kept, but the orders are known, so they can be computed again.
                 self._train_blocks(blocks, best_epoch, weights, [], saved)
         begun = self.begun(0)
         return as_linear_bits(weights, begun.has_bias, begun.n_threads)
 
     def _output(self) -> AbstractContextManager[Float32Array]:
-        """Where the weights of all blocks are put together."""
+        """Where the weights of all blocks are collected."""
         return nullcontext(np.empty((self.samples.n_features, self.n_bits), dtype=np.float32))
 
     def _best_epoch_of_blocks(self, blocks: Sequence[Block], weights: Float32Array, saved: Checkpoint | None) -> int:
-        """Train all passes; the one that early stopping would have chosen, from the margins after each of them."""
+        """Make all passes; returns the one that early stopping would have chosen, from the margins after each."""
         margins: list[Float32Array] = []
         if self.validation is not None:
             shape = (self.validation.X.shape[0], weights.shape[1])
@@ -226,7 +207,7 @@ class Passes(Generic[Bits]):
         margins: list[Float32Array],
         saved: Checkpoint | None,
     ) -> None:
-        """Fill in the final weights and, where asked for, the validation margins after each pass."""
+        """Fill in the final weights and, if requested, the validation margins after each pass."""
         n_epochs = self.n_epochs if best_epoch is None else best_epoch
         for block, (first, last) in enumerate(blocks, start=1):
             columns = slice(first, last)
@@ -250,13 +231,13 @@ class Passes(Generic[Bits]):
             of_block = bits.gathered()
             weights[:, columns] = of_block
             self._save_block(block, blocks, best_epoch, of_block, margins)
-            del begun, bits, of_block  # before the next block asks for memory
+            del begun, bits, of_block  # before the next block needs memory
 
     # ----- checkpoints ------------------------------------------------------------------------------------------
 
     @cached_property
     def _identity(self) -> dict[str, Any]:
-        """What tells this training from others."""
+        """What identifies this training."""
         return {
             **self.settings,
             "n_epochs": self.n_epochs,
@@ -286,7 +267,7 @@ class Passes(Generic[Bits]):
         weights: Float32Array,
         margins: list[Float32Array],
     ) -> None:
-        """Write down the outcome of a block unless it is the last one; those before it are written already."""
+        """Save the result of a block unless it is the last one; earlier ones are saved already."""
         if block < len(blocks):
             known = {"margins": _columns(margins, slice(*blocks[block - 1]))} if margins else {}
             progress = {"block": block + 1, "epoch": 0, "best_epoch": best_epoch}
@@ -296,7 +277,7 @@ class Passes(Generic[Bits]):
     def _restore_block(
         self, saved: Checkpoint, block: int, blocks: Sequence[Block], weights: Float32Array, margins: list[Float32Array]
     ) -> None:
-        """Fill in the outcome of a finished block."""
+        """Fill in the result of a finished block."""
         columns, arrays = slice(*blocks[block - 1]), saved.arrays(f"block-{block}")
         weights[:, columns] = arrays["weights"]
         fill_columns(margins, columns, arrays.get("margins", ()))
@@ -321,7 +302,7 @@ class Passes(Generic[Bits]):
 
 @dataclass
 class _Stopping:
-    """Which pass was the best, and whether it is time to stop."""
+    """Which pass was best, and whether it is time to stop."""
 
     patience: int
     n_scores: int = 0
@@ -363,26 +344,26 @@ def _blocks_before(block: int) -> list[str]:
 
 
 def _saved_blocks(saved: Checkpoint, wanted: Sequence[Block]) -> Sequence[Block]:
-    """The blocks of the checkpoint, unless the memory that there is now asks for narrower ones."""
+    """The blocks of the checkpoint, unless the memory available now requires narrower ones."""
     blocks = [(int(first), int(last)) for first, last in saved.progress["blocks"]]
     widest, allowed = (max(last - first for first, last in each) for each in (blocks, wanted))
     if widest > allowed:
         raise MemoryError(
-            f"The checkpoint in {saved.folder} has {widest} bits at once, but the memory is enough for {allowed}. "
-            "Go on when there is more, or start again without resuming."
+            f"The checkpoint in {saved.folder} trains {widest} bits at once, but there is memory for only {allowed}. "
+            "Resume when there is more, or start again without resuming."
         )
     return blocks
 
 
 def check_setting(learner: object, name: str, is_valid: bool, rule: str) -> None:
-    """Raise unless a hyper-parameter keeps its rule; the sentence names both and the value."""
+    """Raise unless a hyper-parameter is valid; the message has its name, rule and value."""
     if not is_valid:
         value = getattr(learner, name)
         raise ValueError(f"The {name!r} parameter of {type(learner).__name__} must be {rule}. Got {value!r} instead.")
 
 
 def check_common_settings(learner: Any) -> None:
-    """The rules of the hyper-parameters that every learner with passes over the samples has."""
+    """Check the hyper-parameters that all online learners share."""
     check_setting(learner, "n_epochs", learner.n_epochs >= 1, "at least 1")
     check_setting(learner, "patience", learner.patience >= 1, "at least 1")
     check_setting(learner, "max_memory", learner.max_memory is None or learner.max_memory > 0, "greater than 0")

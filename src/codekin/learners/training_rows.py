@@ -1,4 +1,4 @@
-"""Training samples as online learners read them: checked, compressed, weighted, and in the order of a pass."""
+"""Training samples for online learners: checked, compressed, weighted, and in the order of a pass."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from codekin.coding import FloatArray, IntArray
 from codekin.learners.linear import SparseRows
 
 Order = Callable[[int, int], NDArray[np.int64]]
-"""From a number of samples and a seed to the order of a pass."""
+"""Makes the order of a pass from a number of samples and a seed."""
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingRows:
-    """Training samples in the types of the kernels; with a bias, each has a further feature that is 1."""
+    """Training samples in the types of the kernels; with a bias, each has an additional feature that is 1."""
 
     rows: SparseRows
     n_features: int
@@ -46,7 +46,7 @@ class TrainingRows:
 
     @property
     def n_rows(self) -> int:
-        """How many samples there are."""
+        """The number of samples."""
         return self.rows.n_rows
 
     @property
@@ -56,7 +56,7 @@ class TrainingRows:
 
     @property
     def checksum(self) -> str:
-        """A few letters that change when anything in the samples does."""
+        """A checksum of the samples."""
         return checksum(*self.arrays, self.weight_of_sample)
 
     def in_turns(self, order: Order, seed: int) -> Iterator[tuple[TrainingRows, NDArray[np.int64]]]:
@@ -97,7 +97,7 @@ def checked_labels(
 
 
 def pass_order(n_samples: int, seed: int, *, oversample: float = 1.0, is_shuffled: bool) -> NDArray[np.int64]:
-    """The samples in the order of one pass; from ``n_samples`` on, numbers stand for samples for positive bits only."""
+    """The order of one pass; numbers from ``n_samples`` on are samples shown only to their positive bits."""
     rng = np.random.default_rng(seed)
     n_whole = int(oversample)
     n_more = round((oversample - n_whole) * n_samples)
@@ -141,7 +141,7 @@ def _class_weights(class_weight: Any, classes: IntArray, n_classes: int) -> Floa
 
 
 def checksum(*arrays: NDArray[Any]) -> str:
-    """A few letters that change when anything in the arrays does."""
+    """A checksum of arrays."""
     digest = hashlib.blake2b(digest_size=16)
     for array in arrays:
         digest.update(np.ascontiguousarray(array).view(np.uint8).data)

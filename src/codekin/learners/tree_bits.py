@@ -1,7 +1,7 @@
-"""Linear predictors of the bits of a tree: few of them are asked for a sample, and few of their weights are not zero.
+"""Linear predictors of the bits of a tree: a sample needs few of them, and few of their weights are not zero.
 
-The weights of a feature lie node by node, which is how a search from the root down asks for them. Margins are reckoned
-only where somebody looks: on the way of a search, or all of them where they are wanted as an array.
+The weights of a feature are stored node by node, as a search from the root needs them. Margins are computed on demand:
+those that a search needs, or all of them as an array.
 """
 
 from __future__ import annotations
@@ -30,16 +30,14 @@ LARGEST_STEP = 127
 class TreeBits:
     """Sparse linear predictors for every child of every node of a tree.
 
-    A chunk holds the weights of one feature in one node. Chunks lie feature by feature, those of a feature in the order
-    of their nodes.
+    A chunk holds the weights of one feature in one node. Chunks are in the order of features, then of nodes.
 
-    - ``counts`` of shape (n_features,): how many chunks each feature has.
-    - ``nodes``, ``lengths`` of shape (n_chunks,): of which node each chunk is, and how many weights it has.
+    - ``counts`` of shape (n_features,): the number of chunks of each feature.
+    - ``nodes``, ``lengths`` of shape (n_chunks,): the node of each chunk, and its number of weights.
     - ``children`` of shape (n_weights,): which child of the node each weight is for, in increasing order.
-    - ``weights`` of shape (n_weights,): floats, or steps from -127 to 127 on a scale of equal ratios.
+    - ``weights`` of shape (n_weights,): floats, or steps from -127 to 127 on a geometric scale.
     - ``scale``: the size of step 1 and of step 127; None for floats.
-    - ``bias`` of shape (n_bits,): what is added to the margins.
-    - ``curvatures``: those of the weights, while more may be learned; None for finished predictors.
+    - ``curvatures``: those of the weights; None for finished predictors, which cannot learn further.
     """
 
     tree: Tree = field(repr=False)
@@ -54,7 +52,7 @@ class TreeBits:
     n_threads: int | None = None
 
     def __post_init__(self) -> None:
-        """Bring the arrays into the narrowest types that hold them."""
+        """Convert the arrays to the narrowest types that hold them."""
         for name in ("counts", "nodes", "lengths", "children"):
             object.__setattr__(self, name, as_narrow(np.asarray(getattr(self, name))))
 
@@ -65,22 +63,22 @@ class TreeBits:
 
     @property
     def n_features(self) -> int:
-        """How many features a sample has."""
+        """The number of features."""
         return len(self.counts)
 
     @property
     def n_bits(self) -> int:
-        """How many bits there are."""
+        """The number of bits."""
         return len(self.bias)
 
     @property
     def nbytes(self) -> int:
-        """The memory of the model, without what is made when it is first used."""
+        """The memory of the model, without caches."""
         arrays = [getattr(self, each.name) for each in fields(self)]
         return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
 
     def margins(self, X: Any) -> Any:
-        """The margins of samples as :class:`TreeMargins`, reckoned where they are asked for."""
+        """The margins of samples as :class:`TreeMargins`, computed on demand."""
         return TreeMargins(self, SparseRows.of(sparse.csr_array(X), self.n_features))
 
     @cached_property
@@ -105,7 +103,7 @@ class TreeBits:
 
     @cached_property
     def paths(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """The node of each bit, and the bits on the way to each leaf."""
+        """The node of each bit, and the bits on the path to each leaf."""
         node_of_bit = np.repeat(np.arange(self.tree.n_nodes, dtype=np.int64), np.diff(self.tree.first_bits))
         return node_of_bit, self.tree.unrank(np.arange(self.tree.n_paths)).astype(np.int32)
 
@@ -122,7 +120,7 @@ class TreeBits:
         return sparse.csr_array((self.values, self.bit_of_weight, indptr), shape=(self.n_features, self.n_bits))
 
     def sparse(self, threshold: float = 0.0) -> TreeBits:
-        """The same predictors without weights of this size or a smaller one."""
+        """The same predictors without weights up to this size."""
         return self._keeping(np.abs(self.values) > threshold)
 
     def _keeping(self, is_kept: NDArray[np.bool_]) -> TreeBits:
@@ -143,7 +141,7 @@ class TreeBits:
         )
 
     def compacted(self, precision: Precision) -> TreeBits:
-        """The same predictors with weights of this precision, which learn no more."""
+        """The same predictors with weights of this precision, which cannot learn further."""
         if precision not in PRECISIONS:
             raise ValueError(f"The 'precision' parameter must be one of {list(PRECISIONS)}. Got {precision!r} instead.")
         own, values = replace(self, curvatures=None), self.values
@@ -166,9 +164,9 @@ class TreeBits:
         finished: Callable[[TreeBits], TreeBits] = lambda bits: bits,
         is_small_enough: Callable[[TreeBits], bool] = lambda _: True,
     ) -> TreeBits:
-        """The same predictors without as many small weights as the validation score allows, or as many as have to go.
+        """The same predictors without as many small weights as the validation score allows, or as the size requires.
 
-        What the arguments mean, and the search, is as in :meth:`codekin.learners.linear.LinearBits.pruned`.
+        See :meth:`codekin.learners.linear.LinearBits.pruned` for the arguments and the search.
         """
         lowest = validation.score(self.margins(validation.X)) - max_loss
         best = finished(self)
@@ -200,21 +198,18 @@ def _sizes(scale: tuple[float, float]) -> Float32Array:
 
 @dataclass(frozen=True, eq=False)
 class TreeMargins:
-    """The margins of some samples under a tree's predictors, reckoned where somebody looks.
-
-    It counts as an array of shape (n_samples, n_bits), which NumPy makes of it when it has to.
-    """
+    """The margins of some samples, computed on demand; NumPy can convert it to an (n_samples, n_bits) array."""
 
     bits: TreeBits
     rows: SparseRows
 
     @property
     def shape(self) -> tuple[int, int]:
-        """How many samples and bits there are."""
+        """The numbers of samples and bits."""
         return self.rows.n_rows, self.bits.n_bits
 
     def __len__(self) -> int:
-        """How many samples there are."""
+        """The number of samples."""
         return self.rows.n_rows
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
@@ -224,9 +219,9 @@ class TreeMargins:
         return np.asarray((X @ self.bits.to_csr()).toarray() + self.bits.bias, dtype=dtype or np.float32)
 
     def best_leaves(self, n: int, beam: int, temperature: float = 1.0) -> tuple[IntArray, FloatArray]:
-        """The leaves that a search of this width finds most probable, and the logarithms of their probabilities.
+        """The most probable leaves that a beam search finds, and the logarithms of their probabilities.
 
-        -1 and minus infinity where it comes upon fewer than ``n``.
+        If it finds fewer than ``n``, the rest are -1 and minus infinity.
         """
         from codekin.kernels.label_tree import search_leaves
 

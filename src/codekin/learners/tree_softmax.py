@@ -1,7 +1,7 @@
-"""Softmax on a tree of classes: each node learns from its own samples which child they go to, apart from all others.
+"""Softmax on a tree of classes: each node learns on its own which child its samples belong to.
 
-Once the samples are sorted by the leaves of their classes, those of a node lie together. What is random in a node
-follows from the seed and the number of the node, so that it does not matter who learns it, or when.
+Samples are sorted by the leaves of their classes, so that those of a node are contiguous. Randomness in a node depends
+only on the seed and the number of the node, so that it does not matter which thread trains it, or when.
 """
 
 from __future__ import annotations
@@ -28,15 +28,14 @@ from codekin.progress import tell
 from codekin.samples import Samples
 
 LEAST_WEIGHT = 0.2
-"""Smaller weights are dropped as soon as their node is learned: most of them are, and accuracy stays what it is. Of
-102,673 classes 21 million weights are above 0.1 and 9.6 million above 0.2, both right in 38.2 % of the validation
-samples."""
+"""Smaller weights are dropped as soon as their node is trained. That is most of them, at the same accuracy: for 102,673
+classes 21 million weights are above 0.1 and 9.6 million above 0.2, both with 38.2 % of the validation samples right."""
 STAGE = "learning the nodes of the tree"
 BYTES_PER_WEIGHT = 8
 
 
 class LearnedNode(NamedTuple):
-    """The weights of a node that are large enough: feature by feature, and child by child."""
+    """The weights of a node that are large enough, by feature and by child."""
 
     features: NDArray[np.int32]
     lengths: NDArray[np.int64]
@@ -47,7 +46,7 @@ class LearnedNode(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class TreeSamples:
-    """Training samples in the order of their leaves, so that those of a node lie together."""
+    """Training samples in the order of their leaves, so that those of a node are contiguous."""
 
     tree: Tree
     rows: SparseRows
@@ -58,11 +57,11 @@ class TreeSamples:
 
     @classmethod
     def of(cls, learner: Any, samples: Samples, code: Code) -> TreeSamples:
-        """Check the samples and sort them; ``learner`` knows the class weights, the damping and of a bias."""
+        """Check the samples and sort them; ``learner`` has the class weights, the damping and ``fit_intercept``."""
         tree = code.codebook.tree
         assert tree is not None
         if isinstance(samples.X, StoredRows):
-            raise ValueError("A tree is learned from samples in memory. Got samples on disk; use a trellis for them.")
+            raise ValueError("A tree needs samples in memory. Got samples on disk; use a trellis for them.")
         given = TrainingRows.of(
             samples.X,
             samples.class_index,
@@ -80,7 +79,7 @@ class TreeSamples:
         return cls(tree, SparseRows.of(X), given.n_features, leaves[order], weights, curvature)
 
     def span(self, node: int) -> tuple[int, int]:
-        """The first sample of a node and the one after its last."""
+        """The first sample of a node and one past its last."""
         start, stop = np.searchsorted(self.leaves, self.tree.spans[node])
         return int(start), int(stop)
 
@@ -107,14 +106,14 @@ def fit_tree(
 ) -> TreeBits:
     """Learn a softmax over the children of every node of a tree.
 
-    - ``learner``: a :class:`codekin.learners.Softmax`, whose settings are those of every node.
-    - ``begun``: predictors to go on from.
-    - ``learns_on``: keep the curvatures, so that the result can go on.
+    - ``learner``: a :class:`codekin.learners.Softmax`, whose settings apply to every node.
+    - ``begun``: predictors to continue from.
+    - ``learns_on``: keep the curvatures, so that training can continue.
     """
     started = perf_counter()
     own = TreeSamples.of(learner, samples, code)
     n_threads = learner.n_threads or available_threads()
-    # The largest first: the threads then end at about the same time.
+    # The largest first, so that the threads end at about the same time.
     work = {node: own.work(node) for node in range(own.tree.n_nodes)}
     nodes = sorted((node for node in work if work[node] > 0), key=lambda node: -work[node])
     _check_memory(learner, own, nodes[:n_threads])
@@ -174,7 +173,7 @@ def _learned_node(passes: _Passes, samples: TreeSamples, node: int, begun: _Begu
 
 
 class _Passes(NamedTuple):
-    """How every node is learned."""
+    """How every node is trained."""
 
     n_epochs: int
     step: float
@@ -183,7 +182,7 @@ class _Passes(NamedTuple):
     has_bias: bool
 
     def seed_of(self, node: int, epoch: int) -> Any:
-        """What is random in a pass of a node."""
+        """The seed of a pass over a node."""
         return [self.seed, node, epoch]
 
 
@@ -206,7 +205,7 @@ class _Begun(NamedTuple):
         return cls(bits, feature_of_chunk, _starts(bits.lengths), chunks, first_chunks)
 
     def put_into(self, state: Float32Array, node: int, features: NDArray[np.int32]) -> None:
-        """Let the state of a node begin with the weights and curvatures that its features had, and with its bias."""
+        """Start the state of a node with the weights and curvatures that its features had, and with its bias."""
         row_of = np.full(self.bits.n_features + 1, -1, dtype=np.intp)
         row_of[features] = np.arange(len(features))
         chunks = self.chunks[self.first_chunks[node] : self.first_chunks[node + 1]]
@@ -225,7 +224,7 @@ class _Begun(NamedTuple):
             state[row_of[-1], 0] = self.bits.bias[first_bits[node] : first_bits[node + 1]]
 
     def left_over(self, node: int, features: NDArray[np.int32]) -> LearnedNode:
-        """What a node has learned of other features."""
+        """The weights of other features of a node."""
         is_new = np.zeros(self.bits.n_features + 1, dtype=bool)
         is_new[features] = True
         chunks = self.chunks[self.first_chunks[node] : self.first_chunks[node + 1]]
@@ -280,7 +279,7 @@ def _starts(lengths: NDArray[Any]) -> IntArray:
 
 
 def _check_memory(learner: Any, samples: TreeSamples, nodes: list[int]) -> None:
-    """Raise before anything is allocated that would not fit: the states of the nodes that are learned at once."""
+    """Raise before anything is allocated that would not fit: the states of the nodes that are trained at once."""
     limits = [limit for limit in (learner.max_memory, available_memory()) if limit is not None]
     needed = 0
     for node in nodes:
@@ -290,7 +289,7 @@ def _check_memory(learner: Any, samples: TreeSamples, nodes: list[int]) -> None:
     if limits and needed > min(limits):
         limit = "allowed by max_memory" if min(limits) == learner.max_memory else "available"
         raise MemoryError(
-            f"The largest nodes of the tree need {in_units(needed)} while they are learned, but "
+            f"The largest nodes of the tree need {in_units(needed)} for training, but "
             f"{in_units(min(limits))} are {limit}. "
             "Use a smaller width, fewer threads or fewer features."
         )

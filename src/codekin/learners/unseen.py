@@ -1,9 +1,9 @@
-"""Margins such as new samples would have: those of samples that the bits have not seen.
+"""Honest margins: those of samples that the bits were not trained on.
 
-A bit was fitted to the samples it has seen, and its margins on them are too good to be true. In least squares, leaving
-a sample out moves its margin by its residual times ``h / (1 - h)``, and the leverages ``h`` of all samples add up to
-the number of features. So with many samples for every feature the margins of training samples will do. Trees know
-theirs by heart, and so does a linear learner with more features than samples.
+Margins of training samples are too good. In least squares, leaving a sample out moves its margin by its residual times
+``h / (1 - h)``, and the leverages ``h`` of all samples add up to the number of features. So with many samples per
+feature, margins of training samples are good enough. Trees memorise their samples, and so does a linear learner with
+more features than samples.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from codekin.samples import Samples, rows_at, stratified_folds
 N_FOLDS = 5
 
 SAMPLES_PER_FEATURE = 20
-"""From so many samples per feature on, margins of training samples serve better than unseen ones, which come from five
+"""From this many samples per feature on, margins of training samples are better than unseen ones, which come from five
 sets of bits that differ from the final one. Accuracy of learned decoding from seen and from unseen margins: digits, 17
 samples per feature, 93.8 and 94.3 %; vowel, 20 and 45 samples per feature, 68.6 and 66.9 %, 88.6 and 83.8 %."""
 
@@ -30,10 +30,9 @@ samples per feature, 93.8 and 94.3 %; vowel, 20 and 45 samples per feature, 68.6
 def unseen_margins(
     learner: Any, samples: Samples, code: Code, *, n_margins: int | None = None, rng: np.random.Generator
 ) -> tuple[Margins, IntArray]:
-    """Margins of samples by bits that were learned without them, and which samples they are, in increasing order.
+    """Margins of samples from bits trained without them, and which samples these are, in increasing order.
 
-    A fifth of the samples is left out at a time, and no further one once there are ``n_margins``; by default, those of
-    all samples are wanted.
+    A fifth of the samples is left out at a time, until there are ``n_margins``, by default those of all samples.
     """
     wanted = len(samples) if n_margins is None else min(n_margins, len(samples))
     margins = np.zeros((len(samples), code.n_margins))
@@ -50,20 +49,20 @@ def unseen_margins(
 def learned_without_folds(
     learner: Any, samples: Samples, code: Code, rng: np.random.Generator
 ) -> Iterator[tuple[Any, IntArray]]:
-    """Bits learned without a fifth of the samples, and which samples these are; five times."""
+    """Bits trained without a fifth of the samples, and which samples these are, five times."""
     fold_of_sample = stratified_folds(samples.class_index, N_FOLDS, rng)
     for fold in range(N_FOLDS):
         is_held = fold_of_sample == fold
-        # Samples of no known class are left out.
+        # Samples of unknown classes are left out.
         kept = replace(samples, class_index=np.where(is_held, -1, samples.class_index))
         yield learner.fit(kept, code, rng=rng), np.flatnonzero(is_held)
 
 
 def has_honest_margins(bits: Any, samples: Samples, code: Code) -> bool:
-    """Whether the margins of the samples that bits were learned from are about those of new samples.
+    """Whether the margins of the training samples are about like those of new samples.
 
-    So it is for linear bits each of which has seen at least twenty samples for every feature, also behind
-    transformations that do not look at the classes.
+    That is so for linear bits with at least twenty samples per feature each, also after transformations that do not use
+    the classes.
     """
     n_features = _n_linear_features(bits)
     if n_features is None:
@@ -75,12 +74,12 @@ def has_honest_margins(bits: Any, samples: Samples, code: Code) -> bool:
 
 
 def are_linear(bits: Any) -> bool:
-    """Whether the margins are linear in the features, or in what transformations before the learner make of them."""
+    """Whether the margins are linear in the features, possibly after a transformation."""
     return _n_linear_features(bits) is not None
 
 
 def _n_linear_features(bits: Any) -> int | None:
-    """How many features linear bits have at most; None for bits that are not linear."""
+    """The largest number of features of linear bits; None for other bits."""
     if not isinstance(bits, EstimatorBits):
         return getattr(bits, "n_features", None)
     numbers = [_n_features_of(predictor) for predictor in bits.predictors]
@@ -92,7 +91,7 @@ def _n_features_of(predictor: Any) -> int | None:
         return 0
     steps = [step for _, step in getattr(predictor, "steps", []) if step not in (None, "passthrough")]
     if steps:
-        # A step that looks at the classes, or chooses among many features, fits them, however few features it leaves.
+        # A step that uses the classes, or selects features, is fitted to them, however few features remain.
         has_looked = any(get_tags(step).target_tags.required for step in steps[:-1])
         n_features = None if has_looked else _n_features_of(steps[-1])
         return n_features and max(n_features, int(getattr(predictor, "n_features_in_", 0)))
