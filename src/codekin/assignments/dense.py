@@ -78,11 +78,6 @@ def is_blind(codebook: Codebook) -> bool:
     return True
 
 
-def unsearched(task: SearchTask) -> AssignmentResult:
-    """Class k gets codeword k, for want of anything better."""
-    return evaluated(task, Assignment.identity(task.problem.n_classes, task.budget.method), is_optimal=True)
-
-
 def evaluated(task: SearchTask, assignment: Assignment, *, is_optimal: bool = False) -> AssignmentResult:
     """The result of a method that makes one assignment and has nothing to search."""
     result = task.result(assignment, 1, lambda score: [(1, score)], is_optimal=is_optimal)

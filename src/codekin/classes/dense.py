@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from codekin.classes.interface import SummedDistances
 from codekin.classes.tree import ClassTree
 from codekin.coding import CodingMatrix, FloatArray
+from codekin.coding.types import frozen
 
 
 class DenseDistances(SummedDistances):
@@ -104,8 +105,7 @@ def _checked_matrix(matrix: ArrayLike, signed: bool) -> FloatArray:
             f"Class distances must not be negative. Got {given[u, v]:g} between classes {u} and {v}. "
             "Use DenseDistances(..., signed=True) for a matrix such as the learnability matrix."
         )
-    given.flags.writeable = False
-    return given
+    return frozen(given)
 
 
 def _first(is_wrong: Any) -> tuple[int, int]:

@@ -12,6 +12,7 @@ from scipy import sparse
 
 from codekin.classes.interface import MAX_DENSE_CLASSES, SummedDistances
 from codekin.coding import CodingMatrix, FloatArray
+from codekin.coding.types import frozen
 
 _BLOCK_ENTRIES = 4_000_000
 """How many distances are held at once where they are not all made."""
@@ -137,8 +138,7 @@ class EmbeddingDistances(SummedDistances):
         matrix = self._block(everything, everything)
         matrix = (matrix + matrix.T) / 2
         np.fill_diagonal(matrix, 0.0)
-        matrix.flags.writeable = False
-        return matrix
+        return frozen(matrix)
 
     def __repr__(self) -> str:
         """One line."""

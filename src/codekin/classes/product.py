@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from codekin.classes.interface import SummedDistances
 from codekin.coding import CodingMatrix, FloatArray
+from codekin.coding.types import frozen
 
 
 class ProductDistances(SummedDistances):
@@ -34,8 +35,7 @@ class ProductDistances(SummedDistances):
             raise ValueError(f"Factors must be a matrix with one row per class. Got shape {given.shape}.")
         if not np.isfinite(given).all():
             raise ValueError("Factors must be finite. Got a value that is not.")
-        given.flags.writeable = False
-        self.factors: NDArray[np.floating] = given
+        self.factors: NDArray[np.floating] = frozen(given)
 
     @property
     def n_classes(self) -> int:
@@ -73,8 +73,7 @@ class ProductDistances(SummedDistances):
         factors = self.factors.astype(np.float64)
         matrix = 0.0 - factors @ factors.T
         np.fill_diagonal(matrix, 0.0)
-        matrix.flags.writeable = False
-        return matrix
+        return frozen(matrix)
 
     def __repr__(self) -> str:
         """One line."""

@@ -25,6 +25,7 @@ from codekin.classes._tree_sources import (
 from codekin.classes._tree_splits import splits
 from codekin.classes._tree_walk import Walk, range_minima, walk_through
 from codekin.coding import FloatArray, IntArray
+from codekin.coding.types import frozen
 
 
 class ClassTree:
@@ -270,9 +271,7 @@ class ClassTree:
         has_class = np.zeros(self.n_nodes + 1, dtype=np.intp)
         has_class[walk.position[self.node_of_class] + 1] = 1
         n_classes_before = np.cumsum(has_class)
-        spans = np.column_stack([n_classes_before[walk.position], n_classes_before[walk.subtree_end]])
-        spans.flags.writeable = False
-        return spans
+        return frozen(np.column_stack([n_classes_before[walk.position], n_classes_before[walk.subtree_end]]))
 
     def classes_below(self, node: int) -> IntArray:
         """The classes on ``node`` and below it, in depth-first order."""
@@ -360,9 +359,7 @@ class ClassTree:
 
     @cached_property
     def _class_order(self) -> IntArray:
-        order = np.argsort(self._walk.position[self.node_of_class])
-        order.flags.writeable = False
-        return order
+        return frozen(np.argsort(self._walk.position[self.node_of_class]))
 
     @cached_property
     def _rank_of_class(self) -> IntArray:

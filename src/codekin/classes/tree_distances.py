@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from codekin.classes.interface import SummedDistances
 from codekin.classes.tree import ClassTree
 from codekin.coding import CodingMatrix, FloatArray, IntArray
+from codekin.coding.types import frozen
 
 _BLOCK_ENTRIES = 4_000_000
 """How many running sums are held at once."""
@@ -121,8 +122,7 @@ class TreeDistances(SummedDistances):
         matrix = np.empty_like(by_rank)
         matrix[np.ix_(order, order)] = by_rank
         np.fill_diagonal(matrix, 0.0)
-        matrix.flags.writeable = False
-        return matrix
+        return frozen(matrix)
 
     def __repr__(self) -> str:
         """One line."""

@@ -14,7 +14,7 @@ from scipy.sparse import csr_array, vstack
 from codekin._system.memory import in_units
 from codekin._system.threads import limited_threads
 from codekin.cli.display import Display
-from codekin.cli.models import has_several_codes, loaded_classifier, reading_options
+from codekin.cli.models import loaded_classifier, reading_options, sample_chunks
 from codekin.cli.option_needs import TAXONOMY_NEEDS, check_needs, check_standard_input
 from codekin.cli.options import AsJson, Format, IndexBase, Multilabel, NThreads, Quiet, Taxonomy, TaxonomyLayout
 from codekin.cli.streams import show
@@ -63,16 +63,8 @@ def evaluate(
         tree = read_taxonomy(taxonomy, classes=classifier.classes_, layout=taxonomy_layout)  # type: ignore[arg-type]
     options = reading_options(saved, index_base, multilabel=multilabel)
     with limited_threads(n_threads), display.watching():
-        chunks = saved.model_input.chunks(
-            data,
-            format=format,
-            n_features=classifier.n_features_in_,
-            options=options,
-            chunk_rows=ROWS_AT_ONCE,
-            progress=telling(f"predicting {data}"),
-        )
         predictions = _Predictions(classifier)
-        for X, read in chunks:
+        for X, read in sample_chunks(saved, data, format, options, ROWS_AT_ONCE, telling(f"predicting {data}")):
             predictions.add(X, read.index_among(classifier.classes_))
         tell("timing predictions")
         microseconds = microseconds_of(classifier.model_, csr_array(vstack(predictions.timed)))
@@ -115,7 +107,7 @@ class _Predictions:
         self.timed += [X] if len(self.timed) < TIMED_CHUNKS else []
         self.true.append(class_index)
         self.best.append(model.top_k(X, min(max(AT), n_classes))[0])
-        if has_several_codes(model):
+        if len(model.members) > 1:
             self.certified.append(model.candidates(X, 1).is_certified)
         if hasattr(self.classifier, "log_proba"):
             known = class_index >= 0

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array, vstack
 from codekin._system.threads import limited_threads
 from codekin._system.wording import counted
 from codekin.cli.display import Display
-from codekin.cli.models import loaded_classifier, reading_options
+from codekin.cli.models import loaded_classifier, reading_options, sample_chunks
 from codekin.cli.options import AsJson, Format, IndexBase, Multilabel, NThreads, Quiet
 from codekin.cli.streams import show
 from codekin.estimators import TrellisClassifier
@@ -62,14 +62,7 @@ def grow(
     options = reading_options(saved, index_base, multilabel=multilabel)
 
     def chunks(what: str) -> Any:
-        return saved.model_input.chunks(
-            data,
-            format=format,
-            n_features=classifier.n_features_in_,
-            options=options,
-            chunk_rows=ROWS_AT_ONCE,
-            progress=telling(f"{what} {data}"),
-        )
+        return sample_chunks(saved, data, format, options, ROWS_AT_ONCE, telling(f"{what} {data}"))
 
     with limited_threads(n_threads), display.watching():
         unknown, labels = [], []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ from codekin._system.memory import in_units
 from codekin.cli.display import Display
 from codekin.datasets import ReadOptions
 from codekin.datasets.options import LabelKind, label_kind
+from codekin.datasets.reading import ReadProgress
+from codekin.datasets.samples import Data
 from codekin.model import Model
 from codekin.progress import tell
 from codekin.storage import ModelFolderError, SavedModel, load_saved
@@ -47,6 +50,16 @@ def reading_options(
     )
 
 
+def sample_chunks(
+    saved: SavedModel, data: str | Path, format: str, options: ReadOptions, chunk_rows: int, progress: ReadProgress
+) -> Iterator[tuple[Any, Data]]:
+    """The features of samples for a model, and what was read, some samples at a time."""
+    n_features = saved.model.n_features_in_
+    return saved.model_input.chunks(
+        data, format=format, n_features=n_features, options=options, chunk_rows=chunk_rows, progress=progress
+    )
+
+
 def ranking_facts(model: Model) -> dict[str, Any] | None:
     """How a model ranks its candidates, for JSON; None if it has no say in that."""
     if model.ranking is None:
@@ -71,8 +84,3 @@ def ranking_text(facts: dict[str, Any] | None) -> list[str]:
         vectors = f"{facts['n_vector_entries']:,} entries, {in_units(facts['vector_bytes'])}"
         lines.append(f"  class vectors                  {vectors}, weight {facts['weight']:.3g}")
     return lines
-
-
-def has_several_codes(model: Model) -> bool:
-    """Whether the losses of several codes are added, so that a prediction can be certified or not."""
-    return len(model.members) > 1

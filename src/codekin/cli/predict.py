@@ -13,7 +13,7 @@ import typer
 from codekin._system.files import output_stream
 from codekin._system.threads import limited_threads
 from codekin.cli.display import Display
-from codekin.cli.models import loaded_classifier, reading_options
+from codekin.cli.models import loaded_classifier, reading_options, sample_chunks
 from codekin.cli.options import Format, IndexBase, NThreads, Quiet
 from codekin.cli.streams import for_stdout
 from codekin.progress import tell
@@ -62,16 +62,12 @@ def predict(
     is_shown = data != "-" or display.is_live
     with limited_threads(n_threads), display.watching() if is_shown else nullcontext():
         tell(stage)
-        chunks = saved.model_input.chunks(
-            data,
-            format=format,
-            n_features=classifier.n_features_in_,
-            options=options,
-            chunk_rows=chunk_rows,
-            progress=lambda done, total: tell(stage, done, total, count=n_done, unit="samples"),
-        )
+
+        def progress(done: int, total: int) -> None:
+            tell(stage, done, total, count=n_done, unit="samples")
+
         with output_stream(output) as stream:
-            for X, _ in chunks:
+            for X, _ in sample_chunks(saved, data, format, options, chunk_rows, progress):
                 labels, of_labels = _best(classifier, X, k, probabilities)
                 text = "".join(lines(labels, of_labels, top_k is not None))
                 stream.write((for_stdout(text) if output == "-" else text).encode())

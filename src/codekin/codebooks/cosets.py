@@ -34,25 +34,23 @@ def balanced_symbols(
                 f"Got n_bits={n_bits}; leave it out, or use fewer symbols."
             )
         return Codebook(np.arange(n_codewords)[:, None], name="dense_random", n_symbols=max(n_codewords, 2))
-    needed = fewest_bits(n_codewords, n_symbols)
-    n_bits = checked_n_bits(
-        COLUMNS_PER_SYMBOL * needed if n_bits is None else n_bits, n_codewords, n_columns=None, n_symbols=n_symbols
-    )
+    default = COLUMNS_PER_SYMBOL * fewest_bits(n_codewords, n_symbols)
+    n_bits = checked_n_bits(n_bits, n_codewords, n_columns=None, n_symbols=n_symbols, default=default)
     best, best_rank = None, (-1, 0)
     n_cosets = -(-n_codewords // n_symbols)
     n_affordable = MAX_COMPARISONS // (n_cosets**2 * n_bits * n_symbols)
     n_tries = max(1, min(MAX_TRIES, n_affordable))
     for _ in range(max(1, min(MAX_DRAWS, n_affordable // n_tries)) if n_draws is None else n_draws):
         leaders = _drawn_leaders(n_cosets, n_bits, n_symbols, n_tries, rng)
-        agreements = _most_agreements(leaders, n_symbols)
+        agreements = _agreements(leaders, leaders, n_symbols)[np.triu_indices(n_cosets, k=1)]
         worst = int(agreements.max(initial=0))
         rank = (n_bits - worst, -int((agreements == worst).sum()))
         if best is None or rank > best_rank:
             best, best_rank = leaders, rank
     assert best is not None
-    matrix = _cosets(best, n_symbols)
+    matrix = (best[:, None] + np.arange(n_symbols)[None, :, None]) % n_symbols
     # The last coset may be incomplete; which of its codewords are kept does not matter.
-    return Codebook(matrix[:n_codewords], name="dense_random", n_symbols=n_symbols)
+    return Codebook(matrix.reshape(-1, n_bits)[:n_codewords], name="dense_random", n_symbols=n_symbols)
 
 
 def _drawn_leaders(n_cosets: int, n_bits: int, n_symbols: int, n_tries: int, rng: np.random.Generator) -> CodingMatrix:
@@ -83,13 +81,3 @@ def _agreements(a: CodingMatrix, b: CodingMatrix, n_symbols: int) -> IntArray:
     for shift in range(n_symbols):
         np.maximum(most, np.count_nonzero(differences == shift, axis=2), out=most)
     return most
-
-
-def _most_agreements(leaders: CodingMatrix, n_symbols: int) -> IntArray:
-    first, second = np.triu_indices(len(leaders), k=1)
-    return _agreements(leaders, leaders, n_symbols)[first, second]
-
-
-def _cosets(leaders: CodingMatrix, n_symbols: int) -> CodingMatrix:
-    shifts = np.arange(n_symbols)[None, :, None]
-    return np.asarray(((leaders[:, None] + shifts) % n_symbols).reshape(-1, leaders.shape[1]), dtype=np.int8)

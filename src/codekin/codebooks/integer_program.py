@@ -108,9 +108,8 @@ def optimised_columns(n_codewords: int, n_bits: int | None = None, *, time_limit
     """
     n_codewords = checked_n_codewords(n_codewords, codebook="optimised", at_most=MAX_OPTIMISED)
     n_columns = n_binary_columns(n_codewords)
-    if n_bits is None:
-        n_bits = default_n_bits(n_codewords, DENSE_BITS_PER_DOUBLING, n_columns=n_columns)
-    n_bits = checked_n_bits(n_bits, n_codewords, n_columns=n_columns)
+    default = default_n_bits(n_codewords, DENSE_BITS_PER_DOUBLING, n_columns=n_columns)
+    n_bits = checked_n_bits(n_bits, n_codewords, n_columns=n_columns, default=default)
     if not time_limit > 0:
         raise ValueError(f"The 'time_limit' parameter must be greater than 0. Got {time_limit!r} instead.")
     start = dense_random(n_codewords, n_bits, n_draws=N_START_DRAWS, rng=0).matrix

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from operator import index
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from codekin.codebooks.sizes import settle_size
 from codekin.coding import Codebook, CodingMatrix, IntArray
+from codekin.coding.types import frozen
 
 LEAVES_PER_CHILD = 4
 """A node with up to this many times ``width`` leaves has the leaves themselves as children."""
@@ -70,10 +71,7 @@ class TreeGraph:
 
     def __post_init__(self) -> None:
         """Check the two numbers that define the tree."""
-        object.__setattr__(self, "n_paths", index(self.n_paths))
-        object.__setattr__(self, "width", index(self.width))
-        if self.n_paths < 2:
-            raise ValueError(f"A tree needs at least 2 codewords. Got {self.n_paths} instead.")
+        settle_size(self, "tree")
         if self.width < 2:
             raise ValueError(f"The width of a tree must be at least 2. Got {self.width} instead.")
 
@@ -97,18 +95,18 @@ class TreeGraph:
     @cached_property
     def spans(self) -> IntArray:
         """The first leaf of each node and the one after its last, (n_nodes, 2)."""
-        return _frozen(np.concatenate([spans for spans, _, _ in self._levels]))
+        return frozen(np.concatenate([spans for spans, _, _ in self._levels]))
 
     @cached_property
     def first_bits(self) -> IntArray:
         """Where the bits of each node begin, (n_nodes + 1,)."""
         counts = np.concatenate([counts for _, counts, _ in self._levels])
-        return _frozen(np.concatenate([[0], np.cumsum(counts)]))
+        return frozen(np.concatenate([[0], np.cumsum(counts)]))
 
     @cached_property
     def bit_starts(self) -> IntArray:
         """The first leaf below each bit, (n_bits,)."""
-        return _frozen(np.concatenate([begins for _, _, begins in self._levels]))
+        return frozen(np.concatenate([begins for _, _, begins in self._levels]))
 
     @cached_property
     def children(self) -> IntArray:
@@ -117,7 +115,7 @@ class TreeGraph:
         counts = np.diff(self.first_bits)
         is_above_leaves = np.repeat(sizes == counts, counts)
         nodes = np.cumsum(~is_above_leaves)
-        return _frozen(np.where(is_above_leaves, -1 - self.bit_starts, nodes))
+        return frozen(np.where(is_above_leaves, -1 - self.bit_starts, nodes))
 
     @property
     def n_nodes(self) -> int:
@@ -187,9 +185,3 @@ def _cuts(start: int, stop: int, n_parts: int) -> IntArray:
         parts = np.column_stack([first, parts - first]).ravel()
         begins, sizes, parts = begins[parts > 0], sizes[parts > 0], parts[parts > 0]
     return begins.astype(np.intp)
-
-
-def _frozen(array: IntArray) -> IntArray:
-    array = np.asarray(array, dtype=np.intp)
-    array.flags.writeable = False
-    return array

@@ -105,9 +105,8 @@ def dense_random(
             n_codewords, n_bits, n_symbols=n_symbols, n_draws=n_draws, rng=np.random.default_rng(rng)
         )
     n_columns = n_binary_columns(n_codewords)
-    if n_bits is None:
-        n_bits = default_n_bits(n_codewords, DENSE_BITS_PER_DOUBLING, n_columns=n_columns)
-    n_bits = checked_n_bits(n_bits, n_codewords, n_columns=n_columns)
+    default = default_n_bits(n_codewords, DENSE_BITS_PER_DOUBLING, n_columns=n_columns)
+    n_bits = checked_n_bits(n_bits, n_codewords, n_columns=n_columns, default=default)
     # A codebook with all columns is the same in every draw, except for their order.
     n_draws = 1 if n_bits == n_columns else _checked_n_draws(n_draws, n_codewords, n_bits)
     search = _Search(n_codewords, n_bits, DENSE, n_draws)
@@ -164,9 +163,8 @@ def sparse_random(
     if zero_pair not in (0.0, 0.5):
         raise ValueError(f"The 'zero_pair' parameter of sparse_random must be 0 or 0.5. Got {zero_pair!r} instead.")
     n_columns = n_ternary_columns(n_codewords)
-    if n_bits is None:
-        n_bits = default_n_bits(n_codewords, SPARSE_BITS_PER_DOUBLING, n_columns=n_columns)
-    n_bits = checked_n_bits(n_bits, n_codewords, n_columns=n_columns, n_symbols=3)
+    default = default_n_bits(n_codewords, SPARSE_BITS_PER_DOUBLING, n_columns=n_columns)
+    n_bits = checked_n_bits(n_bits, n_codewords, n_columns=n_columns, n_symbols=3, default=default)
     n_draws = 1 if n_bits == n_columns else _checked_n_draws(n_draws, n_codewords, n_bits)
     search = _Search(n_codewords, n_bits, SPARSE, n_draws, zero_pair)
     return Codebook(search.run(min_distance, np.random.default_rng(rng)), name="sparse_random")

@@ -53,9 +53,8 @@ def reed_solomon(n_codewords: int, n_bits: int | None = None, *, n_symbols: int)
         raise ValueError(f"A Reed-Solomon code needs at least 3 symbols. Got n_symbols={n_symbols}.")
     q, prime = max((power, p) for power, p in _prime_powers(n_symbols))
     n_coefficients = fewest_bits(n_codewords, q)
-    if n_bits is None:
-        n_bits = 1 if n_coefficients == 1 else min(COLUMNS_PER_SYMBOL * n_coefficients, q)
-    n_bits = checked_n_bits(n_bits, n_codewords, n_columns=None, n_symbols=q)
+    default = 1 if n_coefficients == 1 else min(COLUMNS_PER_SYMBOL * n_coefficients, q)
+    n_bits = checked_n_bits(n_bits, n_codewords, n_columns=None, n_symbols=q, default=default)
     if n_bits > q:
         raise ValueError(f"A Reed-Solomon code of {q} symbols has at most {q} columns. Got n_bits={n_bits}.")
     if n_coefficients == 1 and n_bits > 1:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import ceil, log2
 from operator import index
+from typing import Any
 
 DENSE_BITS_PER_DOUBLING = 10
 """Bits of a dense code for each doubling of the number of codewords (Allwein et al., 2000)."""
@@ -22,9 +23,19 @@ def checked_n_codewords(n_codewords: int, *, codebook: str, at_most: int | None 
     return checked
 
 
-def checked_n_bits(n_bits: int, n_codewords: int, *, n_columns: int | None, n_symbols: int = 2) -> int:
+def settle_size(graph: Any, what: str) -> None:
+    """Make the two sizes of a frozen graph integers; an error if it has too few paths."""
+    for name in ("n_paths", "width"):
+        object.__setattr__(graph, name, index(getattr(graph, name)))
+    if graph.n_paths < 2:
+        raise ValueError(f"A {what} needs at least 2 codewords. Got {graph.n_paths} instead.")
+
+
+def checked_n_bits(
+    n_bits: int | None, n_codewords: int, *, n_columns: int | None, n_symbols: int = 2, default: int = 0
+) -> int:
     """The number of bits as an int; an error if it is too small or exceeds the number of useful columns."""
-    checked = index(n_bits)
+    checked = default if n_bits is None else index(n_bits)
     needed = fewest_bits(n_codewords, n_symbols)
     if checked < needed:
         raise ValueError(

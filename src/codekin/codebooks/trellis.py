@@ -10,13 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import isqrt
-from operator import index
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from codekin.codebooks.sizes import settle_size
 from codekin.coding import Codebook, CodingMatrix, IntArray
+from codekin.coding.types import frozen
 
 LEAST_CODEWORDS_ALLOWED, CODEWORDS_PER_CLASS = 100_000, 10
 """Limits of the number of codewords, in all and per class: a model needs memory even for those without a class."""
@@ -118,10 +119,7 @@ class TrellisGraph:
 
     def __post_init__(self) -> None:
         """Check the two numbers that define the graph."""
-        object.__setattr__(self, "n_paths", index(self.n_paths))
-        object.__setattr__(self, "width", index(self.width))
-        if self.n_paths < 2:
-            raise ValueError(f"A trellis needs at least 2 codewords. Got {self.n_paths} instead.")
+        settle_size(self, "trellis")
         if not 2 <= self.width <= self.n_paths:
             raise ValueError(
                 f"The width of a trellis must be between 2 and its number of codewords, {self.n_paths}. "
@@ -135,7 +133,7 @@ class TrellisGraph:
         while rest:
             rest, digit = divmod(rest, self.width)
             digits.append(digit)
-        return _frozen(np.array(digits, dtype=np.intp))
+        return frozen(np.array(digits, dtype=np.intp))
 
     @property
     def n_slices(self) -> int:
@@ -177,7 +175,7 @@ class TrellisGraph:
             _pairs(ends, np.array([sink])),
             *(_pairs(slices[i, :digit], np.array([sink])) for i, digit in enumerate(self.digits[:-1])),
         ]
-        return _frozen(np.concatenate(pairs))
+        return frozen(np.concatenate(pairs))
 
     @cached_property
     def edge_offsets(self) -> IntArray:
@@ -192,7 +190,7 @@ class TrellisGraph:
             np.zeros(top, dtype=np.intp),
             *(np.full(int(self.digits[i]), self._paths_left(i + 1)) for i in range(m)),
         ]
-        return _frozen(np.concatenate(offsets).astype(np.intp))
+        return frozen(np.concatenate(offsets).astype(np.intp))
 
     def unrank(self, ranks: ArrayLike) -> IntArray:
         """The edges of the paths with these ranks, in their order along the path, padded with -1 after a shortcut.
@@ -256,8 +254,3 @@ class TrellisGraph:
 def _pairs(first: IntArray, second: IntArray) -> IntArray:
     """All pairs of the two, those of ``first[0]`` before those of ``first[1]``."""
     return np.stack([np.repeat(first, len(second)), np.tile(second, len(first))], axis=1)
-
-
-def _frozen(array: IntArray) -> IntArray:
-    array.flags.writeable = False
-    return array

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from codekin._system.wording import plural
 from codekin.coding.assignment import Assignment
 from codekin.coding.graphs import Tree, Trellis
-from codekin.coding.types import CodingMatrix, FloatArray, IntArray
+from codekin.coding.types import CodingMatrix, FloatArray, IntArray, frozen
 
 MAX_DENSE_CODEWORDS = 5_000
 """Up to this many codewords there may be arrays of size codewords x codewords."""
@@ -85,9 +85,7 @@ class Codebook:
     def matrix(self) -> CodingMatrix:
         """The codewords as rows, (n_codewords, n_bits) int8, read-only."""
         assert self.graph is not None
-        matrix = self.graph.codewords(np.arange(self.graph.n_paths, dtype=np.intp))
-        matrix.flags.writeable = False
-        return matrix
+        return frozen(self.graph.codewords(np.arange(self.graph.n_paths, dtype=np.intp)))
 
     @property
     def n_codewords(self) -> int:

@@ -25,7 +25,7 @@ _ZIPPED_BYTES = 1 << 18
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _GZIP_MAGIC = b"\x1f\x8b"
-_ZIP_MAGIC = b"PK\x03\x04"
+ZIP_MAGIC = b"PK\x03\x04"
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def byte_blocks(stream: IO[bytes], name: str) -> Iterator[bytes]:
     read = getattr(stream, "read1", stream.read)
     blocks = iter(lambda: cast(bytes, read(BLOCK_BYTES)), b"")
     head = b""
-    while len(head) < len(_ZIP_MAGIC) and (block := next(blocks, b"")):
+    while len(head) < len(ZIP_MAGIC) and (block := next(blocks, b"")):
         head += block
     if not head:
         return
@@ -131,11 +131,6 @@ def _unzipped(blocks: Iterator[bytes], name: str) -> Iterator[bytes]:
         yield rest
     if not inflate.eof:
         raise DataError(name, "the gzip data ends here, before its end mark: the file is cut off.", line=n_lines + 1)
-
-
-def starts_like_zip(text: bytes) -> bool:
-    """Whether the first bytes of a file are those of a zip archive."""
-    return text.startswith(_ZIP_MAGIC)
 
 
 def line_blocks(blocks: Iterable[bytes], name: str) -> Iterator[LineBlock]:

@@ -21,7 +21,7 @@ from itertools import chain
 from pathlib import Path
 from typing import IO
 
-from codekin.datasets.blocks import LineBlock, Source, byte_blocks, line_blocks, opened, source_name, starts_like_zip
+from codekin.datasets.blocks import ZIP_MAGIC, LineBlock, Source, byte_blocks, line_blocks, opened, source_name
 from codekin.datasets.features import FeatureNumbers
 from codekin.datasets.npz import npz_rows
 from codekin.datasets.options import ReadOptions
@@ -224,7 +224,7 @@ class FileReader:
         blocks = byte_blocks(stream, self.name)
         head = next(blocks, b"")
         blocks = chain([head], blocks)
-        if starts_like_zip(head) and format == "auto":
+        if head.startswith(ZIP_MAGIC) and format == "auto":
             format = "npz"
         self.parts: Iterator[Rows | TextRows]
         if format == "npz":

@@ -3,6 +3,8 @@
 import numpy as np
 from numba import njit
 
+from codekin.kernels.hamming import popcount
+
 
 @njit(cache=True, nogil=True)
 def min_distances(signs, used, is_ternary, zero_pair, floor, n_bits, doubled):
@@ -66,7 +68,7 @@ def _add_binary(signs, to_later):
     first = signs[0]
     later = signs[1:]
     for row in range(len(later)):
-        to_later[row] += 2 * _popcount(first ^ later[row])
+        to_later[row] += 2 * np.int64(popcount(first ^ later[row]))
 
 
 @njit(cache=True, nogil=True)
@@ -76,14 +78,5 @@ def _add_ternary(signs, used, zero_pair, to_later):
     later, later_used = signs[1:], used[1:]
     for row in range(len(later)):
         opposite = first_used & later_used[row] & (first ^ later[row])
-        to_later[row] += _popcount(first_used ^ later_used[row]) + 2 * _popcount(opposite)
-        to_later[row] -= zero_pair * _popcount(first_used | later_used[row])
-
-
-@njit(cache=True, nogil=True)
-def _popcount(word):
-    """How many bits of a uint64 are set, in the form that LLVM knows and replaces by the machine's own."""
-    word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
-    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
-    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
+        to_later[row] += np.int64(popcount(first_used ^ later_used[row]) + np.uint64(2) * popcount(opposite))
+        to_later[row] -= zero_pair * np.int64(popcount(first_used | later_used[row]))

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from codekin._system.disk import sync_folder
 from codekin._system.files import json_checksum, named_in_errors
@@ -104,7 +104,8 @@ class Journal:
             lines.insert(0, record_line({"format": FORMAT, "version": VERSION}))
         is_new = not self.path.exists()
         with named_in_errors(self.path), self.path.open("xb" if is_new else "r+b") as stream:
-            self._cut_torn_line(stream)
+            stream.truncate(self._whole_bytes)  # a line that a killed run has torn
+            stream.seek(self._whole_bytes)
             stream.write(b"".join(lines))
             stream.flush()
             os.fsync(stream.fileno())
@@ -112,10 +113,6 @@ class Journal:
         if is_new:
             sync_folder(self.path.parent)
         self.records[record.key] = record
-
-    def _cut_torn_line(self, stream: IO[bytes]) -> None:
-        stream.truncate(self._whole_bytes)
-        stream.seek(self._whole_bytes)
 
     def result(self, task: Task) -> Mapping[str, Any]:
         """What came out of a finished task."""
