@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 from sklearn.naive_bayes import GaussianNB
+from tests.blobs import make_blobs_with_tree
 
 from codekin.datasets import make_sparse_topics
-from codekin.datasets.synthetic import make_blobs_with_tree
 
 MAKERS = [make_blobs_with_tree, make_sparse_topics]
 

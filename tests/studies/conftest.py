@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from tests.blobs import make_blobs_with_tree
 
 from codekin.datasets import DATASETS
 from codekin.datasets.registry import DatasetEntry
-from codekin.datasets.synthetic import make_blobs_with_tree
 
 STUDY = """
 kind = "exhaustive"

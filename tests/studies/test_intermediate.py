@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
+from tests.blobs import make_blobs_with_tree
 from tests.reference.scores import squared_score_moments
 
 from codekin.classes import DenseDistances
 from codekin.codebooks import CODEBOOKS
 from codekin.datasets import DATASETS
 from codekin.datasets.registry import DatasetEntry
-from codekin.datasets.synthetic import make_blobs_with_tree
 from codekin.studies import load_study, run_study, write_report
 from codekin.studies.engine.workspace import Workspace
 from codekin.studies.intermediate.tasks import compare_task, random_scores

@@ -24,6 +24,8 @@ from codekin.progress import tell
 _BLOCK_ENTRIES = 8_000_000
 """How many numbers are computed at once from samples that are sparse, projected, or of a narrow type."""
 
+TOLERANCE, MAX_ITERATIONS = 1e-4, 1_000
+"""Of conjugate gradients: that of the residuals is relative to the right-hand sides."""
 
 _LEAST_PIVOT: dict[type[np.floating], float] = {np.float32: 1e-2, np.float64: 1e-3}
 """If the smallest pivot is below this share of the largest, a triangular factor of that type is too inexact."""
@@ -204,18 +206,10 @@ def ridge_from_sums(sums: Sums, penalty: float) -> OneHotRidge:
     return OneHotRidge(sums.frequency - sums.mean @ coefficients, coefficients, whitened @ whitened.T)
 
 
-def ridge_by_conjugate_gradients(
-    coordinates: Coordinates,
-    penalty: float,
-    rows: IntArray | None = None,
-    *,
-    tolerance: float = 1e-4,
-    max_iterations: int = 1_000,
-) -> OneHotRidge:
+def ridge_by_conjugate_gradients(coordinates: Coordinates, penalty: float, rows: IntArray | None = None) -> OneHotRidge:
     """The regression on all features, however many: only products of X with some vectors per class are computed.
 
-    ``coordinates`` must have no basis of their own. ``tolerance`` is that of the residuals of the linear equations,
-    relative to their right-hand sides.
+    ``coordinates`` must have no basis of their own.
     """
     samples = coordinates.samples if rows is None else coordinates.samples.of(rows)
     X: Any = samples.X.astype(np.float64) if samples.is_sparse else coordinates.of(samples.X)
@@ -237,26 +231,20 @@ def ridge_by_conjugate_gradients(
     for classes in row_blocks(np.arange(samples.n_classes), X.shape[0] + 4 * X.shape[1]):
         some_means = class_means[classes].toarray() if samples.is_sparse else class_means[classes]
         targets = (some_means - mean).T * frequency[classes]
-        coefficients[:, classes] = _solved(covariance_times, targets, scale, tolerance, max_iterations)
+        coefficients[:, classes] = _solved(covariance_times, targets, scale)
     explained = frequency[:, None] * (np.asarray(class_means @ coefficients) - mean @ coefficients)
     return OneHotRidge(frequency - mean @ coefficients, coefficients, (explained + explained.T) / 2)
 
 
-def _solved(
-    times: Callable[[FloatArray], FloatArray],
-    targets: FloatArray,
-    scale: FloatArray,
-    tolerance: float,
-    max_iterations: int,
-) -> FloatArray:
+def _solved(times: Callable[[FloatArray], FloatArray], targets: FloatArray, scale: FloatArray) -> FloatArray:
     """Preconditioned conjugate gradients (Hestenes and Stiefel 1952), one system per column."""
     solution = np.zeros_like(targets)
     residuals = targets.copy()
     scaled = residuals / scale[:, None]
     directions = scaled.copy()
     size = np.einsum("fk,fk->k", residuals, scaled)
-    enough = tolerance**2 * size
-    for _ in range(max_iterations):
+    enough = TOLERANCE**2 * size
+    for _ in range(MAX_ITERATIONS):
         if (size <= enough).all():
             break
         image = times(directions)

@@ -29,19 +29,17 @@ def random_directions(n_features: int, n_components: int, rng: np.random.Generat
     return rng.standard_normal((n_features, n_components), dtype=np.float32) / np.float32(n_components**0.5)
 
 
-def leading_directions(
-    X: Any, n_components: int, rng: np.random.Generator, *, n_rounds: int = 2
-) -> NDArray[np.float32]:
+def leading_directions(X: Any, n_components: int, rng: np.random.Generator) -> NDArray[np.float32]:
     """An orthonormal basis of nearly the leading right singular vectors of X.
 
-    Subspace iteration (Halko, Martinsson and Tropp 2011, algorithm 4.4) in the space of features: ``n_rounds``
+    Subspace iteration (Halko, Martinsson and Tropp 2011, algorithm 4.4) in the space of features: two
     multiplications by ``X' X``. Distances and least squares do not depend on the basis of the subspace, so no
     decomposition follows.
     """
     n_samples, n_features = X.shape
     basis = random_directions(n_features, min(n_components, n_samples, n_features), rng)
     step = max(1, _BLOCK_ENTRIES // basis.shape[1])
-    for _ in range(n_rounds):
+    for _ in range(2):
         product = np.zeros_like(basis)
         for start in range(0, n_samples, step):
             block = X[start : start + step].astype(np.float32)

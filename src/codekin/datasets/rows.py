@@ -270,7 +270,7 @@ def shortened(text: str, limit: int = 40) -> str:
     return text if len(text) <= limit else f"{text[:limit]}..."
 
 
-def first_field(block: LineBlock, position: int, limit: int = 100) -> str:
+def first_field(block: LineBlock, position: int) -> str:
     """The field of a line that begins at a byte, or its first hundred bytes."""
-    fields = block.text[position : position + limit].split(maxsplit=1)
+    fields = block.text[position : position + 100].split(maxsplit=1)
     return fields[0].decode(errors="replace") if fields else ""

@@ -70,13 +70,6 @@ def _exchange_gain(
 
 
 @njit(cache=True, nogil=True)
-def _climb(parent, node_sums, difference, factor, e, stop):
-    while e != stop:
-        add(node_sums[e], difference, factor)
-        e = parent[e]
-
-
-@njit(cache=True, nogil=True)
 def anneal_tree_swaps(
     vectors, weight, parent, length, node_of_class, depth, linear, spread, node_sums, depth_sums, codeword_of_class,
     class_of_codeword, sign, temperature, cooling, n_proposals, sampled, state
@@ -164,7 +157,10 @@ def anneal_tree_swaps(
                     add(node_sums[f], difference, np.float32(-1.0))
                     f = parent[f]
         else:
-            _climb(parent, node_sums, difference, np.float32(1.0), node_of_class[u], -1)
+            e = node_of_class[u]
+            while e >= 0:
+                add(node_sums[e], difference, np.float32(1.0))
+                e = parent[e]
     return change
 
 

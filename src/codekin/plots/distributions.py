@@ -126,9 +126,9 @@ def regression(x: ArrayLike, y: ArrayLike) -> tuple[float, float, float]:
 
 
 @figure_style()
-def draw_variations(variations: Sequence[Variation], *, title: str, label: str = "test accuracy, %") -> Figure:
+def draw_variations(variations: Sequence[Variation], *, title: str) -> Figure:
     """Violins with quartiles, below each other."""
-    figure, axes = new_panel(1.1 + 0.62 * len(variations), title=title, x_label=label, grid="x")
+    figure, axes = new_panel(1.1 + 0.62 * len(variations), title=title, x_label="test accuracy, %", grid="x")
     for row, one in enumerate(variations):
         height = 0.36 * one.density
         axes.fill_between(one.grid, row - height, row + height, color=PALETTE["sky"], alpha=0.75, linewidth=0)
@@ -149,9 +149,7 @@ def draw_variations(variations: Sequence[Variation], *, title: str, label: str =
 
 
 @figure_style()
-def draw_joint_densities(
-    densities: Mapping[str, JointDensity], *, title: str, label: str = "test accuracy, %"
-) -> Figure:
+def draw_joint_densities(densities: Mapping[str, JointDensity], *, title: str) -> Figure:
     """Level sets, each with a tenth of the points, the rarest points, and lines of least squares.
 
     Densities are named by what is drawn from left to right; two panels stand side by side. ``label`` is what is drawn
@@ -165,7 +163,7 @@ def draw_joint_densities(
         r_squared = "no variation" if np.isnan(found.r_squared) else f"r² = {found.r_squared:.2f}"
         axes.annotate(r_squared, (0.97, 0.96), xycoords="axes fraction", ha="right", va="top", size=9, weight="bold")
     for row in panels:
-        row[0].set_ylabel(label, size=9)
+        row[0].set_ylabel("test accuracy, %", size=9)
     return figure
 
 

@@ -74,15 +74,13 @@ def draw_subproblems(
 
 
 @figure_style()
-def draw_histogram(
-    values: ArrayLike, *, title: str, label: str, marks: Sequence[tuple[float, str]] = (), n_bins: int = 40
-) -> Figure:
+def draw_histogram(values: ArrayLike, *, title: str, label: str, marks: Sequence[tuple[float, str]] = ()) -> Figure:
     """How often values occur, with marks at some of them.
 
     ``marks`` say where to draw a line, and what to write at it.
     """
     figure, axes = new_panel(3.0, title=title, x_label=label, y_label="assignments", grid="y")
-    axes.hist(np.asarray(values, dtype=np.float64), bins=n_bins, color=PALETTE["sky"], edgecolor="white", linewidth=0.4)
+    axes.hist(np.asarray(values, dtype=np.float64), bins=40, color=PALETTE["sky"], edgecolor="white", linewidth=0.4)
     for place, text in marks:
         axes.axvline(place, color=PALETTE["orange"], linestyle="--", linewidth=1.2)
         axes.annotate(

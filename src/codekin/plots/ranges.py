@@ -22,14 +22,12 @@ class Range:
 
 
 @figure_style()
-def draw_ranges(
-    ranges: Sequence[Range], *, title: str, given: Sequence[float | None] = (), label: str = "test accuracy, %"
-) -> Figure:
+def draw_ranges(ranges: Sequence[Range], *, title: str, given: Sequence[float | None] = ()) -> Figure:
     """One upright line per range, and lines across at given values.
 
     ``given`` is what the ends are to be compared with; None is left out. ``label`` is what is drawn upwards.
     """
-    figure, axes = new_panel(3.4, title=title, x_label="codebooks", y_label=label, grid="y")
+    figure, axes = new_panel(3.4, title=title, x_label="codebooks", y_label="test accuracy, %", grid="y")
     places = range(1, len(ranges) + 1)
     axes.vlines(places, [one.low for one in ranges], [one.high for one in ranges], color=PALETTE["blue"], linewidth=2.5)
     axes.plot(places, [one.mean for one in ranges], "o", color=PALETTE["orange"], markersize=5)

@@ -94,12 +94,12 @@ def require_matplotlib() -> None:
         raise ImportError("Figures need matplotlib. Install it with: pip install 'codekin[plots]'")
 
 
-def new_figure(height: float, *, width: float = COLUMN_WIDTH) -> Figure:
-    """An empty figure whose parts find their own places. Both are in inches."""
+def new_figure(height: float) -> Figure:
+    """An empty figure of this height in inches whose parts find their own places."""
     from matplotlib.figure import Figure
 
     with figure_style():
-        return Figure(figsize=(width, height), layout="constrained")
+        return Figure(figsize=(COLUMN_WIDTH, height), layout="constrained")
 
 
 def new_panel(
