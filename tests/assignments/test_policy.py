@@ -84,7 +84,7 @@ def test_unknown_methods_and_contradictions_are_refused():
     codebook, distances = random_codebook(5), random_distances(5)
     with pytest.raises(ValueError, match="must be one of preserving, breaking, random, .* Got 'best'"):
         assign(codebook, distances, "best")
-    with pytest.raises(ValueError, match="has a sense of its own"):
+    with pytest.raises(ValueError, match="has its own sense"):
         assign(codebook, distances, "preserving", sense="breaking")
 
 

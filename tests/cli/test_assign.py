@@ -124,7 +124,7 @@ def test_a_seed_determines_the_result(topics, succeed):
         (("--distances", "DISTANCES", "--format", "tsv"), "--format tsv needs --data FILE"),
         (("--distances", "DISTANCES", "--class-distances", "means"), "--class-distances means needs --data FILE, and"),
         (("--distances", "DISTANCES", "--time-limit", "-1"), "'--time-limit': must be a number above 0. Got '-1'"),
-        (("--distances", "DISTANCES", "--method", "preserving", "--sense", "breaking"), "has a sense of its own"),
+        (("--distances", "DISTANCES", "--method", "preserving", "--sense", "breaking"), "has its own sense"),
         (("--distances", "DISTANCES", "--method", "tree_swaps"), "tree"),
         (("--distances", "DISTANCES", "--codebook", "decoc"), "needs a tree of the classes; give one with --taxonomy"),
     ],

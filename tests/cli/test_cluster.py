@@ -40,6 +40,6 @@ def test_a_scheduler_that_does_not_answer_is_named(run, monkeypatch, tmp_path, c
 def test_workers_are_counted_by_the_cluster_or_by_the_user(run):
     shown = run("train", "train.svm", "model", "--n-jobs", 2, "--scheduler", "tcp://127.0.0.1:1")
     assert shown.code == 2
-    assert shown.err == "codekin: --scheduler takes all workers of the cluster. Got --n-jobs 2 beside it.\n"
+    assert shown.err == "codekin: --scheduler uses all workers of the cluster. Got --n-jobs 2 as well.\n"
     shown = run("train", "train.svm", "model", "--n-jobs", 0)
     assert "--n-jobs must be a number of worker processes, or -1 for one per processor. Got 0 instead" in shown.err

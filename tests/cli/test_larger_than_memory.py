@@ -108,5 +108,5 @@ def test_texts_beyond_the_memory_are_refused_in_one_sentence(icd, run, tmp_path)
     shown = run("train", icd / "train.tsv", tmp_path / "model", "--max-memory", "100kB", "--quiet")
     assert shown.code == 2
     assert shown.err.count("\n") == 1
-    assert "these are texts, which become features in memory only. Allow more memory, or give features." in shown.err
+    assert "texts can be converted to features only in memory. Allow more memory, or give features." in shown.err
     assert not [path for path in icd.iterdir() if "cache" in path.name]

@@ -76,7 +76,11 @@ def test_wrong_input_ends_with_2_and_what_could_not_be_done_with_1(error, code, 
         (OSError(errno.EROFS, "Read-only", "/a/.b.svm.0123abcd.partial"), "/a/b.svm: the file system is read-only.", 2),
         (PermissionError(errno.EACCES, "Permission denied", "a.svm"), "a.svm: permission is denied.", 2),
         (OSError(errno.EIO, "Input/output error", "a.svm"), "a.svm: input/output error.", 1),
-        (MemoryError(), "There is not enough memory. codekin train takes samples from disk with --max-memory.", 1),
+        (
+            MemoryError(),
+            "There is not enough memory. codekin train --max-memory trains on samples that stay on disk.",
+            1,
+        ),
     ],
 )
 def test_errors_of_the_system_name_the_file_and_the_reason(error, sentence, code, command, capsys):
@@ -97,7 +101,7 @@ def test_a_defect_is_called_one(error, command, capsys):
     assert main(["fail"]) == 1
     shown = capsys.readouterr().err
     assert type(error).__name__ in shown
-    assert "This is a defect of codekin" in shown
+    assert "This is a bug in codekin" in shown
 
 
 def test_debug_shows_where_an_error_arose(command):

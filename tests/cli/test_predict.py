@@ -191,7 +191,7 @@ def test_a_classifier_of_no_table_is_inspected_but_predicts_in_python_only(run, 
     (tmp_path / "texts.svm").write_text("1 1:1\n")
     shown = run("predict", model, tmp_path / "texts.svm")
     assert shown.code == 2
-    assert "how many features" in shown.err
+    assert "number of features" in shown.err
 
 
 @pytest.mark.parametrize(("odd", "options"), [("two\nlines", ()), ("a\rb", ()), ("a\tb", ("--top-k", 2))], ids=str)
@@ -201,6 +201,6 @@ def test_labels_that_would_break_the_lines_are_refused_except_as_json(odd, optio
     samples = b"1:1\n2:1\n3:1\n"
     shown = run("predict", tmp_path / "model", "--index-base", 1, *options, stdin=samples)
     assert shown.code == 2
-    assert f"The label {odd!r} holds a line end or a tab, which separate labels; use --json." in shown.err
+    assert f"The label {odd!r} contains a line break or a tab, which separate labels; use --json." in shown.err
     lines = succeed("predict", tmp_path / "model", "--index-base", 1, "--json", *options, stdin=samples).splitlines()
     assert [json.loads(line)["label"] for line in lines] == ["one", odd, "three"]

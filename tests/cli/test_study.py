@@ -70,7 +70,7 @@ def test_wrong_requests_are_one_sentence(answer):
         (["--data", "tiny", "--codebook", "dense-6", "--assignment", "1,2"], "has 5 numbers. Got 2"),
         (
             ["--data", "tiny", "--codebook", "dense-6", "--assignment", "a"],
-            "'--assignment' must be whole numbers between commas",
+            "'--assignment' must be whole numbers separated by commas",
         ),
         (["--data", "trees", "--codebook", "dense-6"], "is not finished. Run the study first"),
     ):

@@ -95,7 +95,7 @@ def killed_study(place: Place) -> str:
 
 @fault("SIGINT", "study run", is_slow=True)
 def interrupted_study(place: Place) -> str:
-    shown = place.sentence(disturbed_study(place, signal.SIGINT), 130, "The same command goes on")
+    shown = place.sentence(disturbed_study(place, signal.SIGINT), 130, "The same command continues")
     place.check_study(ran(*place.study()))
     return f"130: {shown}"
 
@@ -199,7 +199,7 @@ def full_output(place: Place) -> str:
 def limited_study(place: Place) -> str:
     shown = place.sentence(ran(*place.study(), limits={resource.RLIMIT_FSIZE: 1500}), 1, "ulimit -f")
     place.check_study(ran(*place.study()))
-    return f"1: {shown} The same command goes on"
+    return f"1: {shown} The same command continues"
 
 
 @fault("file size limit", "assign -o, data convert")

@@ -351,7 +351,7 @@ def test_a_run_without_any_data_makes_nothing(study_file, tmp_path, capsys):
     assert main([*command, "--output", str(tmp_path / "out")]) == 0
     said = capsys.readouterr()
     assert "skipped absent" in said.err
-    assert "nothing to do, since none of its data is there" in said.out
+    assert "nothing to do, since none of its data is available" in said.out
     assert not (tmp_path / "out").exists()
 
 

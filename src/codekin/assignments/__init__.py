@@ -1,4 +1,4 @@
-"""Which class gets which codeword, and how good the answer is."""
+"""Which class gets which codeword, and how good an assignment is."""
 
 from codekin.assignments.comparison import AssignmentComparison, compare_assignments
 from codekin.assignments.matrices import quadratic_assignment

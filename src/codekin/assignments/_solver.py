@@ -1,8 +1,8 @@
-"""What a solver is: a search, and what it needs of a problem.
+"""A solver: a search, and what it needs of a problem.
 
-A solver never looks at its own arguments: :func:`codekin.assignments.assign` has checked them, and hands it a
-:class:`SearchTask`. What a search returns is an :class:`AssignmentResult`; searches on matrices and searches by swaps
-are wrapped by :func:`codekin.assignments.dense.on_matrices` and :func:`codekin.assignments.swap_runs.by_swaps`.
+:func:`codekin.assignments.assign` checks all arguments and gives the solver a :class:`SearchTask`; the solver returns
+an :class:`AssignmentResult`. Searches on matrices and searches by swaps are wrapped by
+:func:`codekin.assignments.dense.on_matrices` and :func:`codekin.assignments.swap_runs.by_swaps`.
 """
 
 from __future__ import annotations
@@ -27,10 +27,7 @@ from codekin.coding import Assignment
 
 @dataclass(frozen=True, eq=False)
 class SearchTask:
-    """What a solver is given.
-
-    ``budget``: time, restarts, threads, and the method's name.
-    """
+    """The input of a solver; ``budget`` has time, restarts, threads and the method's name."""
 
     problem: AssignmentProblem
     sense: Sense
@@ -45,7 +42,7 @@ class SearchTask:
     def result(
         self, assignment: Assignment, n_evaluations: int, history: Callable[[float], Any], **facts: Any
     ) -> AssignmentResult:
-        """What the task has come to; ``history`` makes the history from the score of the assignment."""
+        """The result of the task; ``history`` makes the history from the score of the assignment."""
         score, z = self.problem.score_and_z(assignment)
         passed = np.array(history(score), dtype=np.float64)
         search = assignment.method, self.sense, self.seed, n_evaluations, self.budget.seconds
@@ -54,10 +51,9 @@ class SearchTask:
 
 @dataclass(frozen=True)
 class Need:
-    """A condition that a problem must meet, in the words of the error if it does not.
+    """A condition that a problem must meet, with the parts of the error message if it does not.
 
     - ``what``: "The method 'tabu' needs ..."
-    - ``is_met``: whether a task meets it.
     - ``got``: what the task has instead.
     - ``remedy``: what to do: "use 'portfolio'".
     """
@@ -83,7 +79,7 @@ TREE = Need(
     "class distances that come from a tree",
     lambda task: task.problem.class_distances.tree is not None,
     _distances,
-    "use 'spectral', which finds an order of its own",
+    "use 'spectral', which finds its own order",
 )
 PATH_LENGTHS = Need(
     "path lengths in a class tree",
@@ -105,11 +101,11 @@ class Solver:
 
     - ``solve``: ``solve(task, **options)``, an :class:`AssignmentResult`.
     - ``needs``: what it needs of a problem.
-    - ``n_restarts``: how many starts it makes by default; a function of the number of codewords where that matters.
-    - ``is_informed``: whether it looks at the class distances.
-    - ``is_random``: whether chance plays a part.
+    - ``n_restarts``: the default number of starts, perhaps as a function of the number of codewords.
+    - ``is_informed``: whether it uses the class distances.
+    - ``is_random``: whether it is random.
     - ``options``: the names of its further options.
-    - ``on_matrices``: the search itself, where it works on any two matrices.
+    - ``on_matrices``: the search itself, if it works on any two matrices.
     """
 
     solve: Callable[..., AssignmentResult]
@@ -121,11 +117,11 @@ class Solver:
     on_matrices: Callable[..., QuadraticSolution] | None = None
 
     def restarts(self, n_codewords: int) -> int:
-        """How many starts to make by default."""
+        """The default number of starts."""
         return self.n_restarts if isinstance(self.n_restarts, int) else self.n_restarts(n_codewords)
 
     def check(self, task: SearchTask, options: dict[str, Any]) -> None:
-        """Raise unless it can work on a task with these options."""
+        """Raise unless it can solve a task with these options."""
         method = task.budget.method
         for name in options:
             if name not in self.options:

@@ -1,4 +1,4 @@
-"""Simulated annealing: swaps that make things worse are accepted, ever more rarely."""
+"""Simulated annealing: swaps that make things worse are accepted, less and less often."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from codekin.assignments.steepest_descent import descend_from
 from codekin.coding import IntArray
 
 _START_TEMPERATURES = (0.2, 0.3)
-"""In mean changes of the objective by a random swap; restarts take them in turn. Which is better depends on the
-problem: the lower one where both matrices have structure, the higher one where codewords are random."""
+"""First temperatures in units of the mean change by a random swap; restarts alternate between them. The lower one is
+better if both matrices have structure, the higher one if codewords are random."""
 _COOLING = 0.12
 """The last temperature, as a share of the first."""
 _SAMPLES = 2_000
-"""How many random swaps set the scale of temperatures."""
+"""How many random swaps determine the scale of temperatures."""
 
 
 def annealing_search(
@@ -27,11 +27,11 @@ def annealing_search(
     """Several runs of simulated annealing, each followed by steepest descent.
 
     All swaps are proposed in turn (Connolly, 1990) while the temperature falls by a constant factor; a proposal takes
-    O(K). The strongest single search where distances have structure and there are more than about 60 classes. More than
-    500 codewords have too many swaps for that: annealing then starts from a spectral order of the classes laid onto the
-    order of the codewords, and proposes mostly swaps of neighbours in either.
+    O(K). The strongest single search if distances have structure and there are more than about 60 classes. More than
+    500 codewords have too many swaps for that: annealing then starts by matching a spectral order of the classes to the
+    order of the codewords, and mostly proposes swaps of neighbours in either.
 
-    ``n_proposals`` is how many swaps each start proposes: by default as many as the time limit allows, and without one
+    ``n_proposals`` is how many swaps each start proposes: by default as many as the time limit allows; without one,
     all swaps 200 times, or 1,000 per class for more than 500 codewords.
 
     References
@@ -45,7 +45,7 @@ def annealing_search(
 
 
 def default_proposals(problem: QuadraticProblem) -> int:
-    """How many proposals a run makes that nobody limits."""
+    """The number of proposals of a run without limits."""
     if problem.n > MAX_PROPOSED_IN_TURN:
         return 1_000 * problem.n_active
     return min(200 * problem.n_pairs, 100_000_000 // problem.n)
@@ -76,7 +76,7 @@ def anneal_from(
     n_proposals: int | None,
     deadline: float,
 ) -> QuadraticSolution:
-    """Anneal from a given permutation, for so many proposals or until a deadline, and descend to a local optimum."""
+    """Anneal from a permutation, for a number of proposals or until a deadline, then descend to a local optimum."""
     from codekin.kernels.qap_swaps import anneal_moves, mean_absolute_delta
 
     order = np.array(order, dtype=np.int64)
@@ -104,7 +104,7 @@ def anneal_from(
             best, best_order = objective, order.copy()
         history.append((done, best))
         budget.report(n_at_once, best)
-    # What annealing ends in is almost always the best it has seen; a short run may have been luckier before.
+    # Annealing almost always ends in the best it has seen; a short run may have been better before.
     local = descend_from(problem, (order if objective <= best else best_order).astype(np.intp), budget.deadline)
     history.append((done + local.n_evaluations, local.objective))
     return QuadraticSolution(local.order, local.objective, done + local.n_evaluations, np.array(history))

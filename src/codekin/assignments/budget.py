@@ -1,4 +1,4 @@
-"""How long a search may take, how many starts it has, and whom it tells: what all solvers share."""
+"""The limits of a search and its progress: time, restarts, threads. All solvers share it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from codekin.progress import is_heard, tell
 
 
 class Outcome(Protocol):
-    """What a start of a search has come to."""
+    """The result of one start of a search."""
 
     @property
     def objective(self) -> float: ...
@@ -32,7 +32,7 @@ STAGE = "searching for an assignment"
 
 
 class _Tally:
-    """What the parts of one search have done together."""
+    """What all parts of one search have done so far."""
 
     def __init__(self) -> None:
         self.lock = Lock()
@@ -45,14 +45,13 @@ class Budget:
     """The limits of one search, and a clock that starts with it.
 
     - ``method``: the name of the solver, for progress.
-    - ``time_limit``: seconds; None for no limit, in which case the search ends by itself and depends on nothing but its
-      seed.
-    - ``n_restarts``: how many times the search starts anew.
+    - ``time_limit``: seconds; None for no limit: the search then depends only on its seed.
+    - ``n_restarts``: the number of starts.
     - ``progress``: called with a :class:`SearchProgress` from time to time.
-    - ``n_threads``: how many starts run at once; as many as there are processors when None. Results do not depend on it
-      unless there is a time limit.
+    - ``n_threads``: how many starts run at once, by default one per processor. Results do not depend on it unless there
+      is a time limit.
     - ``score_of_objective``: what to report for an objective.
-    - ``n_expected``: how many evaluations a start will make, where it is known.
+    - ``n_expected``: how many evaluations a start will make, if known.
     """
 
     method: str
@@ -75,7 +74,7 @@ class Budget:
             raise ValueError(f"The 'n_threads' parameter must be at least 1. Got {self.n_threads}.")
 
     def __getstate__(self) -> dict[str, Any]:
-        """For a worker, which has a clock of its own and nobody to tell."""
+        """For a worker, which has its own clock and reports no progress."""
         return {
             "method": self.method,
             "time_limit": self.time_limit,
@@ -86,7 +85,7 @@ class Budget:
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Set the clock back by the time that is over."""
+        """Set the clock back by the elapsed time."""
         seconds = state.pop("seconds")
         self.__dict__.update(state, started=perf_counter() - seconds, _tally=_Tally())
 
@@ -102,11 +101,11 @@ class Budget:
 
     @property
     def is_spent(self) -> bool:
-        """Whether the time is over."""
+        """Whether time is up."""
         return perf_counter() >= self.deadline
 
     def report(self, n_evaluations: int, objective: float) -> None:
-        """Tell of so many more evaluations, and of the best objective that they found."""
+        """Report more evaluations and the best objective that they found."""
         if self.progress is None and not is_heard():
             return
         tally = self._tally
@@ -127,14 +126,11 @@ class Budget:
     def run_restarts(
         self, start: Callable[[int, int, float], Found], seed: int, *, until: float | None = None
     ) -> list[Found]:
-        """Run ``start(index, seed, deadline)`` for every restart, several at a time; what they found, in order.
+        """Run ``start(index, seed, deadline)`` for every restart, several at a time; returns their results in order.
 
-        Threads share the starts, or joblib's workers where there are any. With a time limit the starts share the time
-        evenly, and those for which none is left are not made; the first one always is.
-
-        - ``start``: one start; releases the interpreter's lock most of the time.
-        - ``seed``: the seeds of the starts derive from it.
-        - ``until``: the time at which all should be over; the budget's own deadline when left out.
+        Threads, or joblib's workers if there are any, share the starts. A time limit is divided evenly among them; if
+        no time is left, later starts are skipped, but never the first. ``start`` should release the interpreter's lock
+        most of the time. ``until`` is the time to stop, by default the budget's own deadline.
         """
         deadline = self.deadline if until is None else until
         seeds = derived_seeds(seed, self.n_restarts)
@@ -161,7 +157,7 @@ class Budget:
         self, start: Callable[[int, int, float], Found], seeds: list[int], deadline: float
     ) -> list[Found]:
         n_rounds = -(-self.n_restarts // n_workers())
-        # No clock is the same on two machines, but seconds are.
+        # Clocks differ between machines, durations do not.
         seconds = max(deadline - perf_counter(), 0.0) / n_rounds
         found = []
         for one in share_work(_started, (start, seconds), list(enumerate(seeds))):
@@ -183,7 +179,7 @@ def seed_of(rng: np.random.Generator | int | None) -> int:
 
 
 def derived_seeds(seed: int, n: int) -> list[int]:
-    """So many seeds that have nothing to do with each other, all determined by one."""
+    """``n`` independent seeds, all determined by one."""
     return [int(word) for word in np.random.SeedSequence(seed).generate_state(n, np.uint64)]
 
 

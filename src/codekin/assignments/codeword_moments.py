@@ -11,16 +11,14 @@ from codekin.classes.interface import DistanceMoments
 from codekin.coding import CodingMatrix
 
 _BLOCK_ROWS = 65_536
-"""How many codewords are multiplied at once; sums of so many terms of size one are exact in float32."""
+"""How many codewords are multiplied at once; sums of this many terms of size one are exact in float32."""
 
 
 def codeword_moments(coding_matrix: CodingMatrix) -> DistanceMoments:
-    """Sums over the distances between all pairs of rows, without making the distances.
+    """Sums over the distances between all pairs of rows, without computing the distances.
 
     With ``W = [M, |M|]`` and ``r_u`` the number of non-zero bits of row ``u``, the distance of two rows is
-    ``(r_u + r_v - <W_u, W_v>) / 2``; where no bit is 0, ``|M|`` adds the same to all and ``W = M`` will do.
-
-    ``coding_matrix`` of shape (n_codewords, n_bits): entries -1, 0 and +1.
+    ``(r_u + r_v - <W_u, W_v>) / 2``; if no bit is 0, ``|M|`` adds the same to all and ``W = M`` is enough.
 
     >>> import numpy as np
     >>> codeword_moments(np.array([[1, 1], [1, -1], [-1, -1]], dtype=np.int8))
@@ -33,7 +31,7 @@ def codeword_moments(coding_matrix: CodingMatrix) -> DistanceMoments:
     for block in _wide_blocks(coding_matrix, is_ternary):
         sums += block.sum(axis=0, dtype=np.float64)
         gram += block.T @ block
-    # Without zeros <W_u, W_v> lacks the n_bits of the ones; half of r_u + r_v makes up for it.
+    # Without zeros <W_u, W_v> lacks the n_bits of |M|; half of r_u + r_v makes up for it.
     lengths = np.count_nonzero(coding_matrix, axis=1).astype(np.float64) / (1 if is_ternary else 2)
     total = lengths.sum()
     inner = np.concatenate([np.asarray(block @ sums) for block in _wide_blocks(coding_matrix, is_ternary)])

@@ -16,12 +16,12 @@ from codekin.classes import ClassDistances, ClassTree, as_class_distances
 from codekin.coding import Codebook
 
 COLUMNS = ("method", "sense", "score", "z", "bound", "is_optimal", "n_evaluations", "seconds")
-"""What a table of results shows of each."""
+"""The columns of a table of results."""
 
 
 @dataclass(frozen=True, eq=False)
 class AssignmentComparison:
-    """A table of results, one row per method, in the order in which they were asked for.
+    """A table of results, one row per method, in the given order.
 
     Parameters
     ----------
@@ -70,11 +70,11 @@ def compare_assignments(
     class_distances : ClassDistances, ClassTree or array-like of shape (n_classes, n_classes)
         How far apart the classes are.
     methods : sequence of str
-        Names in ``ASSIGNMENTS``, or "preserving" or "breaking" for what would be chosen.
+        Names in ``ASSIGNMENTS``, or "preserving" or "breaking" for the method that would be chosen.
     sense : "preserving" or "breaking", default="preserving"
         What the methods look for.
     rng : numpy.random.Generator, int or None
-        The source of randomness; every method gets a seed of its own, the same whatever else is compared.
+        The source of randomness; every method gets its own seed, which does not depend on the other methods.
     time_limit : float, optional
         Seconds for each method.
     options : mapping, optional

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class CoolingStep(NamedTuple):
-    """So many proposals from a temperature on, and the temperature's factor after each of them."""
+    """A number of proposals from a temperature on, and the factor of the temperature after each of them."""
 
     temperature: float
     factor: float
@@ -18,10 +18,10 @@ class CoolingStep(NamedTuple):
 def cooling_steps(
     first: float, ratio: float, *, n_at_once: int, n_proposals: int | None, deadline: float
 ) -> Iterator[CoolingStep]:
-    """Steps from the temperature ``first`` to ``ratio`` times it, for so many proposals or until a deadline.
+    """Steps from the temperature ``first`` to ``ratio`` times it, for a number of proposals or until a deadline.
 
-    Proposals are counted where their number is given, and the steps then depend on nothing else unless the deadline
-    cuts them off; otherwise the temperature follows the clock.
+    If a number of proposals is given, the steps depend only on that unless the deadline ends them; otherwise the
+    temperature follows the clock.
     """
     began, done = perf_counter(), 0
     while n_proposals is None or done < n_proposals:

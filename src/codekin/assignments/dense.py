@@ -1,7 +1,7 @@
 """From a codebook and class distances to a quadratic assignment problem, and from its solution back to an assignment.
 
-Where there are more codewords than classes, classes are made up that use the spare codewords. They are as far from
-everything as classes are on average; with the mean taken off, that is a distance of 0.
+If there are more codewords than classes, dummy classes use the spare codewords. They are at the mean distance from all
+others, which after centring is a distance of 0.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def on_matrices(search: Search, **settings: Any) -> Solver:
 
 
 def solved_on_matrices(task: SearchTask, search: Search, **options: Any) -> AssignmentResult:
-    """What a search for permutations finds for a codebook and class distances."""
+    """The result of a search for permutations, for a codebook and class distances."""
     problem, sense, budget = task.problem, task.sense, task.budget
     quadratic = quadratic_problem(problem, sense)
     budget.score_of_objective = partial(_score_of_objective, problem, quadratic, sense)
@@ -47,7 +47,7 @@ def solved_on_matrices(task: SearchTask, search: Search, **options: Any) -> Assi
 
 
 def quadratic_problem(problem: AssignmentProblem, sense: Sense) -> QuadraticProblem:
-    """The problem whose lowest objective belongs to the best assignment."""
+    """The problem whose minimum is the best assignment."""
     sign = -1.0 if sense == "preserving" else 1.0
     n_classes, n_codewords = problem.n_classes, problem.n_codewords
     codeword_distances = problem.codebook.row_distances()
@@ -65,7 +65,7 @@ def quadratic_problem(problem: AssignmentProblem, sense: Sense) -> QuadraticProb
 
 
 def is_blind(codebook: Codebook) -> bool:
-    """Whether no assignment has a better score than another; warns unless that is because they are all the same."""
+    """Whether all assignments have the same score; warns unless they all give the same classifier."""
     if not codebook.is_equidistant:
         return False
     if not codebook.is_symmetric:
@@ -79,7 +79,7 @@ def is_blind(codebook: Codebook) -> bool:
 
 
 def evaluated(task: SearchTask, assignment: Assignment, *, is_optimal: bool = False) -> AssignmentResult:
-    """The result of a method that makes one assignment and has nothing to search."""
+    """The result of a method that makes one assignment without a search."""
     result = task.result(assignment, 1, lambda score: [(1, score)], is_optimal=is_optimal)
     task.budget.score_of_objective = float
     task.budget.report(1, result.score)
@@ -94,6 +94,6 @@ def _score_of_objective(
         return float("nan")
     inner_product = -objective if sense == "preserving" else objective
     if quadratic.n == quadratic.n_active:
-        # The matrix was not centred: keep integers integers.
+        # The matrix was not centred, to keep integers.
         inner_product -= problem.mean_class_distance * problem.codeword_moments.total
     return problem.score_of_alignment(inner_product)

@@ -1,4 +1,4 @@
-"""Every assignment: for ten codewords there are 3,628,800 of them, and all are scored in a fraction of a second."""
+"""Every assignment: all 3,628,800 assignments of ten codewords are scored in a fraction of a second."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from codekin.classes import ClassDistances, ClassTree
 from codekin.coding import Assignment, Codebook, FloatArray, IntArray
 
 MAX_CODEWORDS = 10
-"""The assignments of more codewords than this are not enumerated."""
+"""The most codewords whose assignments are enumerated."""
 
 FEW_CODEWORDS = Need(
     f"at most {MAX_CODEWORDS} codewords",
@@ -28,10 +28,10 @@ FEW_CODEWORDS = Need(
 
 
 def exhaustive_search(problem: QuadraticProblem, budget: Budget, _seed: int) -> QuadraticSolution:
-    """The best of all permutations; of several that are equally good, the first in lexicographic order."""
+    """The best of all permutations; among equals, the first in lexicographic order."""
     objectives = all_objectives(problem, n_threads=budget.n_threads)
     least = objectives.min()
-    # Equal up to rounding is equal.
+    # Equal up to rounding counts as equal.
     rank = int((objectives <= least + problem.tolerance).argmax())
     order = nth_assignment(rank, problem.n_active, problem.n)
     order = np.concatenate([order, np.setdiff1d(np.arange(problem.n), order)])
@@ -55,7 +55,7 @@ def all_scores(
 ) -> FloatArray:
     """The class-codeword scores of all assignments to at most 10 codewords, in the order of ``itertools.permutations``.
 
-    :func:`nth_assignment` has the assignment that belongs to one of them.
+    :func:`nth_assignment` gives the assignment of each score.
 
     >>> from codekin.coding import Codebook
     >>> codebook = Codebook([[1, 1, 1], [1, 1, -1], [-1, -1, 1]])
@@ -67,7 +67,7 @@ def all_scores(
     """
     if codebook.n_codewords > MAX_CODEWORDS:
         raise ValueError(
-            f"The scores of all assignments are enumerated for at most {MAX_CODEWORDS} codewords. "
+            f"The scores of all assignments are computed for at most {MAX_CODEWORDS} codewords. "
             f"Got {codebook.n_codewords}."
         )
     problem = AssignmentProblem.of(codebook, class_distances)
@@ -78,20 +78,20 @@ def all_scores(
     inner_products = all_objectives(QuadraticProblem(padded[None], d[None], n_classes), n_threads=n_threads)
     squared_norms: FloatArray | float = float(np.sum(d**2))
     if n_codewords > n_classes:
-        # The norm of the distances in use is itself a sum over pairs of classes.
+        # The norm of the distances in use is a sum over pairs of classes, too.
         padded[:n_classes, :n_classes] = 1.0
         squared_norms = all_objectives(QuadraticProblem(padded[None], d[None] ** 2, n_classes), n_threads=n_threads)
     norms = np.sqrt(squared_norms) * sqrt(problem.class_moments.sum_of_squares)
     if not np.all(norms > 0):
         return np.full(len(inner_products), problem.score(Assignment.identity(n_classes)))
     squares = 2 - 2 * inner_products / norms
-    # Where 2 - 2 is taken of equal numbers the rest is rounding.
+    # A tiny difference of equal numbers is rounding.
     squares[squares < 1e-14] = 0.0
     return squares if squared else np.sqrt(squares)
 
 
 def nth_assignment(rank: int, n_classes: int, n_codewords: int) -> IntArray:
-    """The assignment at a place of the lexicographic order, from 0.
+    """The assignment at a position of the lexicographic order, from 0.
 
     >>> nth_assignment(3, 3, 3)
     array([1, 2, 0])
@@ -109,11 +109,11 @@ def nth_assignment(rank: int, n_classes: int, n_codewords: int) -> IntArray:
 
 
 def all_objectives(problem: QuadraticProblem, *, n_threads: int | None = None) -> FloatArray:
-    """The objectives of all permutations, in lexicographic order, those that differ in unused values taken once."""
+    """The objectives of all permutations in lexicographic order; those that differ only in unused values once."""
     from codekin.kernels.qap_exhaustive import fill_objectives, fill_tail_sums
 
     n = problem.n
-    # A layer of its own for each part is not needed here.
+    # Symmetric and antisymmetric parts need no separate layers here.
     a, b = np.ascontiguousarray(problem.a.sum(axis=0)), np.ascontiguousarray(problem.b.sum(axis=0))
     n_head = n // 2
     tails = np.array(list(permutations(range(n - n_head))), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""What an assignment did to classes and pairs of classes, for people to look at."""
+"""What an assignment did to classes and pairs of classes, for inspection."""
 
 from __future__ import annotations
 
@@ -14,16 +14,13 @@ from codekin.coding import Assignment, Code, Codebook, FloatArray, IntArray
 from codekin.coding.codebook import MAX_DENSE_CODEWORDS
 
 _NEIGHBOURS = 8
-"""How many of the classes next to a class are looked at as candidates for similar pairs."""
+"""How many neighbours of a class are candidates for similar pairs."""
 _PAIRS_AT_ONCE = 4_000_000
 
 
 @dataclass(frozen=True)
 class ClassPair:
-    """Two classes, how far apart they are, and how far apart their codewords are.
-
-    ``codeword_distance``: in how many bits their codewords differ; a bit that one of them ignores counts one half.
-    """
+    """Two classes, how far apart they are, and how far apart their codewords are."""
 
     u: int
     v: int
@@ -36,7 +33,7 @@ def nearest_classes(
 ) -> tuple[IntArray, FloatArray]:
     """The k classes that are nearest to each of some classes, nearest first, and how near they are.
 
-    Among equals the lowest class comes first. There are fewer than k where there are not so many other classes.
+    Among equals the lowest class comes first. There are fewer than k if there are fewer other classes.
 
     >>> nearest_classes([[0, 3, 1], [3, 0, 2], [1, 2, 0]], [0, 1], k=1)[0]
     array([[2],
@@ -65,12 +62,11 @@ def torn_pairs(
     *,
     n_pairs: int = 10,
 ) -> list[ClassPair]:
-    """At most ``n_pairs`` pairs of similar classes whose codewords ended up far apart, the most torn first.
+    """At most ``n_pairs`` pairs of similar classes whose codewords are far apart ("torn"), the worst first.
 
-    Distances are compared in units of their means over all pairs: a pair is the more torn, the more its codeword
-    distance exceeds its class distance. Candidates are the pairs of a class and one of its nearest classes: of all
-    classes up to 5,000, beyond that of neighbours in the tree's depth-first order or, without a tree, of 1,000 evenly
-    spread classes.
+    Pairs are ranked by how much their codeword distance exceeds their class distance, both in units of their means over
+    all pairs. Candidates are the pairs of a class and one of its nearest classes: of all classes up to 5,000, beyond
+    that of neighbours in the tree's depth-first order or, without a tree, of 1,000 evenly spaced classes.
 
     >>> codebook = Codebook([[1, 1, 1], [1, 1, -1], [-1, -1, -1]])
     >>> torn_pairs(codebook, Assignment([0, 2, 1]), [[0, 1, 4], [1, 0, 4], [4, 4, 0]], n_pairs=1)

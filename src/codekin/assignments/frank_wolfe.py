@@ -12,11 +12,11 @@ from codekin.assignments.steepest_descent import descend_from
 
 
 def frank_wolfe_search(problem: QuadraticProblem, budget: Budget, seed: int) -> QuadraticSolution:
-    """SciPy's fast approximate QAP algorithm, and steepest descent from what it returns.
+    """SciPy's fast approximate QAP algorithm, followed by steepest descent.
 
-    The first start is made from the barycentre of all assignments, further ones at random. Here for comparison: the
-    relaxation to doubly stochastic matrices has its optima at matrices far from permutations, and alone it does worse
-    than the descent that follows it.
+    The first start is the barycentre of all assignments, further ones are random. It is here for comparison: the
+    relaxation to doubly stochastic matrices has its optima far from permutations, and alone it does worse than the
+    descent that follows it.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Assignments that need no search: class k gets codeword k, or chance decides."""
+"""Assignments without a search: class k gets codeword k, or a random one."""
 
 from __future__ import annotations
 

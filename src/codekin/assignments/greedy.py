@@ -15,12 +15,12 @@ from codekin.coding import FloatArray, IntArray
 
 
 def solve_greedily(task: SearchTask) -> AssignmentResult:
-    """Visit pairs of classes from the most similar one on, and give each new class the best codeword that is left.
+    """Visit pairs of classes from the most similar one on, and give each new class the best remaining codeword.
 
     If one class of a pair has a codeword already, the other gets the free codeword that is nearest to it; if neither
     has, they get the two nearest free codewords. That is the policy of McVay (2020). With ``sense="breaking"`` nearest
-    becomes farthest, as Wan et al. (2022) assign codewords against adversaries; both as described in Evron et al.
-    (2023). Ties are broken at random; every start breaks them anew.
+    becomes farthest, as in Wan et al. (2022) for robustness against adversaries; both as described in Evron et al.
+    (2023). Ties are broken at random, differently in every start.
     """
     return solved_on_matrices(task, partial(greedy_search, sign=-task.sign))
 
@@ -29,7 +29,7 @@ def greedy_search(problem: QuadraticProblem, budget: Budget, seed: int, *, sign:
     """Greedy permutations of a symmetric problem whose ``a`` is ``sign`` times distances."""
     n_active = problem.n_active
     class_distances = sign * problem.a[0, :n_active, :n_active]
-    # Rewards: the lower, the better for two similar classes.
+    # Costs: lower is better for two similar classes.
     codeword_costs = -sign * problem.b[0]
 
     def start(_index: int, seed: int, _deadline: float) -> QuadraticSolution:
@@ -58,7 +58,7 @@ def _greedy_order(class_distances: FloatArray, codeword_costs: FloatArray) -> In
         return np.zeros(1, dtype=np.intp)
     for u, v in zip(*_pairs_in_order(class_distances), strict=True):
         if codeword_of_class[u] < 0 and codeword_of_class[v] < 0:
-            # Codewords are never given back, so the best free pair only moves on.
+            # Codewords are never freed, so the position of the best free pair only increases.
             while not (is_free[best_pairs[0][next_pair]] and is_free[best_pairs[1][next_pair]]):
                 next_pair += 1
             codeword_of_class[u], codeword_of_class[v] = best_pairs[0][next_pair], best_pairs[1][next_pair]

@@ -1,4 +1,4 @@
-"""The searches on two matrices of one's own: any quadratic assignment problem."""
+"""The searches on any two matrices: any quadratic assignment problem."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from codekin.assignments.quadratic import QuadraticProblem, QuadraticSolution
 from codekin.assignments.result import ProgressCallback
 
 SEARCHES = {name: solver.on_matrices for name, solver in ASSIGNMENTS.items() if solver.on_matrices is not None}
-"""The methods that need nothing but matrices."""
+"""The methods that need only matrices."""
 
 
 def quadratic_assignment(
@@ -32,7 +32,7 @@ def quadratic_assignment(
 ) -> QuadraticSolution:
     r"""Minimise :math:`\sum_{uv} A_{uv} B_{p(u)p(v)}` over permutations :math:`p`.
 
-    The problem behind assignments, for matrices that come from elsewhere; they need not be symmetric.
+    The problem behind assignments, for any matrices; they need not be symmetric.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def quadratic_assignment(
     time_limit : float, optional
         Seconds to search for.
     n_restarts : int, optional
-        How many times to start; each method has its own default.
+        The number of starts; each method has its own default.
     progress : callable, optional
         Called from time to time with an object that has ``method``, ``seconds``, ``n_evaluations`` and ``score``, the
         best objective so far.
@@ -58,7 +58,7 @@ def quadratic_assignment(
     Returns
     -------
     QuadraticSolution
-        With ``order[u] = p(u)``, the objective, and a bound where there is one.
+        With ``order[u] = p(u)``, the objective, and a bound if there is one.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Annealing where there are too many swaps to propose each often: along orders in which neighbours are alike."""
+"""Annealing if there are too many swaps to propose each of them often: along orders of similar neighbours."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from codekin.assignments.seriation import bit_reversed
 from codekin.coding import IntArray
 
 _START_TEMPERATURE = 0.3
-"""In mean changes of the objective by a random swap of a random permutation."""
+"""In units of the mean change of the objective by a random swap of a random permutation."""
 _COOLING = 0.03
 _SAMPLES = 2_000
 
@@ -19,19 +19,19 @@ _SAMPLES = 2_000
 def near_anneal_restarts(
     problem: QuadraticProblem, budget: Budget, seed: int, *, n_proposals: int | None, until: float
 ) -> list[QuadraticSolution]:
-    """What the budget's restarts end in; all start from one order laid onto the other."""
+    """The results of the budget's restarts, which all start by matching one order to the other."""
     ordered, rows, values = problem.in_order()
     best_start = _start(ordered)
 
     def start(_index: int, seed: int, deadline: float) -> QuadraticSolution:
-        # Here and not above: a compiled function that is sent to a worker is compiled there anew.
+        # Imported here: a compiled function that is sent to a worker would be compiled there again.
         from codekin.kernels.qap_swaps import anneal_near_moves, mean_absolute_delta
 
         state = generator_state(seed)
         shuffled = np.random.default_rng(seed).permutation(problem.n)
         scale = mean_absolute_delta(ordered.a, ordered.permuted_b(shuffled), problem.n_active, _SAMPLES, state)
         order, place = best_start.astype(np.int64), np.argsort(best_start).astype(np.int64)
-        # Single precision is enough to tell which swaps to make, and the kernel waits for memory.
+        # Single precision is enough to choose swaps, and the kernel is limited by memory.
         a, b = ordered.a.astype(np.float32), ordered.permuted_b(order).astype(np.float32)
         objective, done = ordered.objective(order), 1
         history = [(done, objective)]
@@ -49,7 +49,7 @@ def near_anneal_restarts(
         found = np.empty(problem.n, dtype=np.intp)
         found[rows] = values[order]
         objective = problem.objective(found)
-        # The start is better than what annealing had no time to cool.
+        # Without time to cool down, annealing is worse than its start.
         if objective > history[0][1]:
             found[rows], objective = values[best_start], history[0][1]
         history = [(count, max(value, objective)) for count, value in history]
@@ -59,10 +59,7 @@ def near_anneal_restarts(
 
 
 def _start(problem: QuadraticProblem) -> IntArray:
-    """Neighbours to neighbours, or neighbours sent apart: whichever is better.
-
-    Of more values than rows, evenly spread ones are taken.
-    """
+    """Neighbours matched to neighbours, or put far apart, whichever is better; evenly spaced if values are spare."""
     spread = np.arange(problem.n_active) * problem.n // problem.n_active
     candidates = [
         np.concatenate([chosen, np.setdiff1d(np.arange(problem.n), chosen)])

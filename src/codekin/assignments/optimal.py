@@ -15,10 +15,10 @@ from codekin.coding import FloatArray, IntArray
 
 _MAX_AUTOMORPHISMS = 2_000
 _MAX_STEPS = 2_000_000
-"""How many images are tried in the search for automorphisms."""
+"""How many candidate images are tried in the search for automorphisms."""
 _NODES_AT_ONCE = 2_000
 MAX_WITHOUT_LIMIT = 20
-"""Proofs beyond so many codewords take too long; with a time limit, the search ends with a bound."""
+"""Proofs for more codewords take too long; with a time limit, the search ends with a bound."""
 
 END_IN_SIGHT = Need(
     f"a time limit for more than {MAX_WITHOUT_LIMIT} codewords",
@@ -32,15 +32,15 @@ def branch_and_bound(problem: QuadraticProblem, budget: Budget, seed: int) -> Qu
     """A tabu search finds a good permutation; branch and bound then proves that there is no better one, or finds it.
 
     Branches are cut by the Gilmore-Lawler bound, and codewords that a symmetry of the codebook makes equivalent are
-    tried once. Seconds for up to 14 codewords; beyond about 16 expect a bound and no proof. Which of several optimal
-    permutations is found depends on the seed.
+    tried once. It takes seconds for up to 14 codewords; beyond about 16 expect a bound but no proof. Which of several
+    optimal permutations is found depends on the seed.
     """
     (tabu_seed,) = derived_seeds(seed, 1)
     n_moves = 10 * problem.n**2
     start = tabu_search(problem, replace(budget, time_limit=None), tabu_seed, n_moves=n_moves)
     tree = _SearchTree(problem, start)
     history = [tuple(point) for point in start.history]
-    # The root is always bounded, however early time is over: the result of a search that was cut short is its bound.
+    # The root is always bounded, even if time is up: that is the bound of a search that was stopped.
     while not tree.is_finished and (tree.n_nodes == 0 or perf_counter() < budget.deadline):
         before = tree.objective
         n_nodes = tree.explore(_NODES_AT_ONCE)
@@ -60,13 +60,13 @@ def branch_and_bound(problem: QuadraticProblem, budget: Budget, seed: int) -> Qu
 
 
 class _SearchTree:
-    """The stack of a depth-first search that can be left and taken up again."""
+    """The stack of a depth-first search that can be suspended and resumed."""
 
     def __init__(self, problem: QuadraticProblem, start: QuadraticSolution) -> None:
         self.problem = problem
         a, b = (np.ascontiguousarray(layers.sum(axis=0)) for layers in (problem.a, problem.b))
         automorphisms = _automorphisms(b)
-        # Symmetries of either matrix will do, but only those of the second one are used: exchange them if that helps.
+        # Only symmetries of the second matrix are used: exchange the matrices if that helps.
         self._is_exchanged = False
         if problem.n_active == problem.n:
             of_a = _automorphisms(a)
@@ -102,7 +102,7 @@ class _SearchTree:
 
     @property
     def bound(self) -> float:
-        """No permutation has a lower objective: the least bound of a child that is still to be visited."""
+        """A lower bound on all objectives: the smallest bound of a child that is still to be visited."""
         if self.is_finished:
             return self.objective
         if self._depth[0] == -1:
@@ -115,12 +115,12 @@ class _SearchTree:
         return float(min(open_bounds, default=self.objective))
 
     def explore(self, n_nodes: int) -> int:
-        """Go on for so many nodes."""
+        """Explore this many more nodes."""
         from codekin.kernels.qap_branch_and_bound import explore
 
         children = self._child_at, self._bound_at, self._n_children, self._next_child
         stack = self._value_of_row, self._row_at, *children, *self._rest_of_stack, self._depth
-        # A little less than the step, so that bounds may be rounded.
+        # A little less than the step, to allow for rounding of bounds.
         step = self.problem.step * (1 - 1e-6)
         done = explore(*self._given, *stack, self._incumbent, self._objective, step, n_nodes)
         self.n_nodes += int(done)

@@ -1,8 +1,8 @@
-"""One order of the classes laid onto one order of the codewords, for any number of them.
+"""Matching an order of the classes to an order of the codewords, for any number of them.
 
-Neighbours in a good order of the classes are similar, and so are neighbours in a good order of the codewords. Laying
-the one onto the other preserves similarity with next to no computation. To break it, neighbouring classes are sent as
-far apart as an order allows: the codewords are taken in bit-reversed order.
+Neighbours in a good order of the classes are similar, and so are neighbours in a good order of the codewords. Matching
+the two orders preserves similarity with next to no computation. To break it, the codewords are taken in bit-reversed
+order, which puts neighbouring classes far apart.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from codekin.coding import Assignment, IntArray
 
 
 def solve_by_tree_order(task: SearchTask) -> AssignmentResult:
-    """The paper's naive algorithm: the depth-first order of the class tree, laid onto the order of the codewords.
+    """The paper's naive algorithm: the depth-first order of the class tree, matched to the order of the codewords.
 
     The paths of a trellis are numbered in depth-first order, so neighbouring codewords share most of their edges. The
     codewords of another codebook are taken in the order of their leading principal component.
@@ -28,11 +28,11 @@ def solve_by_tree_order(task: SearchTask) -> AssignmentResult:
 
 
 def solve_by_spectral_order(task: SearchTask) -> AssignmentResult:
-    """The classes in spectral order, laid onto the order of the codewords: for distances without a tree.
+    """The classes in spectral order, matched to the order of the codewords: for distances without a tree.
 
     Spectral seriation (Atkins et al., 1998) orders the classes by the Fiedler vector of their similarities,
-    ``max A - A``. For more than 5,000 classes given as vectors, their leading principal component takes its place;
-    other distances of so many must come from a tree, whose order is then taken.
+    ``max A - A``. For more than 5,000 classes given as vectors, their leading principal component is used instead;
+    other distances of so many classes must come from a tree, whose order is used.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Which search to use: by the number of codewords, by the codebook, and by the form in which distances are known."""
+"""Which search to use, depending on the number of codewords, the codebook and the form of the class distances."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ ASSIGNMENTS: Mapping[str, Solver] = {
     "tree_swaps": by_swaps(TreeProblem.of, anneal_tree, PATH_LENGTHS),
     "vector_swaps": by_swaps(VectorProblem.of, anneal_vectors, VECTORS),
 }
-"""All methods by name; what a search does and which options it has stands with the search."""
+"""All methods by name; the searches themselves document their options."""
 
 POLICIES: tuple[Sense, ...] = ("preserving", "breaking")
-"""What may stand in the place of a method's name: the search is then chosen."""
+"""May be given instead of a method's name: the search is then chosen."""
 
 MAX_SWAPPED_AS_MATRIX = 200
-"""For more codewords than this, path lengths are searched as a tree and not as a matrix."""
+"""For more codewords, path lengths are searched as a tree instead of as a matrix."""
 
 
 def assign(
@@ -76,36 +76,36 @@ def assign(
     n_jobs: int | None = None,
     **options: Any,
 ) -> AssignmentResult:
-    """Find out which class should get which codeword.
+    """Find a good assignment of codewords to classes.
 
     Parameters
     ----------
     codebook : Codebook
-        The codewords, at least as many as there are classes. Where there are more, the search chooses among them.
+        The codewords, at least as many as classes. If there are more, the search chooses among them.
     class_distances : ClassDistances, ClassTree or array-like of shape (n_classes, n_classes)
-        How far apart the classes are. Classes whose distances are not known get what codewords are left over.
+        How far apart the classes are. Classes with unknown distances get the remaining codewords.
     method : str, default="preserving"
-        ``"preserving"`` gives similar classes similar codewords, ``"breaking"`` dissimilar ones, by the search that
-        suits codebook and distances; ``method`` of the result says which. The name of a method, such as ``"random"`` or
-        ``"tabu"``, uses that one.
+        ``"preserving"`` gives similar classes similar codewords, ``"breaking"`` dissimilar ones, by a search that suits
+        codebook and distances; ``method`` of the result says which. The name of a method, such as ``"random"`` or
+        ``"tabu"``, selects that one.
     sense : "preserving" or "breaking", optional
-        Which of the two a method that is given by its name is to look for; preserving when left out.
+        What a method given by its name should look for; by default preserving.
     rng : numpy.random.Generator, int or None
-        The source of randomness. The same one gives the same assignment unless there is a time limit.
+        The source of randomness. The same seed gives the same assignment unless there is a time limit.
     time_limit : float, optional
         Seconds to search for.
     n_restarts : int, optional
-        How many times to start; each method has its own default. With a time limit, starts share it evenly.
+        The number of starts; each method has its own default. A time limit is divided evenly among them.
     progress : callable, optional
         Called from time to time with an object that has ``method``, ``seconds``, ``n_evaluations`` and ``score``, the
         best so far.
     n_threads : int, optional
-        How many starts run at once, at most; as many as there are processors by default. Without a time limit the
-        result does not depend on it.
+        The most starts that run at once; by default one per processor. Without a time limit the result does not depend
+        on it.
     n_jobs : int, optional
-        How many of joblib's workers share the restarts, -1 for as many as there are processors; by default those of a
-        block of ``joblib.parallel_config``, and without one none, so that threads of this process do. Without a time
-        limit the result does not depend on it.
+        How many of joblib's workers share the restarts, -1 for one per processor; by default those of the enclosing
+        ``joblib.parallel_config``, or threads of this process without one. Without a time limit the result does not
+        depend on it.
     **options : dict
         Further options of the method: ``n_moves`` of "tabu", ``n_proposals`` of "annealing", "tree_swaps" and
         "vector_swaps", ``n_sweeps`` of "top_down", ``class_order`` of "vector_swaps".
@@ -129,7 +129,7 @@ def assign(
     if method in POLICIES:
         policy: Sense = "preserving" if method == "preserving" else "breaking"
         if sense not in (None, policy):
-            raise ValueError(f"The method {method!r} has a sense of its own. Got sense={sense!r} beside it.")
+            raise ValueError(f"The method {method!r} has its own sense. Got sense={sense!r} with it.")
         sense, method = policy, choose_method(codebook, distances)
     elif method not in ASSIGNMENTS:
         names = [*POLICIES, *ASSIGNMENTS]
@@ -164,7 +164,7 @@ def assign(
 
 
 def _completed(result: AssignmentResult, codebook: Codebook, distances: ClassDistances) -> AssignmentResult:
-    """The codewords that known classes left over go to the others, of which nothing is known, in their order."""
+    """Give the remaining codewords, in order, to the classes with unknown distances."""
     assert isinstance(distances, PartialDistances)
     codeword_of_class = np.full(distances.n_classes, -1, dtype=np.intp)
     codeword_of_class[distances.classes] = result.codeword_of_class
@@ -182,7 +182,7 @@ def choose_method(codebook: Codebook, class_distances: ClassDistances | ClassTre
 
     The first of these that applies:
 
-    1. a codebook whose rows were made for their classes stays as it is: ``identity``;
+    1. a codebook whose rows were made for their classes: ``identity``;
     2. at most 10 codewords: ``exhaustive``, which is optimal;
     3. path lengths in a tree, and more than 200 codewords: ``tree_swaps``;
     4. at most 5,000 codewords: ``portfolio``;

@@ -14,25 +14,25 @@ from codekin.assignments.steepest_descent import descend_from
 from codekin.assignments.tabu import default_moves, tabu_from
 
 _N_ELITES = 2
-"""From how many of the annealed assignments tabu search starts when nothing limits its time."""
+"""From how many of the annealed assignments tabu search starts without a time limit."""
 _SWEEPS_PER_RUN = 1_000
-"""How often a run should propose every swap before the time is better spent on another run."""
+"""How often a run should propose every swap before another run is a better use of the time."""
 
 
 def default_restarts(n: int) -> int:
     """How many times a problem of this size is annealed."""
-    # A second run of a large problem ends about where the first one does: twice the time for next to nothing.
+    # A second run of a large problem ends about where the first one does, in twice the time.
     return 8 if n <= MAX_PROPOSED_IN_TURN else 1
 
 
 def portfolio_search(problem: QuadraticProblem, budget: Budget, seed: int) -> QuadraticSolution:
     """Annealing, tabu search and descent, within one budget: the default for at most 5,000 codewords.
 
-    No single search is best everywhere: tabu search is on unstructured problems and small ones, annealing on
-    structured ones from about 60 classes. So annealing makes several local optima, tabu search goes on from the best
-    of them, and descent polishes what it found. More than 500 codewords are annealed only (see
-    :func:`annealing_search`). Without a time limit it takes about half a second for 100 codewords, about two for
-    1,000; with one, the budget's restarts are the most that there may be.
+    No single search is best everywhere: tabu search is best on unstructured and small problems, annealing on structured
+    ones from about 60 classes. So annealing finds several local optima, tabu search continues from the best of them,
+    and descent polishes the result. For more than 500 codewords there is only annealing (see :func:`annealing_search`).
+    Without a time limit it takes about half a second for 100 codewords and about two for 1,000; with one, the budget's
+    restarts are an upper limit.
     """
     anneal_seed, tabu_seed = derived_seeds(seed, 2)
     n_threads = budget.n_threads or available_threads()
@@ -45,7 +45,7 @@ def portfolio_search(problem: QuadraticProblem, budget: Budget, seed: int) -> Qu
         n_runs, n_proposals = _runs_within(until - perf_counter(), problem, n_threads, budget.n_restarts), None
         n_tabu, n_moves = n_threads, None
     if problem.n > MAX_PROPOSED_IN_TURN:
-        # A move of tabu search or descent looks at all swaps: time that annealing makes more of.
+        # A move of tabu search or descent looks at all swaps; annealing makes better use of the time.
         return best_of(anneal_restarts(problem, budget, anneal_seed, n_proposals=n_proposals, until=budget.deadline))
     annealed = anneal_restarts(
         problem, replace(budget, n_restarts=n_runs), anneal_seed, n_proposals=n_proposals, until=until
@@ -62,7 +62,7 @@ def portfolio_search(problem: QuadraticProblem, budget: Budget, seed: int) -> Qu
 
 
 def _runs_within(seconds: float, problem: QuadraticProblem, n_threads: int, n_restarts: int) -> int:
-    """How many runs of annealing are worth sharing the time: one per thread, more if they can be long enough."""
+    """How many runs of annealing should share the time: one per thread, more if they can be long enough."""
     seconds_per_sweep = problem.n_pairs * (25e-9 + 0.5e-9 * problem.n)
     n_long_runs = seconds * n_threads / (_SWEEPS_PER_RUN * seconds_per_sweep)
     return max(1, min(n_restarts, max(n_threads, int(n_long_runs))))

@@ -1,8 +1,7 @@
 """The quadratic assignment problem as a value, and what its searches find.
 
-Finding an assignment is one: minimise ``sum_uv A_uv B_p(u)p(v)`` over permutations ``p``, where ``A`` holds class
-distances, negated if they are to be preserved, and ``B`` codeword distances. The searches know nothing of classes and
-codewords, and solve any such problem.
+Finding an assignment means to minimise ``sum_uv A_uv B_p(u)p(v)`` over permutations ``p``, where ``A`` has the class
+distances, negated if they are to be preserved, and ``B`` the codeword distances. The searches solve any such problem.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from codekin.coding import FloatArray, IntArray
 MAX_PROPOSED_IN_TURN = 500
 """With more rows than this there are too many swaps to propose each of them many times."""
 _MAX_WITHOUT_BLAS = 500
-"""Several searches run at once, and the threads of a BLAS would wait for each other: small products do without."""
+"""Several searches run at once, and BLAS threads would wait for each other: smaller products use one thread."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +41,7 @@ class QuadraticProblem:
 
     @classmethod
     def of(cls, A: ArrayLike, B: ArrayLike) -> QuadraticProblem:
-        """The problem of two given matrices; where one is symmetric the other may be taken to be."""
+        """The problem of two matrices; if one is symmetric, the other may be symmetrised."""
         a, b = (_square(matrix, name) for matrix, name in ((A, "A"), (B, "B")))
         if a.shape != b.shape:
             raise ValueError(f"The two matrices must have the same shape. Got {a.shape} and {b.shape}.")
@@ -59,15 +58,15 @@ class QuadraticProblem:
 
     @property
     def n_pairs(self) -> int:
-        """How many swaps there are that change anything."""
+        """The number of swaps that change anything."""
         return self.n_active * (self.n_active - 1) // 2 + self.n_active * (self.n - self.n_active)
 
     @cached_property
     def step(self) -> float:
-        """The least difference between two objectives that is not rounding."""
+        """The smallest difference between two objectives beyond rounding."""
         a, b = self.a.sum(axis=0), self.b.sum(axis=0)
         has_diagonal = bool(np.diagonal(a).any() and np.diagonal(b).any())
-        # Off the diagonal, the entries of a symmetric problem come in equal pairs.
+        # Off-diagonal entries of a symmetric problem come in equal pairs.
         pairs = 2.0 if len(self.a) == 1 and not has_diagonal else 1.0
         if self._scale < 2**50 and _is_integer(pairs * a) and _is_integer(b):
             return pairs if _is_integer(a) else 1.0
@@ -84,11 +83,11 @@ class QuadraticProblem:
 
     def objective(self, order: IntArray) -> float:
         """The objective of a permutation."""
-        # Not a BLAS product: for sums as short as these, its threads cost more than they save.
+        # Not a BLAS product: for short sums its threads cost more than they save.
         return float(np.sum(self.a * self.b[:, order][:, :, order]))
 
     def in_order(self) -> tuple[QuadraticProblem, IntArray, IntArray]:
-        """The same problem with rows and values in such orders, and the orders."""
+        """The same problem with rows and values in these orders, and the orders."""
         rows = principal_order(self.a[0, : self.n_active]) if self.row_order is None else self.row_order
         values = principal_order(self.b[0]) if self.value_order is None else self.value_order
         rows = np.concatenate([rows[rows < self.n_active], np.arange(self.n_active, self.n)])
@@ -113,9 +112,9 @@ class QuadraticSolution:
     objective : float
         Its objective.
     n_evaluations : int
-        How many permutations were looked at.
+        How many permutations were evaluated.
     history : ndarray of shape (n_points, 2)
-        The best objective so far, after so many evaluations.
+        Numbers of evaluations and the best objective so far.
     bound : float or None
         No permutation has a lower objective.
     is_optimal : bool
@@ -131,7 +130,7 @@ class QuadraticSolution:
 
 
 def best_of(solutions: Sequence[QuadraticSolution]) -> QuadraticSolution:
-    """The best of several solutions, the first among equals; their histories one after the other."""
+    """The best of several solutions, the first among equals, with their histories joined."""
     best = min(solutions, key=lambda solution: solution.objective)
     before, lowest, parts = 0, np.inf, []
     for solution in solutions:
@@ -145,7 +144,7 @@ def best_of(solutions: Sequence[QuadraticSolution]) -> QuadraticSolution:
 
 
 class SwapState:
-    """The arrays that swap searches keep up to date: see :mod:`codekin.kernels.qap_swaps`."""
+    """The arrays that swap searches maintain: see :mod:`codekin.kernels.qap_swaps`."""
 
     def __init__(self, problem: QuadraticProblem, order: IntArray) -> None:
         self.problem = problem
@@ -156,7 +155,7 @@ class SwapState:
         self.refresh()
 
     def refresh(self) -> None:
-        """Compute everything from the permutation, and so get rid of accumulated rounding."""
+        """Compute everything again from the permutation, to remove accumulated rounding."""
         from codekin.kernels.qap_swaps import fill_deltas, fill_products
 
         self.b = self.problem.permuted_b(self.order)
@@ -169,7 +168,7 @@ class SwapState:
 
     @property
     def arrays(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, int, IntArray]:
-        """What the kernels that swap are given first."""
+        """The first arguments of the swap kernels."""
         return self.a, self.b, self.products, self.deltas, self.problem.n_active, self.order
 
 

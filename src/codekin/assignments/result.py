@@ -1,4 +1,4 @@
-"""What every search for an assignment returns, and how it tells of its progress."""
+"""The result of a search for an assignment, and its progress."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import numpy as np
 from codekin.coding import Assignment, FloatArray, IntArray
 
 Sense = Literal["preserving", "breaking"]
-"""Whether similar classes are to get similar codewords, or dissimilar ones."""
+"""Whether similar classes should get similar or dissimilar codewords."""
 
 SENSES: tuple[Sense, ...] = ("preserving", "breaking")
 
 
 class EquidistantCodebookWarning(UserWarning):
-    """The codewords are all equally far apart, so that the class-codeword score of all assignments is the same."""
+    """All codewords are equally far apart, so that all assignments have the same class-codeword score."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,26 +29,25 @@ class AssignmentResult:
     assignment : Assignment
         Which class gets which codeword.
     score : float
-        Its class-codeword score (Eq. 5): low when similar classes have similar codewords.
+        Its class-codeword score (Eq. 5): low if similar classes have similar codewords.
     z : float
-        How many standard deviations its score lies below the mean of random assignments; exact, not sampled.
+        How many standard deviations its score is below the mean of random assignments; exact, not sampled.
     method : str
         The name of the solver.
     sense : "preserving" or "breaking"
         Whether a low or a high score was wanted.
     seed : int or None
-        Passed as ``rng``, it gives this result again; None where chance plays no part.
+        Passed as ``rng``, it gives this result again; None if nothing is random.
     n_evaluations : int
         How many assignments were scored.
     seconds : float
         How long it took.
     bound : float or None
-        The best score that any assignment can have, where that is known: the lowest one for "preserving", the highest
-        one for "breaking".
+        A bound on the score of any assignment, if known: lower for "preserving", upper for "breaking".
     is_optimal : bool
-        Whether it is certain that no assignment is better.
+        Whether no assignment is better for certain.
     history : ndarray of shape (n_points, 2)
-        The best score so far (second column) after so many evaluations (first column), for a plot of convergence.
+        The number of evaluations and the best score so far, for a plot of convergence.
     """
 
     assignment: Assignment
@@ -70,18 +69,13 @@ class AssignmentResult:
 
     @property
     def gap(self) -> float | None:
-        """By how much the score may still be improved, at most; None where no bound is known."""
+        """The most by which the score might still be improved; None without a bound."""
         return None if self.bound is None else abs(self.score - self.bound)
 
 
 @dataclass(frozen=True)
 class SearchProgress:
-    """What a search tells the function that was given as ``progress``.
-
-    - ``seconds``: the time since the start.
-    - ``n_evaluations``: how many assignments were scored so far.
-    - ``score``: the best score so far; of a search on given matrices, the best objective.
-    """
+    """What a search passes to the ``progress`` function; ``score`` is the best one, or the best objective, so far."""
 
     method: str
     seconds: float

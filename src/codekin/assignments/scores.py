@@ -4,14 +4,14 @@ With ``A`` the class distances and ``D`` the codeword distances, the class-codew
 
     ``s = || A / |A| - P D P' / |D| ||``,    ``s^2 = 2 - 2 F / (|A| |D|)``,    ``F = sum_uv A_uv D_p(u)p(v)``
 
-so that minimising the score is maximising the sum ``F``. Everything here follows from ``F`` and from three sums over
-each matrix, and no matrix of all pairs is made: the score of 100,000 classes takes less than a second.
+so that minimising the score means maximising the sum ``F``. Everything here is computed from ``F`` and three sums over
+each matrix, without a matrix of all pairs: the score of 100,000 classes takes less than a second.
 
-A codebook may have codewords to spare. The score then is that of the codewords in use, whose norm ``|D|`` varies with
-the choice. Searches maximise the *alignment* instead, ``sum_uv (A_uv - mean A) D_p(u)p(v)``: pairs of classes that are
-closer than most should have close codewords, the others distant ones. When every codeword is in use the alignment is
-``F`` minus a constant, and a higher alignment is a lower score; otherwise it is so to first order in the deviations of
-codeword distances from their mean. Unlike ``F`` it does not simply prefer codewords that are far from all others.
+If a codebook has spare codewords, the score is that of the codewords in use, whose norm ``|D|`` depends on the choice.
+Searches maximise the *alignment* instead, ``sum_uv (A_uv - mean A) D_p(u)p(v)``: pairs of classes that are closer than
+most should have close codewords, the others distant ones. If every codeword is in use, the alignment is ``F`` minus a
+constant, and a higher alignment means a lower score; otherwise this holds to first order in the deviations of codeword
+distances from their mean. Unlike ``F`` it does not simply prefer codewords that are far from all others.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from codekin.coding.codebook import MAX_DENSE_CODEWORDS, codeword_distances
 
 @dataclass(frozen=True)
 class ScoreMoments:
-    """The distribution of a quantity over all assignments, each as likely as any other."""
+    """Mean and standard deviation of a quantity over all assignments, all equally likely."""
 
     mean: float
     standard_deviation: float
@@ -41,9 +41,7 @@ class ScoreMoments:
 
 @dataclass(frozen=True, eq=False)
 class AssignmentProblem:
-    """A codebook and the class distances its codewords are to follow; sets up once what all scores share.
-
-    ``codebook``: with at least as many codewords as there are classes.
+    """A codebook and class distances, with what all scores share computed once.
 
     >>> codebook = Codebook([[1, 1, 1], [1, 1, -1], [-1, -1, 1]])
     >>> problem = AssignmentProblem.of(codebook, [[0, 3, 1], [3, 0, 2], [1, 2, 0]])
@@ -72,7 +70,7 @@ class AssignmentProblem:
 
     @property
     def n_codewords(self) -> int:
-        """How many codewords there are to choose from."""
+        """The number of codewords to choose from."""
         return self.codebook.n_codewords
 
     @cached_property
@@ -105,14 +103,14 @@ class AssignmentProblem:
         a, b = self._centred_moments()
         n = self.n_codewords
         variance = 0.0
-        # One term for each way in which two ordered pairs of classes can overlap: wholly, in one class, not at all.
+        # One term for each overlap of two ordered pairs of classes: both classes, one class, none.
         if n >= 2:
             variance += 2 * a.sum_of_squares * b.sum_of_squares / (n * (n - 1))
         if n >= 3:
             variance += 4 * _one_shared(a) * _one_shared(b) / (n * (n - 1) * (n - 2))
         if n >= 4:
             variance += _none_shared(a) * _none_shared(b) / (n * (n - 1) * (n - 2) * (n - 3))
-        # What is left of equal matrices is rounding.
+        # For equal matrices the remainder is rounding.
         scale = a.sum_of_squares * b.sum_of_squares
         return ScoreMoments(0.0, sqrt(variance) if variance > 1e-22 * max(scale, 1e-300) else 0.0)
 
@@ -125,21 +123,21 @@ class AssignmentProblem:
         return sqrt(self.squared_score(assignment))
 
     def z(self, assignment: Assignment) -> float:
-        """How many standard deviations the squared score lies below the mean of random assignments."""
+        """How many standard deviations the squared score is below the mean of random assignments."""
         return self.z_of_alignment(self.alignment(assignment))
 
     def score_and_z(self, assignment: Assignment) -> tuple[float, float]:
-        """Both at the price of one."""
+        """Both, in the time of one."""
         in_use = self._in_use(assignment)
         return sqrt(self._squared_score(in_use)), self.z_of_alignment(self._alignment(in_use))
 
     def z_of_alignment(self, alignment: float) -> float:
-        """The alignment in standard deviations; 0 where all assignments have the same."""
+        """The alignment in standard deviations; 0 if all assignments have the same."""
         sd = self.random_alignment.standard_deviation
         return alignment / sd if sd > 0 else 0.0
 
     def score_of_alignment(self, alignment: float) -> float:
-        """The score of an assignment with this alignment; with codewords to spare, if those in use are typical."""
+        """The score of an assignment with this alignment; with spare codewords, if those in use are typical."""
         n_classes, n_codewords = self.n_classes, self.n_codewords
         share = n_classes * (n_classes - 1) / max(n_codewords * (n_codewords - 1), 1)
         norm = sqrt(self.class_moments.sum_of_squares * self.codeword_moments.sum_of_squares * share)
@@ -170,10 +168,10 @@ class AssignmentProblem:
         return max(squared, 0.0)
 
     def _centred_moments(self) -> tuple[DistanceMoments, DistanceMoments]:
-        """The sums over both matrices after their means are taken off.
+        """The sums over both matrices after centring.
 
-        It changes no variance, and leaves no difference of large numbers for the formula to lose its digits in. Classes
-        that do not exist are at distance 0 from everything, which changes none of the sums over ``A``.
+        Centring changes no variance and avoids differences of large numbers. Dummy classes are at distance 0 from all
+        others, which changes none of the sums over ``A``.
         """
         return _centred(self.class_moments, self.n_classes), _centred(self.codeword_moments, self.n_codewords)
 
@@ -204,7 +202,7 @@ def class_codeword_score(
     Parameters
     ----------
     codebook : Codebook
-        The codewords; their distances :math:`D` are half the L1 distances, Hamming distances where no bit is 0.
+        The codewords; their distances :math:`D` are half the L1 distances, Hamming distances if no bit is 0.
     assignment : Assignment
         Which class gets which codeword, the permutation :math:`P`.
     class_distances : ClassDistances, ClassTree or array-like of shape (n_classes, n_classes)
@@ -215,7 +213,7 @@ def class_codeword_score(
     Returns
     -------
     float
-        Between 0 and 2. A matrix of zeros stays as it is instead of being divided by its norm.
+        Between 0 and 2. A matrix of zeros is not divided by its norm.
 
     Examples
     --------
@@ -233,7 +231,7 @@ def class_codeword_score(
 def class_codeword_z(
     codebook: Codebook, assignment: Assignment, class_distances: ClassDistances | ClassTree | ArrayLike
 ) -> float:
-    """How many standard deviations an assignment's squared score lies below the mean of random assignments.
+    """How many standard deviations an assignment's squared score is below the mean of random assignments.
 
     Parameters
     ----------
@@ -247,9 +245,9 @@ def class_codeword_z(
     Returns
     -------
     float
-        Positive for a similarity-preserving assignment. Exact: nothing is sampled. With codewords to spare the
-        sum of centred class distances times codeword distances is compared in the place of the score. 0 where all
-        assignments have the same score.
+        Positive for a similarity-preserving assignment. Exact: nothing is sampled. With spare codewords, the sum of
+        centred class distances times codeword distances is compared instead of the score. 0 if all assignments have the
+        same score.
 
     Examples
     --------
@@ -269,11 +267,11 @@ def binary_loss_bound(codebook: Codebook, assignment: Assignment, learnability: 
 
     .. math:: \frac{1}{\ell} \langle R, P M M^\top P^\top \rangle = -\frac{2}{\ell} \langle R, P D P^\top \rangle
 
-    since :math:`M M^\top = \ell \mathbf{1} - 2 D` and a constant bit is learned without error, so that the entries of
+    since :math:`M M^\top = \ell \mathbf{1} - 2 D` and a constant bit has no error, so that the entries of
     :math:`R` add up to 0. Without the penalty this *is* the mean squared loss :math:`(1 - y f)^2` of the predictors,
-    the lowest that any linear ones can have; with it, their loss is lower still. Minimising it over assignments is
-    maximising the alignment with :math:`R` in the place of the class distances. Times
-    ``n_bits / min_distance`` of the codebook it bounds the multiclass training error (Allwein et al., 2000).
+    the lowest that linear predictors can have; with it, their loss is lower still. Minimising it over assignments means
+    maximising the alignment with :math:`R` as the class distances. Multiplied by ``n_bits / min_distance`` of the
+    codebook it bounds the multiclass training error (Allwein et al., 2000).
 
     A column of more than two symbols is learned by the least squares predictors of their indicators. The sum of their
     errors is the sum of :math:`R_{kk'}` over the pairs of classes that share a symbol, and its mean over the columns is
@@ -282,21 +280,21 @@ def binary_loss_bound(codebook: Codebook, assignment: Assignment, learnability: 
     Parameters
     ----------
     codebook : Codebook
-        Without zeros: a bit that ignores some classes has a matrix of its own.
+        Without zeros: a bit that ignores some classes has its own matrix.
     assignment : Assignment
         Which class gets which codeword.
     learnability : ClassDistances or array-like of shape (n_classes, n_classes)
-        The matrix :math:`R`. Only what is off its diagonal matters.
+        The matrix :math:`R`. Only its off-diagonal entries matter.
 
     Returns
     -------
     float
-        The mean over bits of the penalised squared error, between 0 and 1; of more than two symbols, of the sum over
+        The mean over bits of the penalised squared error, between 0 and 1; with more than two symbols, of the sum over
         their indicators.
 
     Examples
     --------
-    Two classes that no linear predictor tells apart, and a third one that all can tell from them.
+    Two classes that no linear predictor can separate, and a third one that is easy to separate from them.
 
     >>> R = [[0.25, -0.25, 0.0], [-0.25, 0.25, 0.0], [0.0, 0.0, 0.0]]
     >>> codebook = Codebook([[1, 1], [1, -1], [-1, -1]])

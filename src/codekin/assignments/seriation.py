@@ -1,4 +1,4 @@
-"""Orders of classes and of codewords in which neighbours are alike."""
+"""Orders of classes and of codewords in which neighbours are similar."""
 
 from __future__ import annotations
 
@@ -14,16 +14,13 @@ from codekin.coding import Codebook, FloatArray, IntArray
 from codekin.coding.codebook import MAX_DENSE_CODEWORDS
 
 _MAX_DENSE_EIGENPROBLEM = 300
-"""Up to so many rows all eigenvectors are found; beyond, the one that is needed."""
+"""Up to this many rows all eigenvectors are computed; beyond, only the one that is needed."""
 _MAX_DENSE_COVARIANCE = 2_000
-"""Up to so many dimensions the covariance of vectors is made; beyond, it is only multiplied with."""
+"""Up to this many dimensions the covariance of vectors is computed; beyond, only products with it."""
 
 
 def codeword_order(codebook: Codebook, n_classes: int, sense: Sense) -> IntArray:
-    """So many codewords in an order in which neighbours are similar or, to break similarity, dissimilar.
-
-    Of more codewords than classes, evenly spread ones are taken.
-    """
+    """``n_classes`` evenly spaced codewords in an order in which neighbours are similar or, to break, dissimilar."""
     n_codewords = codebook.n_codewords
     order = np.arange(n_codewords) if codebook.graph is not None else principal_order(codebook.indicators)
     chosen = order[np.arange(n_classes) * n_codewords // n_classes]
@@ -78,7 +75,7 @@ def principal_order(vectors: Any) -> IntArray:
 
 
 def _fiedler_order(distances: FloatArray) -> IntArray:
-    """Ascending along the eigenvector that belongs to the second smallest eigenvalue of the similarities' Laplacian."""
+    """Ascending along the eigenvector of the second smallest eigenvalue of the similarities' Laplacian."""
     from scipy.linalg import eigh
 
     n = len(distances)
@@ -113,7 +110,7 @@ def _fiedler_vector(similarities: FloatArray, degrees: FloatArray) -> FloatArray
 
 
 def _along(component: FloatArray) -> IntArray:
-    """The order along a vector whose sign means nothing: the first entry of the largest size is made positive."""
+    """The order along a vector with arbitrary sign: the first entry of the largest size is made positive."""
     sign = np.sign(component[np.abs(component).argmax()])
     # Rounded, so that entries that should be equal stay in their given order.
     scale = np.abs(component).max(initial=1e-300)

@@ -1,4 +1,4 @@
-"""The paper's search: from a random assignment, make the best swap of two codewords until none is left that helps."""
+"""The paper's search: from a random assignment, make the best swap of two codewords until no swap helps."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from codekin.coding import IntArray
 def descent_search(problem: QuadraticProblem, budget: Budget, seed: int) -> QuadraticSolution:
     """Local optima, each found by steepest descent from a random permutation.
 
-    This is the local search of Evron et al. (2023, appendix on CIFAR-100), who take ten restarts; with
-    ``sense="breaking"`` it is their steepest ascent. A move looks at all swaps of two codewords; keeping what each of
-    them would change up to date takes O(K^2) per move, where computing it takes O(K^3).
+    This is the local search of Evron et al. (2023, appendix on CIFAR-100), who use ten restarts; with
+    ``sense="breaking"`` it is their steepest ascent. A move looks at all swaps of two codewords; updating what each of
+    them would change takes O(K^2) per move, computing it from scratch O(K^3).
     """
 
     def start(_index: int, seed: int, _deadline: float) -> QuadraticSolution:
@@ -34,7 +34,7 @@ def descend_from(problem: QuadraticProblem, order: IntArray, deadline: float) ->
 
     state = SwapState(problem, order)
     objectives = [state.objective]
-    # Some hundredths of a second at a time; what was rounded meanwhile is computed anew.
+    # Some hundredths of a second at a time; then everything is computed again, to remove rounding.
     n_at_once = max(16, 50_000_000 // problem.n**2)
     deltas = np.empty(n_at_once)
     while True:

@@ -1,4 +1,4 @@
-"""What searches have in common that swap codewords without a matrix of all pairs."""
+"""Shared parts of searches that swap codewords without a matrix of all pairs."""
 
 from __future__ import annotations
 
@@ -22,12 +22,11 @@ _PROPOSALS_AT_ONCE = 20_000
 
 
 class Schedule(NamedTuple):
-    """How a search cools down unless it is told otherwise.
+    """The default cooling schedule of a search.
 
-    - ``start``: the first temperature, in median gains of a proposed swap at the start; an order laid onto an order is
-      good, and not to be lost.
+    - ``start``: the first temperature, in median gains of a proposed swap; low enough to keep a good start.
     - ``ratio``: the last temperature, as a share of the first.
-    - ``proposals_per_class``, ``min_proposals``, ``max_proposals``: how many proposals there are without a time limit.
+    - ``proposals_per_class``, ``min_proposals``, ``max_proposals``: the number of proposals without a time limit.
     """
 
     start: float = 0.3
@@ -37,7 +36,7 @@ class Schedule(NamedTuple):
     max_proposals: int | None = None
 
     def n_proposals(self, n_classes: int) -> int:
-        """How many proposals to make without a time limit."""
+        """The number of proposals without a time limit."""
         wanted = max(self.proposals_per_class * n_classes, self.min_proposals)
         return wanted if self.max_proposals is None else min(wanted, self.max_proposals)
 
@@ -46,7 +45,7 @@ _SCHEDULE = Schedule()
 
 
 class Arrays(Protocol):
-    """The arrays of a kind of problem, with the classes in an order in which neighbours are alike."""
+    """The arrays of a kind of problem, with the classes in an order in which neighbours are similar."""
 
     @property
     def problem(self) -> AssignmentProblem: ...
@@ -57,14 +56,11 @@ class Arrays(Protocol):
 ProblemArrays = TypeVar("ProblemArrays", bound=Arrays)
 
 Propose = Callable[[float, float, int, FloatArray], float]
-"""Makes proposals from a temperature on, with a cooling factor, so many of them; or samples gains. The change."""
+"""Makes a number of proposals from a temperature on, with a cooling factor, or samples gains; returns the change."""
 
 
 class SwapRun:
-    """One start of a search: an assignment that the search changes, and the best that it has been.
-
-    The codewords are by rank: those of the classes in the order of the arrays.
-    """
+    """One start of a search: the current assignment and the best so far; codewords are in the arrays' class order."""
 
     def __init__(
         self, problem: AssignmentProblem, class_order: IntArray, budget: Budget, *, sense: Sense, seed: int
@@ -81,13 +77,13 @@ class SwapRun:
         self.history = [(1, problem.score_of_alignment(self.alignment))]
 
     def assignment(self, method: str) -> Assignment:
-        """The best that there has been, with the classes in their own order."""
+        """The best assignment so far, with the classes in their original order."""
         codeword_of_class = np.empty(len(self.class_order), dtype=np.intp)
         codeword_of_class[self.class_order] = self.best_codeword_of_rank
         return Assignment(codeword_of_class, method)
 
     def note(self, n_evaluations: int, alignment: float) -> None:
-        """Remember how far the search has come, and tell whoever wants to know."""
+        """Record and report progress."""
         self.n_evaluations += n_evaluations
         self.alignment = alignment
         if self.sign * alignment > self.sign * self.best_alignment:
@@ -97,7 +93,7 @@ class SwapRun:
         self.budget.report(n_evaluations, -self.sign * self.best_alignment)
 
     def class_of_codeword(self) -> IntArray:
-        """The rank of the class that uses each codeword; -1 where there is none."""
+        """The rank of the class that uses each codeword; -1 if there is none."""
         inverse = np.full(self.problem.n_codewords, -1, dtype=np.int64)
         inverse[self.codeword_of_rank] = np.arange(len(self.codeword_of_rank))
         return inverse
@@ -105,7 +101,7 @@ class SwapRun:
     def anneal(
         self, propose: Propose, *, n_proposals: int | None, deadline: float, schedule: Schedule = _SCHEDULE
     ) -> None:
-        """Cool down, for so many proposals or until a deadline; without either, some per class."""
+        """Cool down, for a number of proposals or until a deadline; without either, a number per class."""
         if n_proposals is None and deadline == np.inf:
             n_proposals = schedule.n_proposals(self.problem.n_classes)
         self.budget.n_expected = n_proposals
@@ -125,7 +121,7 @@ class SwapRun:
 
 
 class FoundAssignment(NamedTuple):
-    """What is left of a run when it is over: the best that it has been, and how it came to that."""
+    """The result of a run: the best assignment and its history."""
 
     assignment: Assignment
     objective: float
@@ -139,15 +135,14 @@ def by_swaps(
     """The solver of a search by swaps.
 
     It makes arrays, ``prepare(problem, **options)``, runs ``search(arrays, run, deadline, **options)`` from every
-    start, and reports the best. The arrays' problem may have other distances than the task's, in whose place they are
-    searched.
+    start, and returns the best. The arrays may be searched with other distances than the task's.
     """
     prepared, searched = options_of(prepare), options_of(search)
 
     def solve(task: SearchTask, **options: Any) -> AssignmentResult:
         from threadpoolctl import threadpool_limits
 
-        # Products are refreshed many times: what BLAS gains by several threads it loses in waiting for them.
+        # Products are refreshed many times: several BLAS threads would not pay.
         with threadpool_limits(1, user_api="blas"):
             arrays = prepare(task.problem, **{name: options[name] for name in prepared if name in options})
             given = {name: options[name] for name in searched if name in options}
@@ -172,15 +167,15 @@ def _swapped(
     runs = budget.run_restarts(start, task.seed)
     best = min(runs, key=lambda run: run.objective)
     n_evaluations = sum(run.n_evaluations for run in runs)
-    # The scores of other distances that were searched in the place of these are no history of theirs.
+    # Scores of other distances are not part of the history.
     before = best.history[:-1] if arrays.problem is problem else []
     return task.result(best.assignment, n_evaluations, lambda score: [*before, (n_evaluations, score)])
 
 
 def codeword_vectors(matrix: CodingMatrix) -> tuple[NDArray[np.float32], FloatArray]:
-    """The codewords, beside their absolute values where bits may be zero, and their numbers of non-zero bits.
+    """The codewords, with their absolute values appended if bits may be zero, and their numbers of non-zero bits.
 
-    The numbers are all 0 where no bit is zero: what is the same for all codewords does not matter.
+    The numbers are all 0 if no bit is zero, since a constant does not matter.
     """
     codewords = matrix.astype(np.float32)
     if matrix.all():

@@ -14,7 +14,7 @@ from codekin.coding import IntArray
 _TENURE = 8
 """The longest ban, in numbers of moves per row."""
 _PATIENCE = 5
-"""A swap that has been possible for this times n^2 moves is made whatever it costs."""
+"""A swap that has been possible for this times n^2 moves is made at any cost."""
 _MOVES_BETWEEN_REFRESHES = 10_000
 
 
@@ -23,8 +23,8 @@ def tabu_search(
 ) -> QuadraticSolution:
     """Robust tabu search (Taillard, 1991) from random permutations.
 
-    Strong where the problem has no structure to exploit, and for fewer than about 60 classes; a move takes O(K^2).
-    ``n_moves`` is how many moves each start makes: by default as many as the time limit allows, and without one up to
+    Strong if the problem has no structure to exploit, and for fewer than about 60 classes; a move takes O(K^2).
+    ``n_moves`` is how many moves each start makes: by default as many as the time limit allows, or without one up to
     100,000, which takes some tenths of a second.
 
     References
@@ -43,14 +43,14 @@ def tabu_search(
 
 
 def default_moves(problem: QuadraticProblem) -> int:
-    """How many moves a search makes that nobody limits: some tenths of a second's worth, and at least one per row."""
+    """The number of moves without limits: some tenths of a second, and at least one per row."""
     return max(min(100_000, 3_000 * problem.n, 300_000_000 // problem.n**2), problem.n)
 
 
 def tabu_from(
     problem: QuadraticProblem, order: IntArray, budget: Budget, seed: int, *, n_moves: int | None, deadline: float
 ) -> QuadraticSolution:
-    """Robust tabu search from a given permutation, for so many moves or until a deadline."""
+    """Robust tabu search from a given permutation, for a number of moves or until a deadline."""
     from codekin.kernels.qap_swaps import tabu_moves
 
     n, n_pairs = problem.n, problem.n_pairs
@@ -59,7 +59,7 @@ def tabu_from(
     history = [(1, state.objective)]
     if n < 2:
         return QuadraticSolution(best_order.astype(np.intp), state.objective, 1, np.array(history))
-    # All different, so that the first swaps to be overdue come one by one.
+    # All different, so that swaps become overdue one by one.
     banned_until = -np.arange(n * n, dtype=np.int64).reshape(n, n)
     by_place = banned_until[:, state.order]
     move_banned_until = np.minimum(by_place, by_place.T)

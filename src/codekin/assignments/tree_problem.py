@@ -1,4 +1,4 @@
-"""The arrays on which searches on trees work, made once from a codebook and a class tree."""
+"""The arrays for searches on trees, made once from a codebook and a class tree."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from codekin.coding import FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class TreeProblem:
-    """A codebook and path lengths in a tree as :mod:`codekin.kernels.tree_swaps` wants them.
+    """A codebook and path lengths in a tree, in the form for :mod:`codekin.kernels.tree_swaps`.
 
     - ``problem``: what the arrays were made from.
     - ``class_order`` of shape (n_classes,): the classes in depth-first order; everything else that is by class is in
@@ -82,7 +82,7 @@ class TreeProblem:
 
     @property
     def n_codewords(self) -> int:
-        """How many codewords there are to choose from."""
+        """The number of codewords to choose from."""
         return len(self.vectors)
 
 

@@ -1,4 +1,4 @@
-"""Searches for assignments to the classes of a tree, for any number of them: no matrix of all pairs is ever made."""
+"""Searches for assignments to the classes of a tree, for any number of them, without a matrix of all pairs."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _BLOCK_CLASSES = 65_536
 def anneal_tree(arrays: TreeProblem, run: SwapRun, deadline: float, *, n_proposals: int | None = None) -> None:
     """Simulated annealing on swaps of codewords, from the depth-first order, on path lengths in a tree.
 
-    What a swap changes follows from sums of codewords below the nodes that are above one of the two classes and not
-    above the other, so a swap costs the same among 100,000 classes as among 1,000. Most proposals exchange codewords of
+    The effect of a swap is computed from sums of codewords below the nodes that are above one of the two classes but
+    not the other, so a swap costs the same among 100,000 classes as among 1,000. Most proposals exchange codewords of
     classes that are near each other in the tree, or codewords that are near each other in the codebook.
 
-    ``n_proposals`` is how many swaps to propose: by default as many as the time limit allows, and without one 500 per
+    ``n_proposals`` is how many swaps to propose: by default as many as the time limit allows, or without one 500 per
     class or three million, whichever is more.
     """
     check_at_least_1(n_proposals=n_proposals)
@@ -42,12 +42,12 @@ def anneal_tree(arrays: TreeProblem, run: SwapRun, deadline: float, *, n_proposa
 
 
 def deal(arrays: TreeProblem, run: SwapRun, _deadline: float, *, n_sweeps: int = 20) -> None:
-    """Deal codewords out from the root of the tree to its leaves, each node's to its children.
+    """Distribute codewords from the root of the tree to its leaves, each node's among its children.
 
-    At every node, from the top, the codewords in their order are cut into as many as each child has classes; then
-    codewords of different children are swapped as long as that makes the codewords within children more alike:
-    ``n_sweeps`` swaps are tried per class and node above it. Faster than annealing and not as good. Of more codewords
-    than classes, evenly spread ones are used.
+    At every node, from the top, the codewords are divided in their order among the children by their numbers of
+    classes; then codewords of different children are swapped as long as that makes the codewords within children more
+    similar: ``n_sweeps`` swaps are tried per class and node above it. Faster than annealing but not as good. If there
+    are more codewords than classes, evenly spaced ones are used.
     """
     check_at_least_1(n_sweeps=n_sweeps)
     from codekin.kernels.tree_swaps import partition_top_down
@@ -60,7 +60,7 @@ def deal(arrays: TreeProblem, run: SwapRun, _deadline: float, *, n_sweeps: int =
 
 
 def _parts(arrays: TreeProblem) -> tuple[IntArray, IntArray, IntArray]:
-    """The parts into which each node cuts its classes: child nodes, and classes right below it, in order."""
+    """The parts of each node's classes, in order: child nodes, and classes directly below it."""
     n_nodes, n_classes = len(arrays.parent), arrays.n_classes
     owner = np.concatenate([arrays.parent[1:], arrays.node_of_class])
     first = np.concatenate([arrays.first_class[1:], np.arange(n_classes)])

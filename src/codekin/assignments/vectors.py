@@ -1,4 +1,4 @@
-"""A search for assignments of codewords to classes that are given as vectors, for any number of them."""
+"""A search for assignments to classes that are given as vectors, for any number of them."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from codekin.coding import FloatArray, IntArray
 
 _PATH_SCHEDULE = Schedule(0.2, 0.01, proposals_per_class=2_000, min_proposals=1_000_000, max_proposals=50_000_000)
 _CLASSES_PER_SWAP = 2
-"""After a swap for so many classes, the products by which proposals are judged are made anew."""
+"""Products are computed again after one swap per this many classes."""
 
 
 @dataclass(frozen=True, eq=False)
 class VectorProblem:
-    """A codebook and vectors of classes as :mod:`codekin.kernels.vector_swaps` wants them.
+    """A codebook and vectors of classes, in the form for :mod:`codekin.kernels.vector_swaps`.
 
-    For Euclidean distances, which have no sum over bits, their squares are searched in their place.
+    Euclidean distances, which are not a sum over bits, are replaced by their squares.
     """
 
     problem: AssignmentProblem
@@ -39,7 +39,7 @@ class VectorProblem:
 
     @classmethod
     def of(cls, problem: AssignmentProblem, *, class_order: ArrayLike | None = None) -> VectorProblem:
-        """The arrays of a problem; the search starts with the codewords laid onto a given order of the classes."""
+        """The arrays of a problem; the search starts with the codewords matched to the given order of the classes."""
         distances = problem.class_distances
         if isinstance(distances, EmbeddingDistances):
             if not distances.squared:
@@ -52,7 +52,7 @@ class VectorProblem:
             offset, scale = np.zeros(len(points)), 0.5
         row_sums, mean = problem.class_distances.row_sums(), problem.mean_class_distance
         vectors, weight = codeword_vectors(problem.codebook.indicators)
-        # Each class has a product with itself, which its distance to itself does not: |vector|^2 is twice its weight.
+        # Remove the product of each class with itself: |vector|^2 is twice its weight.
         own = 2 * offset - 2 * scale * np.einsum("ij,ij->i", points, points)
         order = principal_order(points) if class_order is None else _checked_order(class_order, len(points))
         return cls(
@@ -69,7 +69,7 @@ class VectorProblem:
 
     @property
     def edges(self) -> IntArray | None:
-        """The edges of the paths of a trellis of which each is used, so that only swaps are possible."""
+        """The edges of the paths of a trellis, if every path is used, so that only swaps are possible."""
         trellis = self.problem.codebook.trellis
         if trellis is None or trellis.n_paths != self.problem.n_classes:
             return None
@@ -86,15 +86,14 @@ def _checked_order(class_order: ArrayLike, n_classes: int) -> IntArray:
 def anneal_vectors(arrays: VectorProblem, run: SwapRun, deadline: float, *, n_proposals: int | None = None) -> None:
     """Simulated annealing on swaps of codewords, from an order of the classes, on distances between vectors.
 
-    The sum over pairs that scores depend on is a sum over bits of squared sums of vectors, so what a swap changes takes
-    as many products of vectors as the two codewords have different bits, however many classes there are. This is how
-    learnability is optimised for very many classes. Two paths of a trellis differ in few bits, and most proposals are
-    refused after a few additions.
+    Scores depend on a sum over bits of squared sums of vectors, so a swap takes as many products of vectors as there
+    are different bits in the two codewords, for any number of classes. This is how learnability is optimised for very
+    many classes. Two paths of a trellis differ in few bits, and most proposals are rejected after a few additions.
 
-    ``n_proposals`` is how many swaps to propose: by default as many as the time limit allows, and without one 500 per
-    class or three million, whichever is more; on a trellis 2,000 per class, at least a million and at most fifty. The
-    search starts from ``class_order``, all classes in an order in which neighbours are alike, such as that of a
-    taxonomy; by default the order along the leading principal component of the vectors.
+    ``n_proposals`` is how many swaps to propose: by default as many as the time limit allows, or without one 500 per
+    class or three million, whichever is more; on a trellis 2,000 per class, at least one million and at most fifty
+    million. The search starts from ``class_order``, all classes in an order in which neighbours are similar, such as
+    that of a taxonomy; by default the order along the leading principal component of the vectors.
     """
     check_at_least_1(n_proposals=n_proposals)
     edges = arrays.edges
@@ -128,7 +127,7 @@ def _proposals_of_paths(arrays: VectorProblem, run: SwapRun, edges: IntArray) ->
 
     points, squares = arrays.points, np.einsum("ij,ij->i", arrays.points, arrays.points, dtype=np.float64)
     edge_sums = np.ascontiguousarray(arrays.vectors[run.codeword_of_rank].T @ points)
-    # The offsets' part of the alignment, -<T, S>, is that of each class on its path: all codewords are in use.
+    # The part of the alignment from offsets, -<T, S>, is a sum over classes and their paths: all codewords are in use.
     height = -(arrays.vectors @ arrays.vectors.sum(axis=0, dtype=np.float64))
     products = points @ edge_sums.T
     given = edges, points, squares, arrays.offset, height, arrays.scale

@@ -1,8 +1,8 @@
-"""What is known of the classes: trees with the classes on their nodes, and how far apart classes are.
+"""What is known about the classes: trees with the classes on their nodes, and how far apart classes are.
 
-Distances are values that can be summed against codewords without making a K x K matrix. One interface,
-:class:`ClassDistances`, and one implementation per form in which distances are known: a matrix, path lengths in a tree,
-vectors, inner products, and any of them for some of the classes only.
+Sums over distances and codewords need no K x K matrix. There is one interface, :class:`ClassDistances`, and one
+implementation per form of distances: a matrix, path lengths in a tree, vectors, inner products, and any of them for
+only some of the classes.
 """
 
 from numpy.typing import ArrayLike
@@ -16,9 +16,7 @@ __all__ = ["ClassDistances", "ClassTree", "DenseDistances"]
 
 
 def as_class_distances(value: ClassDistances | ClassTree | ArrayLike) -> ClassDistances:
-    """Class distances from whatever can stand for them.
-
-    ``value``: a tree stands for its path lengths; a matrix is checked.
+    """Class distances from distances, a tree (its path lengths) or a matrix, which is checked.
 
     >>> as_class_distances([[0, 1], [1, 0]])
     <DenseDistances: 2 classes>

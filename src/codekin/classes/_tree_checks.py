@@ -1,4 +1,4 @@
-"""What makes arrays a tree; every refusal is one sentence."""
+"""Checks that arrays are a tree."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from codekin.coding import FloatArray, IntArray
 def check_tree(
     parent: IntArray, node_of_class: IntArray, edge_length: FloatArray, labels: tuple[Hashable, ...] | None
 ) -> None:
-    """Refuse arrays that are not a tree; cycles are found later, when the tree is traversed."""
+    """Raise if arrays are not a tree; cycles are found later, when the tree is traversed."""
     n_nodes = len(parent)
     n_roots = int((parent == -1).sum())
     if n_roots != 1:
@@ -25,13 +25,13 @@ def check_tree(
         raise ValueError("A class tree needs at least one class. Got an empty node_of_class.")
     if node_of_class.min() < 0 or node_of_class.max() >= n_nodes:
         wrong = first_outside(node_of_class, 0, n_nodes)
-        raise ValueError(f"Classes sit on nodes, numbered 0 to {n_nodes - 1}. Got {wrong} in node_of_class.")
+        raise ValueError(f"Classes are on nodes, numbered 0 to {n_nodes - 1}. Got {wrong} in node_of_class.")
     n_classes_on = np.bincount(node_of_class, minlength=n_nodes)
     if n_classes_on.max() > 1:
         node = int(n_classes_on.argmax())
         first, second = np.flatnonzero(node_of_class == node)[:2]
         name = f"node {node}" if labels is None else repr(labels[node])
-        raise ValueError(f"No two classes may share a node. Classes {first} and {second} both sit on {name}.")
+        raise ValueError(f"No two classes may share a node. Classes {first} and {second} are both on {name}.")
     if edge_length.shape != (n_nodes,):
         raise ValueError(f"There is one edge length per node, {n_nodes}. Got shape {edge_length.shape} instead.")
     is_wrong = ~(np.isfinite(edge_length) & (edge_length >= 0)) & (parent >= 0)
@@ -60,7 +60,7 @@ def first_outside(values: IntArray, low: int, high: int) -> int:
 
 
 def cycle_sentence(parent: IntArray, astray: int, labels: tuple[Hashable, ...] | None) -> str:
-    """What to say of the cycle into which the way up from ``astray`` runs, as it does not reach the root."""
+    """The error message for the cycle above the node ``astray``."""
     path: list[int] = []
     node, seen = astray, set[int]()
     while node not in seen:

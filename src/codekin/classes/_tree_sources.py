@@ -1,7 +1,7 @@
-"""What class trees are made from: edges, nested containers, dotted names, graphs and linkage matrices.
+"""Sources of class trees: edges, nested containers, dotted names, graphs and linkage matrices.
 
-Every function here turns one source into the four arguments of :class:`~codekin.classes.ClassTree`; the class
-methods of that class, which call them, say what they take.
+Every function here turns one source into the four arguments of :class:`~codekin.classes.ClassTree`; the class methods
+that call them document their arguments.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ def tree_from_edges(edges: Iterable[Sequence[Any]] | ArrayLike, classes: Sequenc
 
 
 def tree_from_nested(nested: Mapping[Any, Any] | Sequence[Any], classes: Sequence[Hashable] | None) -> TreeArguments:
-    """From dicts and lists within each other."""
+    """From nested dicts and lists."""
     parent, labels, contents = [-1], [cast(Hashable, None)], [cast(Any, nested)]
-    # A list that grows while it is read: nodes by level, and no limit to how deep they are nested.
+    # A list that grows while it is read: nodes by level, to any depth.
     for node, content in enumerate(contents):
         for name, inside in _nested_children(content):
             parent.append(node)
@@ -58,7 +58,7 @@ def tree_from_nested(nested: Mapping[Any, Any] | Sequence[Any], classes: Sequenc
 
 
 def tree_from_names(names: Sequence[str], separator: str) -> TreeArguments:
-    """From names that spell their way down from the root."""
+    """From names that contain their path from the root."""
     if not separator:
         raise ValueError("The 'separator' parameter must not be empty. Got ''.")
     node_of_path: dict[tuple[str, ...], int] = {(): 0}
@@ -109,7 +109,7 @@ def tree_from_linkage(linkage: ArrayLike, labels: Sequence[Hashable] | None, uni
     joined = rows[:, :2].astype(np.intp)
     if not np.array_equal(np.sort(joined, axis=None), np.arange(n_nodes - 1)):
         raise ValueError("Each cluster of a linkage matrix is joined exactly once. Got one that is not.")
-    # From the root down, each pair of siblings takes the next two numbers, and so keeps its order.
+    # From the root down, each pair of siblings gets the next two numbers, which keeps their order.
     node_of_cluster = np.zeros(n_nodes, dtype=np.intp)
     node_of_cluster[joined[::-1].ravel()] = np.arange(1, n_nodes)
     height = np.concatenate([np.zeros(n_classes), rows[:, 2]])
@@ -141,7 +141,7 @@ def _labelled(
     classes: Sequence[Hashable] | None,
     edge_length: FloatArray | None = None,
 ) -> TreeArguments:
-    """Look the classes up among the labels: leaves first, inner nodes after them."""
+    """Look up the classes among the labels: leaves first, then inner nodes."""
     numbers = np.asarray(parent, dtype=np.intp)
     is_inner = np.zeros(len(numbers), dtype=bool)
     is_inner[numbers[numbers >= 0]] = True

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def splits(tree: ClassTree) -> Iterator[tuple[IntArray, IntArray]]:
-    """The splits of the tree made binary, each before those within its two sides; see :meth:`ClassTree.splits`."""
+    """The splits of the binary form of the tree, from the root down; see :meth:`ClassTree.splits`."""
     order, spans = tree.class_order(), tree.class_spans
     # Pending are runs of siblings: the classes of nodes[i] are order[bounds[i]:bounds[i + 1]].
     pending = [_child_bounds(tree, tree.root)]

@@ -1,4 +1,4 @@
-"""The depth-first walk through a tree that all questions about it are answered from."""
+"""The depth-first walk through a tree, from which all its properties are computed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def walk_through(parent: IntArray, edge_length: FloatArray) -> Walk:
     children = np.argsort(parent, kind="stable")[1:]
     first_child = np.zeros(n_nodes + 1, dtype=np.intp)
     np.cumsum(np.bincount(parent[children], minlength=n_nodes), out=first_child[1:])
-    # Plain lists: several times faster than arrays when read one by one, and no depth is too great for them.
+    # Plain lists are several times faster than arrays when read one by one, and any depth is possible.
     child_list, starts = children.tolist(), first_child.tolist()
     parents, lengths = parent.tolist(), edge_length.tolist()
     preorder: list[int] = []
@@ -51,7 +51,7 @@ def walk_through(parent: IntArray, edge_length: FloatArray) -> Walk:
 
 
 def range_minima(values: FloatArray) -> FloatArray:
-    """Row ``p``, column ``i``: the least of the values ``i`` to ``i + 2**p - 1``."""
+    """Row ``p``, column ``i``: the minimum of the values ``i`` to ``i + 2**p - 1``."""
     rows = [values]
     width = 1
     while 2 * width <= len(values):

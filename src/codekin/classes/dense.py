@@ -24,7 +24,7 @@ class DenseDistances(SummedDistances):
     signed : bool, default=False
         Whether entries may be negative, as those of a learnability matrix are.
     tree : ClassTree, optional
-        A tree to which the distances belong though they are not its path lengths; searches may start from its order.
+        A tree of the classes whose path lengths may differ from the distances; searches may start from its order.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Euclidean distances between vectors, one per class, a block at a time."""
+"""Euclidean distances between vectors, one per class, in blocks."""
 
 from __future__ import annotations
 
@@ -15,16 +15,14 @@ from codekin.coding import CodingMatrix, FloatArray
 from codekin.coding.types import frozen
 
 _BLOCK_ENTRIES = 4_000_000
-"""How many distances are held at once where they are not all made."""
+"""How many distances are in memory at once if not all are."""
 
 
 class EmbeddingDistances(SummedDistances):
     """Euclidean distances between vectors, one per class.
 
-    Squared distances have a closed form. Without the square the sums go through blocks of distances, never more than
-    some millions at a time; their time grows with the number of pairs.
-
-    ``squared``: take the squares of the distances.
+    Sums of squared distances have a closed form. Without the square they are computed in blocks of some millions of
+    distances; the time grows with the number of pairs.
 
     >>> EmbeddingDistances([[0, 0], [3, 4]]).matrix()
     array([[0., 5.],
@@ -60,7 +58,7 @@ class EmbeddingDistances(SummedDistances):
 
     @cached_property
     def _centred(self) -> Any:
-        """The vectors, moved to their mean where that does not fill zeros: distances stay, rounding shrinks."""
+        """The vectors, centred unless that fills in zeros: the distances are the same, with less rounding."""
         return self.vectors if _is_sparse(self.vectors) else self.vectors - self.vectors.mean(axis=0)
 
     @cached_property
@@ -125,7 +123,7 @@ class EmbeddingDistances(SummedDistances):
             products = products.toarray()
         scale = q[rows, None] + q[None, columns]
         squares = scale - 2 * products
-        # Where two vectors nearly agree, the difference of large numbers has lost its digits: subtract first.
+        # If two vectors are nearly equal, a difference of large numbers is inexact: subtract first.
         i, j = np.nonzero(squares <= 1e-5 * scale)
         for start in range(0, len(i), 100_000):
             near = slice(start, start + 100_000)

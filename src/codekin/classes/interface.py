@@ -1,6 +1,6 @@
-"""What scores and searches ask of class distances, and the arithmetic that all answers share.
+"""The interface of class distances for scores and searches, and the arithmetic that all forms share.
 
-Whatever is needed of the class distances ``A`` follows from two operations on them, the row sums and the quadratic form
+All sums over the class distances ``A`` are computed from the row sums and the quadratic form
 ``Q(M) = sum_uv A_uv <M_u, M_v>``. With ``r_u`` the number of non-zero bits of codeword ``M_u``, the distance between
 two codewords is ``(r_u + r_v - <M_u, M_v> - <|M_u|, |M_v|>) / 2``, and so
 
@@ -23,12 +23,12 @@ from codekin.coding import CodingMatrix, FloatArray
 from codekin.coding.codebook import MAX_DENSE_CODEWORDS
 
 MAX_DENSE_CLASSES = MAX_DENSE_CODEWORDS
-"""No matrix of all pairs is made for more classes than this, unless one is given."""
+"""The most classes for which a matrix of all pairs is computed."""
 
 
 @dataclass(frozen=True)
 class DistanceMoments:
-    """The sums over all ordered pairs of classes that the spread of random assignments depends on.
+    """The sums over all ordered pairs of classes that determine the spread of random assignments.
 
     - ``total``: the sum of all distances.
     - ``sum_of_squares``: the sum of their squares, the squared Frobenius norm.
@@ -42,7 +42,7 @@ class DistanceMoments:
 
 @runtime_checkable
 class ClassDistances(Protocol):
-    """What scores and searches ask of class distances; symmetric, with a zero diagonal."""
+    """What scores and searches need to know about class distances; symmetric, with a zero diagonal."""
 
     @property
     def n_classes(self) -> int:
@@ -53,7 +53,7 @@ class ClassDistances(Protocol):
         """The tree whose path lengths these are, if there is one."""
 
     def matrix(self) -> FloatArray:
-        """All distances, (n_classes, n_classes); refused where they would be too many."""
+        """All distances, (n_classes, n_classes); an error if they would be too many."""
 
     def between(self, u: ArrayLike, v: ArrayLike) -> FloatArray:
         """The distances between classes ``u`` and ``v``, arrays that broadcast against each other."""
@@ -69,7 +69,7 @@ class ClassDistances(Protocol):
 
 
 class SummedDistances(ABC):
-    """What the forms of distances have in common: a form says how its sums and its matrix are made, each once."""
+    """The base class of the forms of distances, which define their sums and their matrix; each is computed once."""
 
     tree: ClassTree | None = None
 
@@ -99,7 +99,7 @@ class SummedDistances(ABC):
         return DistanceMoments(float(row_sums.sum()), self._sum_of_squares, float(row_sums @ row_sums))
 
     def matrix(self) -> FloatArray:
-        """All distances, read-only; refused for more than 5,000 classes unless they were given as a matrix."""
+        """All distances, read-only; an error for more than 5,000 classes unless they were given as a matrix."""
         refuse_too_many(self.n_classes)
         return self._matrix
 
@@ -133,9 +133,9 @@ def inner_product(coding_matrix: ArrayLike, row_sums: FloatArray, form: Callable
 
 
 def refuse_too_many(n_classes: int) -> None:
-    """Raise where a matrix of all pairs would be too large."""
+    """Raise if a matrix of all pairs would be too large."""
     if n_classes > MAX_DENSE_CLASSES:
         raise ValueError(
             f"Distances between all pairs of {n_classes} classes would take {n_classes**2 * 8 / 2**30:.1f} GiB; "
-            f"they are made for at most {MAX_DENSE_CLASSES} classes."
+            f"the limit is {MAX_DENSE_CLASSES} classes."
         )

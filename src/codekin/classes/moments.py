@@ -1,4 +1,4 @@
-"""What least squares learns of the classes: how often they occur, and how much of their one-hot targets it explains."""
+"""Class frequencies, and how much of the one-hot targets least squares explains."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Distances that are known for some of the classes only."""
+"""Distances that are known only for some of the classes."""
 
 from __future__ import annotations
 
@@ -11,13 +11,9 @@ from codekin.coding import FloatArray, IntArray
 
 
 class PartialDistances:
-    """Distances of some classes, and their mean for every pair of which not both are known.
+    """Distances of some classes, and their mean for every pair in which one is unknown.
 
-    A class of which nothing is known is thus as far from all others as classes are on average, which draws it neither
-    towards a codeword nor away from it.
-
-    - ``known``: the distances between the known classes.
-    - ``n_classes``: how many classes there are, known or not.
+    An unknown class is thus as far from all others as classes are on average, so that it prefers no codeword.
 
     >>> from codekin.classes import DenseDistances
     >>> PartialDistances(DenseDistances([[0, 5], [5, 0]]), [0, 2], n_classes=3).matrix()
@@ -34,23 +30,23 @@ class PartialDistances:
         self._n_classes = n_classes
         if self.classes.shape != (known.n_classes,):
             raise ValueError(
-                f"The distances are between {known.n_classes} classes. Got {self.classes.size} classes that are known."
+                f"The distances are between {known.n_classes} classes. Got {self.classes.size} known classes."
             )
         if self.classes.min() < 0 or self.classes.max() >= n_classes or len(np.unique(self.classes)) < known.n_classes:
             raise ValueError(f"Known classes are different numbers from 0 to {n_classes - 1}. Got {self.classes}.")
         n_pairs = known.n_classes * (known.n_classes - 1)
-        # A single known class has no distances: any constant will do.
+        # A single known class has no distances: any constant is right.
         self.mean = known.moments().total / n_pairs if n_pairs else 1.0
         self._rank = np.full(n_classes, -1, dtype=np.intp)
         self._rank[self.classes] = np.arange(known.n_classes)
 
     @property
     def n_classes(self) -> int:
-        """How many classes there are, known or not."""
+        """The number of classes, known or not."""
         return self._n_classes
 
     def matrix(self) -> FloatArray:
-        """All distances; refused for more than 5,000 classes."""
+        """All distances; an error for more than 5,000 classes."""
         refuse_too_many(self.n_classes)
         matrix = np.full((self.n_classes, self.n_classes), self.mean)
         matrix[np.ix_(self.classes, self.classes)] = self.known.matrix()
@@ -94,7 +90,7 @@ class PartialDistances:
 
 
 def total_codeword_distance(M: np.ndarray) -> float:
-    """Over all ordered pairs of rows: a bit adds 1 where the signs differ and 1/2 where one of the two is zero."""
+    """The sum over all ordered pairs of rows: a bit adds 1 if the signs differ and 1/2 if one of them is zero."""
     positive, negative = (M > 0).sum(axis=0, dtype=np.float64), (M < 0).sum(axis=0, dtype=np.float64)
     zero = len(M) - positive - negative
     return float(np.sum(2 * positive * negative + zero * (positive + negative)))

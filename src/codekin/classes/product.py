@@ -13,13 +13,10 @@ from codekin.coding.types import frozen
 
 
 class ProductDistances(SummedDistances):
-    """``A_uv = -<f_u, f_v>`` for different classes ``u`` and ``v``, in closed form at any number of classes.
+    """``A_uv = -<f_u, f_v>`` for different classes ``u`` and ``v``, in closed form for any number of classes.
 
-    This is what a learnability matrix is off its diagonal, and the diagonal meets only distances of a codeword to
-    itself. All sums need the factors once: time and memory grow with their number of entries.
-
-    ``factors`` of shape (n_classes, n_factors): the vectors ``f``; kept in float32 if they are, and in float64
-    otherwise.
+    These are the off-diagonal entries of a learnability matrix; its diagonal does not matter. Time and memory of all
+    sums grow with the number of entries of ``factors``, (n_classes, n_factors), float32 or float64.
 
     >>> ProductDistances([[1, 0], [1, 2], [0, -3]]).matrix()
     array([[ 0., -1.,  0.],

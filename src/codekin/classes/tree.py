@@ -1,8 +1,8 @@
-"""A tree with the classes on its nodes: a given taxonomy, or one that was learned by clustering.
+"""A tree with the classes on its nodes: a given taxonomy, or the result of a clustering.
 
-Everything that is asked of a tree of 100,000 classes comes from one walk through it. In depth-first order the classes
-below a node are consecutive, so sums over them are differences of running sums; and the depth at which two classes
-part is the least of the depths at which neighbours between them part, so path lengths are range minima.
+One walk through the tree is enough, even for 100,000 classes. In depth-first order the classes below a node are
+consecutive, so sums over them are differences of running sums. The depth at which two classes part is the minimum of
+the depths at which neighbours between them part, so path lengths are range minima.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from codekin.coding.types import frozen
 
 
 class ClassTree:
-    """A rooted tree and the nodes on which the classes sit.
+    """A rooted tree and the nodes of the classes.
 
     Parameters
     ----------
     parent : array-like of shape (n_nodes,)
         The parent of each node; -1 for the root. Children of one node are in the order of their numbers.
     node_of_class : array-like of shape (n_classes,)
-        The node of each class; no two classes share one. A class may sit on an inner node: it then counts as a leaf
-        that hangs below this node, before its other children, on an edge of length 0.
+        The node of each class; no two classes share one. A class may be on an inner node: it then counts as a leaf
+        below this node, before its other children, on an edge of length 0.
     edge_length : array-like of shape (n_nodes,), optional
-        The length of the edge above each node, not negative; 1 when left out. That of the root is taken to be 0.
+        The length of the edge above each node, not negative; 1 by default. That of the root is treated as 0.
     labels : sequence of length n_nodes, optional
-        The names of the nodes; None for one that has no name.
+        The names of the nodes; None for a node without a name.
 
     Examples
     --------
@@ -87,12 +87,12 @@ class ClassTree:
         Parameters
         ----------
         edges : iterable of (parent, child) or (parent, child, length)
-            The edges, in any order; names are anything hashable, and an array with two columns will do. Children keep
-            the order in which their edges are given. Where several nodes have no parent, they are joined under a new
-            root without a name, by edges of length 1.
+            The edges, in any order; names are anything hashable, and an array with two columns is accepted. Children
+            keep the order of their edges. If several nodes have no parent, they are joined under a new unnamed root, by
+            edges of length 1.
         classes : sequence of names, optional
-            ``classes[k]`` is the node of class ``k``. When left out, the leaves in sorted order: the order in which
-            scikit-learn numbers labels.
+            ``classes[k]`` is the node of class ``k``. By default the leaves in sorted order, as scikit-learn numbers
+            labels.
 
         Returns
         -------
@@ -118,10 +118,10 @@ class ClassTree:
         Parameters
         ----------
         nested : mapping or list
-            A mapping gives names to what it holds, a list within a list is an inner node without a name, and anything
-            else is a leaf; so is a name that maps to None or to something empty. The outermost one is the root.
+            The keys of a mapping are named nodes, a list within a list is an unnamed inner node, and anything else is a
+            leaf; so is a name that maps to None or to something empty. The outermost container is the root.
         classes : sequence of names, optional
-            ``classes[k]`` is the node of class ``k``; the leaves in sorted order when left out.
+            ``classes[k]`` is the node of class ``k``; by default the leaves in sorted order.
 
         Returns
         -------
@@ -138,19 +138,19 @@ class ClassTree:
 
     @classmethod
     def from_names(cls, names: Sequence[str], *, separator: str = ".") -> ClassTree:
-        """A tree from class names that spell their way down from the root, as file and module names do.
+        """A tree from class names that contain their path from the root, like file and module names.
 
         Parameters
         ----------
         names : sequence of str
-            ``names[k]`` is the name of class ``k``. Separators at either end, and doubled ones, mean nothing.
+            ``names[k]`` is the name of class ``k``. Separators at either end, and repeated ones, are ignored.
         separator : str, default="."
-            What stands between the parts of a name.
+            The separator of the parts of a name.
 
         Returns
         -------
         ClassTree
-            Inner nodes are labelled by the part of the name that leads to them.
+            Inner nodes are labelled with the prefix of the name that leads to them.
 
         Examples
         --------
@@ -176,11 +176,11 @@ class ClassTree:
         graph : networkx.DiGraph or networkx.Graph
             With edges from parents to children; those of an undirected graph point away from ``root``.
         classes : sequence of nodes, optional
-            ``classes[k]`` is the node of class ``k``; the leaves in sorted order when left out.
+            ``classes[k]`` is the node of class ``k``; by default the leaves in sorted order.
         root : node, optional
             The root of an undirected tree.
         length : str, optional
-            The name of the edge attribute that holds the length; all edges have length 1 when left out.
+            The name of the edge attribute with the length; by default all edges have length 1.
 
         Returns
         -------
@@ -226,12 +226,12 @@ class ClassTree:
 
     @property
     def n_nodes(self) -> int:
-        """How many nodes there are, with or without a class."""
+        """The number of nodes, with or without a class."""
         return len(self.parent)
 
     @property
     def root(self) -> int:
-        """The node above all others."""
+        """The root node."""
         return int(self._walk.preorder[0])
 
     @property
@@ -318,12 +318,12 @@ class ClassTree:
         positions = walk.position[self.node_of_class[self._class_order]]
         if len(positions) < 2:
             return np.zeros(0)
-        # Between two classes the walk comes back up to the child of their common ancestor and no further.
+        # Between two classes the walk goes up to the child of their common ancestor and no further.
         depth_of_parent = walk.depth[np.maximum(self.parent[walk.preorder], 0)]
         return np.minimum.reduceat(depth_of_parent[: positions[-1] + 1], positions[:-1] + 1)
 
     def restricted_to(self, classes: ArrayLike) -> ClassTree:
-        """The tree of some of the classes, with the same paths between them; branches without any of them are cut.
+        """The tree of some of the classes, with the same paths between them; branches without any of them are removed.
 
         ``classes[k]`` becomes class ``k``.
         """
@@ -345,11 +345,11 @@ class ClassTree:
         )
 
     def splits(self) -> Iterator[tuple[IntArray, IntArray]]:
-        """The ``n_classes - 1`` two-way splits of the tree made binary, each before those within its two sides.
+        """The ``n_classes - 1`` two-way splits of the binary form of the tree, each before those within its two sides.
 
         A split is the classes on the left and those on the right, in depth-first order. A node with more than two
-        children is cut where the two sides' numbers of classes are most nearly equal, between neighbours; a node with
-        one child is passed over.
+        children is cut between neighbours so that the numbers of classes on both sides are most nearly equal; a node
+        with one child is skipped.
         """
         return splits(self)
 
@@ -372,5 +372,5 @@ class ClassTree:
         return range_minima(self.parting_depths() if self.n_classes > 1 else np.zeros(1))
 
     def __repr__(self) -> str:
-        """One line: how many classes and nodes, and how deep."""
+        """One line: the numbers of classes and nodes, and the height."""
         return f"<ClassTree: {self.n_classes} classes, {self.n_nodes} nodes, height {self.depth.max():g}>"

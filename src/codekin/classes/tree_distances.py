@@ -14,7 +14,7 @@ from codekin.coding import CodingMatrix, FloatArray, IntArray
 from codekin.coding.types import frozen
 
 _BLOCK_ENTRIES = 4_000_000
-"""How many running sums are held at once."""
+"""How many running sums are in memory at once."""
 
 
 class TreeDistances(SummedDistances):
@@ -50,7 +50,7 @@ class TreeDistances(SummedDistances):
 
     @cached_property
     def _shared_edges(self) -> _SharedEdges:
-        """The edges above two classes or more, those above the same classes taken together."""
+        """The edges above two classes or more; those above the same classes are joined."""
         tree = self.tree
         start, stop = tree.class_spans.T
         is_shared = (stop - start > 1) & (tree.edge_length > 0)
@@ -61,7 +61,7 @@ class TreeDistances(SummedDistances):
 
     @cached_property
     def _own_length(self) -> FloatArray:
-        """The length of the edges that are above one class only, by class."""
+        """The length of the edges above only one class, by class."""
         start, stop = self.tree.class_spans.T
         is_own = stop - start == 1
         by_rank = np.bincount(start[is_own], weights=self.tree.edge_length[is_own], minlength=self.n_classes)
@@ -87,8 +87,8 @@ class TreeDistances(SummedDistances):
     @cached_property
     def _row_sums(self) -> FloatArray:
         tree, depth = self.tree, self._class_depth
-        # Of the edges above u, each counts as often as there are classes below it. It begins to count at the first of
-        # them in depth-first order and ends after the last.
+        # Each edge above u counts as often as there are classes below it, from the first of them in depth-first order
+        # to the last.
         start, stop = tree.class_spans.T
         counted = tree.edge_length * (stop - start)
         changes = np.bincount(start, counted, self.n_classes + 1) - np.bincount(stop, counted, self.n_classes + 1)

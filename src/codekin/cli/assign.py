@@ -1,4 +1,4 @@
-"""``codekin assign``: which class should get which codeword, how good that is, and what it does to similar classes."""
+"""``codekin assign``: find an assignment, show how good it is and what it does to similar classes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from codekin.storage.assignments import codeword_text
 app = typer.Typer()
 
 METHODS = tuple(dict.fromkeys([*POLICIES, *ASSIGNMENTS, "learnability"]))
-CODEBOOK_NAMES = [name for name in CODEBOOKS if name not in ("given", "separating")]  # which needs samples
+CODEBOOK_NAMES = [name for name in CODEBOOKS if name not in ("given", "separating")]  # these need a matrix or samples
 BITS_SHOWN = 40
 NEIGHBOURS_SHOWN = 3
 PAIRS_SHOWN = 10
@@ -51,12 +51,13 @@ def assign_codewords(
         str,
         typer.Option(
             metavar="NAME|FILE",
-            help=f"The codebook: {', '.join(CODEBOOK_NAMES)}, or a file with a codeword in each line.",
+            help=f"The codebook: {', '.join(CODEBOOK_NAMES)}, or a file with one codeword per line.",
         ),
     ] = "trellis",
     n_bits: Annotated[int | None, typer.Option(min=1, help="The number of bits; for a trellis, the maximum.")] = None,
     n_symbols: Annotated[
-        int, typer.Option(min=2, max=MAX_SYMBOLS, help="How many symbols a column has, for codebooks that allow it.")
+        int,
+        typer.Option(min=2, max=MAX_SYMBOLS, help="The number of symbols of a column, for codebooks that allow it."),
     ] = 2,
     width: Annotated[
         Any,
@@ -72,13 +73,13 @@ def assign_codewords(
     ] = None,
     taxonomy: Taxonomy = None,
     taxonomy_layout: TaxonomyLayout = "edges",
-    data: Annotated[str | None, typer.Option(metavar="FILE", help="Samples to learn class distances from.")] = None,
+    data: Annotated[str | None, typer.Option(metavar="FILE", help="Samples to compute class distances from.")] = None,
     class_distances: Annotated[
         str,
         typer.Option(
             parser=one_of(CLASS_DISTANCES_FROM_DATA),
             metavar="NAME",
-            help=f"How to learn them: {', '.join(CLASS_DISTANCES_FROM_DATA)}.",
+            help=f"How to compute them: {', '.join(CLASS_DISTANCES_FROM_DATA)}.",
         ),
     ] = "means",
     format: Format = "auto",
@@ -87,7 +88,7 @@ def assign_codewords(
         typer.Option(
             parser=one_of(METHODS),
             metavar="NAME",
-            help=f"How to search: {', '.join(METHODS)}. learnability needs --data, and starts from a --taxonomy, if "
+            help=f"How to search: {', '.join(METHODS)}. learnability needs --data, and starts from a --taxonomy if "
             "there is one.",
         ),
     ] = "preserving",
@@ -104,9 +105,9 @@ def assign_codewords(
     time_limit: Annotated[
         float | None, typer.Option(parser=positive_number, metavar="SECONDS", help="The longest time to search.")
     ] = None,
-    n_restarts: Annotated[int | None, typer.Option(min=1, help="How many times to start.")] = None,
+    n_restarts: Annotated[int | None, typer.Option(min=1, help="The number of starts.")] = None,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Show which pairs of similar classes ended up far apart.")
+        bool, typer.Option("--explain", help="Show pairs of similar classes that ended up far apart.")
     ] = False,
     n_shown: Annotated[int, typer.Option("--classes", min=0, help="How many classes to show.")] = 5,
     output: Annotated[
@@ -122,8 +123,8 @@ def assign_codewords(
     """Search for a good assignment of codewords to classes.
 
     Class distances come from one of --distances, --taxonomy and --data; learnability comes from --data, and its search
-    starts from the order of a --taxonomy. The file that --output writes can be given to
-    codekin train --assignment.
+    starts from the order of a --taxonomy if there is one. The file that --output writes can be passed to codekin train
+    --assignment.
     """
     given = {"--distances": distances, "--taxonomy": taxonomy, "--data": data}
     if method == "learnability":
@@ -169,7 +170,7 @@ def assign_codewords(
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """What is known of the classes: how far apart they are, and what they are called."""
+    """What is known about the classes: how far apart they are, and their labels."""
 
     distances: ClassDistances
     labels: tuple[str, ...]

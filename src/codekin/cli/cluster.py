@@ -1,4 +1,4 @@
-"""Share the work of a command among processes of this machine or the workers of a Dask cluster."""
+"""Share the work of a command among processes of this machine or workers of a Dask cluster."""
 
 from __future__ import annotations
 
@@ -10,16 +10,12 @@ from codekin._system.workers import with_workers
 
 SECONDS_TO_ANSWER = 10
 SECONDS_WITHOUT_WORKERS = 120
-"""How long to wait for others when all workers are lost."""
+"""How long to wait for new workers when all are lost."""
 
 
 @contextmanager
 def workers(n_jobs: int | None, scheduler: str | None) -> Iterator[None]:
-    """Let everything within the block share its work as the options say.
-
-    - ``n_jobs``: how many processes of this machine; None for none.
-    - ``scheduler``: the address of a Dask scheduler; None for no cluster.
-    """
+    """Share the work of the block among ``n_jobs`` processes or the workers of a Dask scheduler, if any."""
     if n_jobs == 0:
         raise ValueError("--n-jobs must be a number of worker processes, or -1 for one per processor. Got 0 instead.")
     if scheduler is None:
@@ -27,7 +23,7 @@ def workers(n_jobs: int | None, scheduler: str | None) -> Iterator[None]:
             yield
         return
     if n_jobs is not None:
-        raise ValueError(f"--scheduler takes all workers of the cluster. Got --n-jobs {n_jobs} beside it.")
+        raise ValueError(f"--scheduler uses all workers of the cluster. Got --n-jobs {n_jobs} as well.")
     from joblib import parallel_config
 
     with _client(scheduler) as client:
@@ -50,6 +46,6 @@ def _client(scheduler: str) -> Any:
         return Client(scheduler, timeout=SECONDS_TO_ANSWER)
     except (OSError, ValueError) as error:
         reason = " ".join(str(error).split()).rstrip(".")
-        # No answer from a valid address, or not an address: only the second is an error of the command line.
+        # A valid address that does not answer is not an error of the command line; an invalid address is.
         kind = ConnectionError if isinstance(error, OSError) else ValueError
         raise kind(f"The Dask scheduler at {scheduler} cannot be reached: {reason}.") from error

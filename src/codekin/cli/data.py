@@ -1,4 +1,4 @@
-"""``codekin data``: which data sets there are, and how to get, convert and export them."""
+"""``codekin data``: list, download, convert and export data sets."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ DataHome = Annotated[
 
 @app.command("list")
 def list_datasets(data_home: DataHome = None, as_json: AsJson = False) -> None:
-    """List the data sets that are known by name, and say which are there."""
+    """List the data sets that codekin knows, and show which are available."""
     rows = [
         {
             "name": name,
@@ -76,7 +76,7 @@ def fetch_dataset(
 @app.command("convert")
 def convert(
     source: Annotated[str, typer.Argument(help="The file to read; - is the standard input.")],
-    target: Annotated[str, typer.Argument(help="The file to write, .gz is zipped; - is the standard output.")],
+    target: Annotated[str, typer.Argument(help="The file to write, .gz is compressed; - is the standard output.")],
     source_format: Annotated[
         str,
         typer.Option("--from", parser=one_of(("auto", *FORMATS)), metavar="NAME", help=f"auto, {', '.join(FORMATS)}."),
@@ -90,10 +90,10 @@ def convert(
             help=f"auto, {', '.join(WRITABLE_FORMATS)}.",
         ),
     ] = "auto",
-    n_features: Annotated[int | None, typer.Option(min=1, help="How many features the source has.")] = None,
+    n_features: Annotated[int | None, typer.Option(min=1, help="The number of features of the source.")] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Rewrite a file in another format; auto goes by the ends of the names and the first lines."""
+    """Convert a file to another format; auto goes by the file extensions and the first lines."""
     with Display(quiet).watching(only_if_slow=True):
         n_samples = convert_data(
             source,
@@ -109,13 +109,13 @@ def convert(
 @app.command("export")
 def export(
     name: Annotated[
-        str, typer.Argument(parser=one_of(DATASETS), metavar="NAME", help="One of those that codekin data list shows.")
+        str, typer.Argument(parser=one_of(DATASETS), metavar="NAME", help="One of those shown by codekin data list.")
     ],
-    folder: Annotated[Path, typer.Argument(help="Where to write its splits and its taxonomy.")],
+    folder: Annotated[Path, typer.Argument(help="Where to write the splits and the taxonomy.")],
     data_home: DataHome = None,
     quiet: Quiet = False,
 ) -> None:
-    """Write a data set as files: train, validation and test as far as it has them, and the taxonomy."""
+    """Write a data set as files: train, validation and test, if it has them, and the taxonomy."""
     with Display(quiet).watching(only_if_slow=True):
         tell(f"loading {name}")
         files = export_dataset(load_dataset(name, data_home), folder)

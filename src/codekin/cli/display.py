@@ -1,4 +1,4 @@
-"""How far the work has come, on stderr: a bar in a terminal, lines in a log, nothing when asked for.
+"""Progress on stderr: a bar in a terminal, lines in a log, nothing if quiet.
 
 Work reports its progress (:mod:`codekin.progress`), and a separate thread shows a sign of life every second
 or two, even during long steps without reports. Kernels release the interpreter's lock, so that it can.
@@ -19,24 +19,21 @@ from typing import Any
 from codekin.progress import Progress, listening
 
 SECONDS_BETWEEN_LINES = 1.5
-"""In a log. With the wait of the thread that writes them, no two lines are 2 seconds apart."""
+"""Between lines of a log; with the thread's own waiting time, lines are less than 2 seconds apart."""
 SECONDS_BETWEEN_LOOKS = 0.25
 ENOUGH_SECONDS = 1.0
-"""What was done in less time says nothing of a rate, or of the time that is left."""
+"""Less time is too short to estimate a rate or the time left."""
 
 Clock = Callable[[], float]
 
 
 class Display:
-    """Shows one stage of the work after the other.
-
-    ``quiet``: show nothing at all.
-    """
+    """Shows one stage of the work after the other, or nothing if quiet."""
 
     def __init__(self, quiet: bool = False) -> None:
         self.quiet = quiet
         self.board: Board | None = None
-        # A terminal that cannot go back to the beginning of a line is as good as a log.
+        # A terminal that cannot go back to the beginning of a line is treated as a log.
         self.is_live = not quiet and sys.stderr.isatty() and os.environ.get("TERM") not in ("dumb", "unknown")
 
     def note(self, text: str) -> None:
@@ -48,10 +45,7 @@ class Display:
 
     @contextmanager
     def watching(self, *, only_if_slow: bool = False) -> Iterator[None]:
-        """Show the progress that is reported within the block.
-
-        ``only_if_slow``: whether a log has no line for a stage that is over before long; for work that usually is.
-        """
+        """Show the progress that is reported within the block; ``only_if_slow`` logs no stages that end soon."""
         if self.quiet:
             yield
             return
@@ -65,10 +59,10 @@ class Display:
 
 @contextmanager
 def starting() -> Iterator[None]:
-    """Give a sign only if the block takes long, as an import does on a busy machine."""
+    """Show progress only if the block takes long, as imports can on a busy machine."""
     log = Log(_write_line, only_if_slow=True)
     log.hear(Progress("starting"))
-    log.written_at -= time.process_time()  # that long, at least, there has been nothing to see
+    log.written_at -= time.process_time()  # there was no output for at least that long
     with log.shown():
         yield
 
@@ -79,13 +73,7 @@ def _write_line(text: str) -> None:
 
 @dataclass
 class Stage:
-    """A stage that is under way.
-
-    - ``began_at``: when it was first reported.
-    - ``first``, ``latest``: what it told first, from when on its size is known, and last: what was done meanwhile gives
-      a rate.
-    - ``first_at``, ``latest_at``: when that was.
-    """
+    """The current stage: when it began, and its first report with a known size and its latest, which give a rate."""
 
     began_at: float
     first: Progress
@@ -99,7 +87,7 @@ class Stage:
         return cls(now, progress, now, progress, now)
 
     def text(self, now: float, aside: str = "") -> str:
-        """One line: what is done, its share, the rate, the time so far and what is left."""
+        """One line: what is being done, its share, the rate, the time so far and the time left."""
         done = self.latest.done - self.first.done
         facts = [fact for fact in (self.latest.stage, self.latest.detail, aside) if fact]
         if self.latest.total:
@@ -130,7 +118,7 @@ def in_time(seconds: float) -> str:
 
 
 class Board(ABC):
-    """Keeps track of the stage that is under way."""
+    """Keeps track of the current stage."""
 
     def __init__(self, clock: Clock = time.perf_counter) -> None:
         self.clock = clock
@@ -158,7 +146,7 @@ class Board(ABC):
 
     @property
     def text(self) -> str:
-        """The stage that is under way, in one line."""
+        """The current stage in one line."""
         with self.lock:
             return "" if self.stage is None else self.stage.text(self.clock(), self.aside)
 
@@ -172,7 +160,7 @@ class Board(ABC):
 
     @abstractmethod
     def shown(self) -> AbstractContextManager[Any]:
-        """Show how far it is while the block runs."""
+        """Show progress while the block runs."""
 
 
 class Bar(Board):
@@ -213,11 +201,7 @@ class Bar(Board):
 
 
 class Log(Board):
-    """A line when a stage begins, and further ones while it lasts.
-
-    - ``write``: writes a line.
-    - ``only_if_slow``: whether there is no line when a stage begins.
-    """
+    """A line when a stage begins (unless ``only_if_slow``), and more while it lasts."""
 
     def __init__(
         self, write: Callable[[str], None], clock: Clock = time.perf_counter, *, only_if_slow: bool = False
@@ -240,7 +224,7 @@ class Log(Board):
         with self.lock:
             if self.stage is not None and self.clock() - self.written_at >= SECONDS_BETWEEN_LINES:
                 text = self.text
-                # If the reader is gone, the work goes on; its own output will fail if it matters.
+                # If the reader is gone, the work continues; its own output will fail if it matters.
                 with suppress(OSError, ValueError):
                     self.say(text)
 

@@ -28,7 +28,7 @@ app = typer.Typer()
 AT = (1, 3, 5)
 ROWS_AT_ONCE = 1_000
 TIMED_CHUNKS = 5
-"""How many chunks of samples the time of a prediction is measured with."""
+"""The time of a prediction is measured on this many chunks of samples."""
 
 
 @app.command()
@@ -48,10 +48,10 @@ def evaluate(
     """Measure how good a model's predictions are, and how fast.
 
     Prints the accuracy, precision and recall among the first classes, the accuracy at each level of the taxonomy that
-    the model was trained with (or another one), how far off errors are in it, the negative log-likelihood of the true
-    classes and the calibration error of the probabilities, and the time of a prediction: from features to label, on one
-    thread, many samples at once, without reading or making features of texts, as --max-microseconds counts it. Labels
-    that the model has never seen count as errors.
+    the model was trained with (or another one), the distance of errors in it, the negative log-likelihood of the true
+    classes, the calibration error of the probabilities, and the time per prediction: from features to label, on one
+    thread, in large batches, without reading files or extracting features from texts, as for --max-microseconds. Labels
+    that the model does not know count as errors.
     """
     check_needs(context, TAXONOMY_NEEDS)
     check_standard_input({"DATA": data, "--taxonomy": taxonomy})
@@ -119,7 +119,7 @@ class _Predictions:
 
     @property
     def certified_share(self) -> float | None:
-        """How many predictions are certainly the best of all classes, not only of the candidates."""
+        """The share of predictions that are certainly the best of all classes, not only of the candidates."""
         return float(np.concatenate(self.certified).mean()) if self.certified else None
 
     @property

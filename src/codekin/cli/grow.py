@@ -24,7 +24,7 @@ from codekin.storage import SavedModel, check_target, save_model
 app = typer.Typer()
 
 ROWS_AT_ONCE = 50_000
-"""How many samples are learned from together; every batch costs a copy of the weights."""
+"""How many samples are trained on at once; every batch costs a copy of the weights."""
 
 
 @app.command()
@@ -32,13 +32,13 @@ def grow(
     model: Annotated[
         Path, typer.Argument(help="The folder of a model that was trained with --n-spare, or without re-ranking.")
     ],
-    data: Annotated[Path, typer.Argument(help="Further samples with labels, known and new ones: a file.")],
+    data: Annotated[Path, typer.Argument(help="A file of further samples with labels, known or new.")],
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FOLDER", show_default="MODEL", help="Where to save the grown model."),
     ] = None,
     n_epochs: Annotated[
-        int, typer.Option(min=0, help="How many passes over the samples; 0 only finds codewords for new classes.")
+        int, typer.Option(min=0, help="The number of passes over the samples; 0 only finds codewords for new classes.")
     ] = 1,
     format: Format = "auto",
     index_base: IndexBase = None,
@@ -50,7 +50,7 @@ def grow(
     """Train a model on further samples, also of classes that it has not seen.
 
     Each new class gets the free codeword that fits its samples best; there are free ones if the model was trained with
-    --n-spare. Then all bits learn from all samples of the file, in chunks.
+    --n-spare. Then all bits are trained on all samples of the file, in chunks.
     """
     if str(data) == "-":
         raise ValueError("codekin grow reads the samples several times, so they must be in a file. Got - instead.")
@@ -87,17 +87,17 @@ def grow(
 
 
 def _check_can_grow(model: Path, classifier: Any, n_epochs: int) -> None:
-    """Raise before any sample is read if the model cannot take new classes, or cannot be trained further."""
+    """Raise before any sample is read if the model cannot get new classes or be trained further."""
     if not isinstance(classifier, TrellisClassifier):
-        raise ValueError(f"{model} holds a {type(classifier).__name__}; only a TrellisClassifier can grow by files.")
+        raise ValueError(f"{model} holds a {type(classifier).__name__}; only a TrellisClassifier can grow from files.")
     remedy = "codekin train --n-spare N makes a model that can."
     if not classifier.model_.is_single:
         raise ValueError(f"{model} has several codes or a re-ranking, so it cannot grow; {remedy}")
-    # Without a pass over the samples no weight changes, so that it does not matter how they were learned.
+    # Without a pass over the samples no weight changes, so it does not matter how they were trained.
     if n_epochs and not hasattr(classifier, "partial_fit"):
         raise ValueError(f"{model} was chosen within a budget, so it cannot be trained further; {remedy}")
     if n_epochs and not hasattr(classifier, "learner_"):
-        raise ValueError(f"{model} was trained by a learner of the user's own, which is not saved; {remedy}")
+        raise ValueError(f"{model} was trained by a custom learner, which is not saved; {remedy}")
 
 
 def _summary(saved: SavedModel, target: Path, n_samples: int, n_classes_before: int) -> dict[str, Any]:

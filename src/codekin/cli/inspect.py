@@ -1,4 +1,4 @@
-"""``codekin inspect``: what a model is, and which of its bits are easy and hard."""
+"""``codekin inspect``: the properties of a model, and its easiest and hardest bits."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def inspect(
 ) -> None:
     """Show what a model is: codebook, sizes, losses, its easiest and hardest bits.
 
-    Losses are those of the samples that they were last measured on, in the decoding loss: training samples, if the
-    model comes from codekin train. A model that was saved without measuring has none.
+    Losses are decoding losses on the samples of the last measurement: training samples, if the model comes from codekin
+    train. A model that was saved without a measurement has none.
     """
     saved = loaded_classifier(model, Display())
     classifier = saved.model
@@ -63,17 +63,17 @@ def inspect(
 
 
 def _weights_bytes(model: Any) -> int | None:
-    """The memory of the weights of all codes, if all of them know it."""
+    """The memory of the weights of all codes, if known."""
     bits: list[Any] = [member.bits for member in model.members]
     return sum(of_member.nbytes for of_member in bits) if all(hasattr(b, "nbytes") for b in bits) else None
 
 
 class _Bits:
-    """The bits of a model, without those that are the same for all classes."""
+    """The bits of a model, without constant ones."""
 
     def __init__(self, classifier: Any, losses: list[float]) -> None:
         self.labels = classifier.classes_
-        # That of a tree is for trees of any size; none of its bits is the same for all classes.
+        # Trees may be too large for a coding matrix; none of their bits is constant.
         self.matrix = classifier.model_.coding_matrix if classifier.codebook_.tree is None else np.zeros((0, 0))
         self.losses = losses
         codebook = classifier.model_.codebook

@@ -1,8 +1,8 @@
-"""The command ``codekin``: what its commands share, and the list of them.
+"""The command ``codekin``: its commands and what they share.
 
-Results go to stdout, progress and errors to stderr. The exit code is 0 when all went well, 1 when the work could not
-be done, 2 when the command or its input was wrong, and 130 or 143 when it was interrupted (Ctrl-C) or asked to end. An
-error is one sentence; ``--debug`` shows where it came from.
+Results go to stdout, progress and errors to stderr. The exit code is 0 on success, 1 if the work could not be done, 2
+if the command or its input was wrong, and 130 or 143 after an interruption (Ctrl-C) or SIGTERM. An error is one
+sentence; ``--debug`` shows the traceback.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from codekin.cli.streams import escaped, hold_closed_streams
 
 EXIT_FAILED, EXIT_WRONG = 1, 2
 EXIT_INTERRUPTED, EXIT_TERMINATED = 130, 143
-"""As shells say it: 128 and the number of the signal."""
+"""As in shells: 128 plus the number of the signal."""
 
-# What the user gave is wrong: a value, a file that is not there or cannot be read, a name that is taken.
+# The user's input is wrong: a value, a file that does not exist or cannot be read, a name that is taken.
 WRONG_INPUT = (ValueError, FileNotFoundError, FileExistsError, NotADirectoryError, IsADirectoryError, PermissionError)
-# All was right, and still it could not be done: no connection, no space, no memory, a package that is not installed.
+# The input is right, but the work cannot be done: no connection, no space, no memory, a missing package.
 EXPECTED_FAILURES = (OSError, MemoryError, ImportError)
 
 RENAMED = {
@@ -45,12 +45,12 @@ RENAMED = {
         "--spare": "--n-spare",
     }
 }
-"""Options by the names that they had before they were called like the parameters of the estimators."""
+"""Old names of options, before they were named like the parameters of the estimators."""
 
 MAX_NAME = 300
 """How many characters of a file's name are shown."""
 
-# What Python's words for errors of the system leave open, or say in other words than it does for other errors.
+# Clearer or more consistent words for some system errors.
 REASONS = {
     errno.ENOENT: "there is no such file or folder.",
     errno.EACCES: "permission is denied.",
@@ -79,17 +79,17 @@ COMMANDS = {
 
 
 class LazyGroup(TyperGroup):
-    """Loads a command when it is called, and ends quietly when the reader of a pipe has gone."""
+    """Loads a command when it is called, and ends quietly when the reader of a pipe is gone."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find the command, having loaded its module."""
+        """Load the module of the command, and find it."""
         if args and args[0] in COMMANDS:
             args[:] = [_renamed(argument, RENAMED.get(args[0], {})) for argument in args]
             is_quiet = not {"-q", "--quiet", "--help"}.isdisjoint(args)
             with nullcontext() if is_quiet else starting():
                 module = import_module(f"codekin.cli.{args[0]}")
             self.commands[args[0]] = command = typer.main.get_command(module.app)
-            # typer adds them to every app, and they would be for the program as a whole.
+            # typer adds them to every app, but they concern the whole program.
             completion = ("install_completion", "show_completion")
             command.params = [option for option in command.params if option.name not in completion]
         return super().resolve_command(ctx, args)
@@ -101,7 +101,7 @@ class LazyGroup(TyperGroup):
             if sys.stdout is not None:
                 sys.stdout.flush()
         except BrokenPipeError:
-            # `codekin predict ... | head` has seen enough. Python would complain once more when it closes stdout.
+            # As in `codekin predict ... | head`. Python would complain once more when it closes stdout.
             with suppress(OSError, ValueError):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(0) from None
@@ -124,7 +124,7 @@ class Terminated(KeyboardInterrupt):
 
 
 def leaving(interruption: KeyboardInterrupt, sentence: str) -> typer.Exit:
-    """Say what is kept after an interruption; the way out, with the exit code that shells expect."""
+    """Print what is kept after an interruption; returns the exit with the code that shells expect."""
     typer.echo(sentence, err=True)
     return typer.Exit(EXIT_TERMINATED if isinstance(interruption, Terminated) else EXIT_INTERRUPTED)
 
@@ -140,7 +140,7 @@ app = typer.Typer(
 
 
 def _not_loaded() -> None:
-    """Stands for a command in the list of them; :class:`LazyGroup` replaces it before it is called."""
+    """A placeholder in the list of commands; :class:`LazyGroup` replaces it before it is called."""
 
 
 for _name, _help in COMMANDS.items():
@@ -149,18 +149,14 @@ for _name, _help in COMMANDS.items():
 
 @dataclass
 class Session:
-    """What the command line says: the options before the command, and all of it."""
+    """The options before the command, and the whole command line."""
 
     debug: bool = False
     arguments: list[str] = field(default_factory=list)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command line.
-
-
-    ``argv``: the arguments after the name of the program; by default those of the process.
-    """
+    """Run one command line, by default that of the process; returns the exit code."""
     arguments = sys.argv[1:] if argv is None else [str(argument) for argument in argv]
     session = Session(arguments=arguments)
     hold_closed_streams()
@@ -208,12 +204,12 @@ def _termination_as_interruption() -> Iterator[None]:
 
 
 def _is_wrong_place(error: Exception) -> bool:
-    """Whether a given name cannot be that of a file, for which Python has no class of errors."""
+    """Whether a name cannot be that of a file, for which Python has no exception class."""
     return isinstance(error, OSError) and error.errno in (errno.EROFS, errno.ENAMETOOLONG, errno.ELOOP)
 
 
 def _is_usage_error(error: Exception) -> bool:
-    """Whether typer did not understand the command line. Its class is private, or click's, depending on the version."""
+    """Whether typer rejected the command line. Its exception class depends on the version."""
     return hasattr(error, "format_message")
 
 
@@ -227,13 +223,13 @@ def _sentence(error: Any) -> str:
     if isinstance(error, WRONG_INPUT + EXPECTED_FAILURES):
         return f"codekin: {text}" if text.endswith((".", "?", "!")) else f"codekin: {text}."
     text = f"{type(error).__name__}: {text.rstrip('.')}"
-    return f"codekin: {text}. This is a defect of codekin; codekin --debug shows where."
+    return f"codekin: {text}. This is a bug in codekin; codekin --debug shows where."
 
 
 def _reason(error: Exception) -> str:
-    """What is wrong; for errors of the system the file and the reason, without their number."""
+    """What is wrong; for system errors the file and the reason, without the number."""
     if isinstance(error, MemoryError) and not str(error):
-        return "There is not enough memory. codekin train takes samples from disk with --max-memory."
+        return "There is not enough memory. codekin train --max-memory trains on samples that stay on disk."
     if not isinstance(error, OSError) or error.errno is None or error.strerror is None:
         return str(error)
     reason = REASONS.get(error.errno, f"{error.strerror[:1].lower()}{error.strerror[1:]}.")
@@ -241,7 +237,7 @@ def _reason(error: Exception) -> str:
 
 
 def _shown_name(error: OSError) -> str:
-    """The file; one that is written under a hidden name is called by its final name."""
+    """The file name; for a file written under a hidden name, its final name."""
     name = re.sub(r"[/\\]\.\.[0-9a-f]{8}\.partial", "", os.fsdecode(error.filename))
     name = re.sub(r"(^|[/\\])\.([^/\\]+)\.[0-9a-f]{8}\.partial", r"\1\2", name)
     return name if len(name) <= MAX_NAME else f"{name[:MAX_NAME]}..."

@@ -1,4 +1,4 @@
-"""Models for commands that use one."""
+"""Loading models for commands."""
 
 from __future__ import annotations
 
@@ -30,16 +30,11 @@ def loaded_classifier(folder: Path, display: Display) -> SavedModel:
 def reading_options(
     saved: SavedModel, index_base: int | None, *, labels: LabelKind | None = None, multilabel: str = "error"
 ) -> ReadOptions:
-    """How samples for a model are read, as the options of a command say.
-
-    - ``index_base``: None for that of the training samples.
-    - ``labels``: what labels are; by default what those of the model are.
-    - ``multilabel``: what to do with samples of several labels.
-    """
+    """The options for reading samples for a model; by default ``index_base`` and ``labels`` are those of training."""
     if not hasattr(saved.model, "n_features_in_"):
         raise ModelFolderError(
-            "The model does not say how many features a sample has, so no file can be read for it. Load it in Python "
-            "with load_model and pass samples like those it was fitted to."
+            "The model does not know the number of features, so no file can be read for it. Load it in Python with "
+            "load_model and pass samples like those it was fitted to."
         )
     if index_base is not None and saved.model_input.vectorizer is not None:
         raise ValueError(f"--index-base {index_base} needs features with numbers. Got a model of texts.")
@@ -61,7 +56,7 @@ def sample_chunks(
 
 
 def ranking_facts(model: Model) -> dict[str, Any] | None:
-    """How a model ranks its candidates, for JSON; None if it has no say in that."""
+    """How a model ranks its candidates, for JSON; None if it has no ranking."""
     if model.ranking is None:
         return None
     vectors = model.ranking.vectors
@@ -76,7 +71,7 @@ def ranking_facts(model: Model) -> dict[str, Any] | None:
 
 
 def ranking_text(facts: dict[str, Any] | None) -> list[str]:
-    """The same in lines for people."""
+    """The same as lines of text."""
     if facts is None:
         return []
     lines = [f"  candidates of each code        {facts['n_candidates']}"]

@@ -1,4 +1,4 @@
-"""Which options need something beside them: given without it they would do nothing, and so they are refused."""
+"""Which options need others: without them they would have no effect, and so they are refused."""
 
 from __future__ import annotations
 
@@ -14,12 +14,7 @@ from codekin.fitting.rules import Rule, Spelled, check_rules
 
 @dataclass(frozen=True)
 class Need:
-    """An option and what it needs.
-
-    - ``option``: the name of its parameter.
-    - ``what``: what it needs, in words that may name the values of other options, like ``{data}``.
-    - ``is_met``: takes the values of all options, says whether it is there.
-    """
+    """An option and what it needs; ``what`` may contain the values of other options, like ``{data}``."""
 
     option: str
     what: str
@@ -70,10 +65,7 @@ ASSIGN_NEEDS = (
 
 
 def check_needs(context: typer.Context, needs: Iterable[Need], **known: Any) -> None:
-    """Raise if an option was given without what it needs.
-
-    - ``**known``: what is known better than the command line says it.
-    """
+    """Raise if an option was given without what it needs; ``known`` overrides values of the command line."""
     values = {**context.params, **known}
     for need in needs:
         if _is_given(context, need.option) and not need.is_met(SimpleNamespace(**values)):
@@ -81,10 +73,7 @@ def check_needs(context: typer.Context, needs: Iterable[Need], **known: Any) -> 
 
 
 def check_settings(context: typer.Context, rules: Iterable[Rule], **known: Any) -> None:
-    """Raise if the options of a command break a rule of the settings that they stand for.
-
-    - ``**known``: what is known better than the command line says it.
-    """
+    """Raise if the options of a command break a rule of the settings; ``known`` overrides values of options."""
     names = {parameter.name: parameter.opts[0] for parameter in context.command.params}
 
     def spelled(name: str, value: Any) -> Spelled:

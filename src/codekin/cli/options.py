@@ -1,4 +1,4 @@
-"""The options that several commands share, so that they mean the same everywhere."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Format = Annotated[
 IndexBase = Annotated[
     int | None,
     typer.Option(
-        min=0, max=1, show_default="auto", rich_help_panel=READING, help="The number of the first feature, 0 or 1."
+        min=0, max=1, show_default="auto", rich_help_panel=READING, help="The index of the first feature, 0 or 1."
     ),
 ]
 Multilabel = Annotated[
@@ -32,23 +32,23 @@ Multilabel = Annotated[
         parser=one_of(("error", "first", "drop")),
         metavar="NAME",
         rich_help_panel=READING,
-        help="What to do with samples of several labels: error, first or drop.",
+        help="What to do with samples that have several labels: error, first or drop.",
     ),
 ]
 Taxonomy = Annotated[
-    str | None, typer.Option(metavar="FILE", help="A tree of the classes: lines `parent child`, or paths.")
+    str | None, typer.Option(metavar="FILE", help="A tree of the classes: lines of `parent child`, or paths.")
 ]
 TaxonomyLayout = Annotated[
     str,
     typer.Option(
         parser=one_of(("edges", "paths")),
         metavar="NAME",
-        help="What a line of the taxonomy is: one of its edges, or paths from the top down to a leaf.",
+        help="What a line of the taxonomy is: an edge, or a path from the root to a leaf.",
     ),
 ]
 NThreads = Annotated[
     int | None,
-    typer.Option(min=1, show_default="all processors", help="How many threads to use. No result depends on it."),
+    typer.Option(min=1, show_default="all processors", help="The number of threads. Results do not depend on it."),
 ]
 NJobs = Annotated[
     int | None,
@@ -56,16 +56,16 @@ NJobs = Annotated[
         min=-1,
         show_default="none but this process",
         help="How many worker processes share the bits that arow learns and the restarts of searches; -1 for one per "
-        "processor. softmax learns in one process. No result depends on it.",
+        "processor. softmax trains in one process. Results do not depend on it.",
     ),
 ]
 Scheduler = Annotated[
     str | None,
     typer.Option(
         metavar="ADDRESS",
-        help="The scheduler of a Dask cluster, like tcp://host:8786, whose workers share that work.",
+        help="The scheduler of a Dask cluster, such as tcp://host:8786, whose workers share that work.",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
-RandomState = Annotated[int, typer.Option(min=0, help="The seed: with the same data and options, the same result.")]
+RandomState = Annotated[int, typer.Option(min=0, help="The seed; the same data and options give the same result.")]

@@ -1,4 +1,4 @@
-"""``codekin predict``: labels for the samples of a file or a pipe, some samples at a time."""
+"""``codekin predict``: labels for the samples of a file or a pipe, in batches."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def predict(
         typer.Option("--output", "-o", metavar="FILE", help="Where to write; - is the standard output."),
     ] = "-",
     top_k: Annotated[
-        int | None, typer.Option(min=1, help="How many classes to name, best first, separated by tabs.")
+        int | None, typer.Option(min=1, help="How many classes to print, best first, separated by tabs.")
     ] = None,
     probabilities: Annotated[
-        bool, typer.Option("--probabilities", help="After each label, its probability in a separate column.")
+        bool, typer.Option("--probabilities", help="Print the probability of each label in a separate column.")
     ] = False,
     format: Format = "auto",
     index_base: IndexBase = None,
@@ -46,8 +46,8 @@ def predict(
 ) -> None:
     """Predict the classes of samples.
 
-    One line per sample, in their order: its label, or the labels and probabilities that are asked for, separated by
-    tabs. A model that was trained on texts takes texts: the second column of a file with tabs, or whole lines.
+    Prints one line per sample, in order: its label, or the requested labels and probabilities, separated by tabs. A
+    model that was trained on texts needs texts: the second column of a file with tabs, or whole lines.
     """
     display = Display(quiet)
     saved = loaded_classifier(model, display)
@@ -58,7 +58,7 @@ def predict(
         _check_labels(classifier.classes_, has_columns=top_k is not None or probabilities)
     options = reading_options(saved, index_base, labels="none")
     stage, n_done = f"predicting {data}", 0
-    # While waiting for the lines of a pipe, do not fill the log.
+    # Do not fill the log while waiting for lines of a pipe.
     is_shown = data != "-" or display.is_live
     with limited_threads(n_threads), display.watching() if is_shown else nullcontext():
         tell(stage)
@@ -80,11 +80,13 @@ def _check_labels(labels: Any, *, has_columns: bool) -> None:
     separators = "\r\n\t" if has_columns else "\r\n"
     for label in labels.tolist():
         if isinstance(label, str) and any(separator in label for separator in separators):
-            raise ValueError(f"The label {label[:40]!r} holds a line end or a tab, which separate labels; use --json.")
+            raise ValueError(
+                f"The label {label[:40]!r} contains a line break or a tab, which separate labels; use --json."
+            )
 
 
 def _best(classifier: Any, X: Any, k: int, has_probabilities: bool) -> tuple[list[list[Any]], list[list[float]] | None]:
-    """The best labels of each sample and, where asked for, their probabilities."""
+    """The best labels of each sample and, if requested, their probabilities."""
     if has_probabilities:
         labels, probabilities = classifier.top_k_proba(X, k)
         return labels.tolist(), probabilities.tolist()

@@ -1,4 +1,4 @@
-"""``codekin study``: the paper's experiments, run, resumed, looked up and shown."""
+"""``codekin study``: run, resume and show the paper's experiments."""
 
 from __future__ import annotations
 
@@ -22,21 +22,19 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="Rerun the paper's experiments, and show the results.")
 
-Name = Annotated[
-    str, typer.Argument(metavar="STUDY", help="A study of the paper, as codekin study list names it, or a TOML file.")
-]
+Name = Annotated[str, typer.Argument(metavar="STUDY", help="A study from codekin study list, or a TOML file.")]
 Output = Annotated[
     Path, typer.Option("--output", "-o", metavar="FOLDER", help="The folder that holds one folder per study.")
 ]
 Only = Annotated[
-    list[str] | None, typer.Option(metavar="NAME", help="Use this data set only; may be given several times.")
+    list[str] | None, typer.Option(metavar="NAME", help="Use only this data set; may be given several times.")
 ]
 OUTPUT = Path("out/studies")
 
 
 @app.command("list")
 def list_studies(output: Output = OUTPUT, data_home: DataHome = None, as_json: AsJson = False) -> None:
-    """List the paper's studies and those in the output folder, and how far each of them is."""
+    """List the paper's studies and those in the output folder, with their progress."""
     from codekin.studies import load_study, paper_studies, study_status
     from codekin.studies.report import studies_with_results
 
@@ -99,7 +97,7 @@ def run(
 def status(
     name: Name, output: Output = OUTPUT, only: Only = None, data_home: DataHome = None, as_json: AsJson = False
 ) -> None:
-    """Say how far a study is."""
+    """Show the progress of a study."""
     from codekin.studies import load_study, study_status
 
     study = load_study(name)
@@ -121,7 +119,7 @@ def report(
     data_home: DataHome = None,
     quiet: Quiet = False,
 ) -> None:
-    """Write the pages and the figures of studies, and the index of all of them."""
+    """Write the pages and figures of studies, and an index."""
     from codekin.studies import load_study, write_report
     from codekin.studies.report import studies_with_results
 
@@ -157,7 +155,7 @@ def show(
     data_home: DataHome = None,
     as_json: AsJson = False,
 ) -> None:
-    """Look one assignment up among all that a study has tested."""
+    """Look up one of the assignments that a study has tested."""
     from codekin.assignments.exhaustive import nth_assignment
     from codekin.studies import load_study
     from codekin.studies.engine.workspace import Workspace
@@ -186,7 +184,7 @@ def show(
     )
     typer.echo(f"average binary training loss {found['loss']:.6f}")
     typer.echo(f"class-codeword scores: confusion {found['confusion']:.6f}, means {found['means']:.6f}")
-    typer.echo(f"squared error that learnability foresees {found['learnability']:.6f}")
+    typer.echo(f"squared error predicted by learnability {found['learnability']:.6f}")
 
 
 @contextmanager
@@ -195,14 +193,14 @@ def _interruptible(folder: Path) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as interruption:
-        sentence = f"codekin: interrupted; {folder} holds what is finished. The same command goes on."
+        sentence = f"codekin: interrupted; finished work is in {folder}. The same command continues."
         raise leaving(interruption, sentence) from None
 
 
 def _numbers(text: str) -> list[int]:
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isdecimal() for part in parts):
-        raise ValueError(f"'--assignment' must be whole numbers between commas. Got {text!r} instead.")
+        raise ValueError(f"'--assignment' must be whole numbers separated by commas. Got {text!r} instead.")
     return [int(part) for part in parts]
 
 
@@ -211,18 +209,18 @@ def _as_dict(status: StudyStatus) -> dict[str, Any]:
 
 
 def _note_unknown(folders: list[Path]) -> None:
-    """Say which results cannot be shown without the file that they come from."""
+    """Print which results cannot be shown without their configuration file."""
     for folder in folders:
         command = f"codekin study report {folder.name}.toml --output {folder.parent}"
         typer.echo(f"codekin: {folder} has results but not their configuration; give its file: {command}", err=True)
 
 
 def _print_status(name: str, status: StudyStatus, *, n_run: int | None = None) -> None:
-    """Say what is missing and what is finished and, after a run, how much of it is new."""
+    """Print what is missing, what is finished and, after a run, how much of it is new."""
     for missing in status.missing:
         typer.echo(f"codekin: skipped {missing}, which is not in the data home (see codekin data list).", err=True)
     if not status.n_tasks:
-        typer.echo(f"{name}: there is nothing to do, since none of its data is there.")
+        typer.echo(f"{name}: there is nothing to do, since none of its data is available.")
         return
     news = "" if n_run is None else f", {n_run} of them just now"
     typer.echo(f"{name}: {status.n_done} of {status.n_tasks} tasks are finished{news}.")

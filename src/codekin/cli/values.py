@@ -1,4 +1,4 @@
-"""From words on the command line to values; what cannot be understood is an error that names the option."""
+"""Parsers for values on the command line; errors name the option."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def share_or_none(text: str) -> float | Literal["auto"] | None:
 
 
 def two_numbers(text: str) -> tuple[int, int]:
-    """From and to, separated by a comma or a hyphen; one number stands for both."""
+    """From and to, separated by a comma or a hyphen; a single number means both."""
     parts = str(text).replace("-", ",").split(",")
     low, high = (int(parts[k]) if parts[k].isdecimal() else 0 for k in (0, -1))
     if len(parts) > 2 or not 1 <= low <= high:

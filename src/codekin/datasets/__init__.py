@@ -1,4 +1,4 @@
-"""Data: readers of sparse and text files, taxonomies, a registry of data sets, and sets that are always there."""
+"""Data: readers for sparse and text files, taxonomies, a registry of data sets, and embedded sets."""
 
 from codekin.datasets.caching import cached_data
 from codekin.datasets.fetching import fetch

@@ -1,6 +1,6 @@
 """Files, pipes and gzip as blocks of whole lines, with the number of the first line of each.
 
-Memory stays constant whatever the size of the file: a block is a few megabytes, or one line where a line is longer.
+Memory does not depend on the size of the file: a block is a few megabytes, or one line if a line is longer.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ class LineBlock:
     source: str
 
     def line_at(self, position: int) -> int:
-        """The number, within the file, of the line that holds a byte."""
+        """The line number, within the file, of a byte."""
         return self.first_line + self.text.count(b"\n", 0, position)
 
     def error(self, position: int, reason: str) -> DataError:
-        """The error that is found at a byte."""
+        """An error at a byte."""
         column = position - self.text.rfind(b"\n", 0, position)
         return DataError(self.source, reason, line=self.line_at(position), column=column)
 
 
 def source_name(source: Source) -> str:
-    """How errors call a source."""
+    """The name of a source in errors."""
     if isinstance(source, (str, Path)):
         return "standard input" if str(source) == "-" else str(source)
     name = getattr(source, "name", None)
@@ -71,7 +71,7 @@ def opened(source: Source) -> Iterator[IO[bytes]]:
         if path.is_dir():
             raise DataError(str(source), "this is a folder, not a file.")
         try:
-            # Blocks are large, so a buffer would only copy them once more.
+            # Blocks are large, so a buffer would only add a copy.
             stream = path.open("rb", buffering=0)
         except FileNotFoundError:
             raise FileNotFoundError(f"{source}: there is no such file.") from None
@@ -82,11 +82,11 @@ def opened(source: Source) -> Iterator[IO[bytes]]:
 
 
 def byte_blocks(stream: IO[bytes], name: str) -> Iterator[bytes]:
-    """The bytes of a stream, unzipped if they begin like gzip, in blocks of at most ``BLOCK_BYTES``.
+    """The bytes of a stream, uncompressed if they begin like gzip, in blocks of at most ``BLOCK_BYTES``.
 
-    The stream is read from where it stands; it need not be seekable. No block is empty.
+    The stream is read from its current position and need not be seekable. No block is empty.
     """
-    # read1 hands over what a pipe holds instead of waiting until the block is full.
+    # read1 returns what a pipe holds instead of waiting until the block is full.
     read = getattr(stream, "read1", stream.read)
     blocks = iter(lambda: cast(bytes, read(BLOCK_BYTES)), b"")
     head = b""
@@ -98,7 +98,7 @@ def byte_blocks(stream: IO[bytes], name: str) -> Iterator[bytes]:
         yield head
         yield from blocks
         return
-    # Little at a time: whatever zlib does not get to it hands back as a copy.
+    # Little at a time: zlib returns a copy of all input that it did not use.
     pieces = (
         block[start : start + _ZIPPED_BYTES]
         for block in chain([head], blocks)
@@ -114,7 +114,7 @@ def _unzipped(blocks: Iterator[bytes], name: str) -> Iterator[bytes]:
     while block:
         while block:
             if inflate.eof:
-                if not block.strip(b"\0"):  # padding, which tapes and some tools leave behind
+                if not block.strip(b"\0"):  # padding, which some tools add
                     break
                 inflate = zlib.decompressobj(wbits=31)
             try:

@@ -1,12 +1,12 @@
-"""Samples on disk in a form that can be read in pieces: a folder of NumPy arrays, made once from a file of text.
+"""Samples on disk in a form that can be read in pieces: a folder of NumPy arrays, converted once from a text file.
 
     cache.json         what it was made from and how; checksums of the other files
     row_ends.npy       where each row's values begin, and where the last one's end
     features.npy       the column of each value, row after row
     values.npy         the values
-    class_index.npy    the class of each row, a number of a label
+    class_index.npy    the class of each row, an index into the labels
     labels.npy         the labels, in sorted order
-    sample_weight.npy  the weight of each row, where the file gives any
+    sample_weight.npy  the weight of each row, if the file has weights
 
 The folder is made under a temporary name and renamed when it is complete. ``docs/formats.md`` describes it in full.
 """
@@ -39,7 +39,7 @@ from codekin.datasets.samples import DataError, SparseData
 
 FORMAT, FORMAT_VERSION = "codekin-cache", 1
 MAX_FEATURES = 2**31
-"""The numbers of features take four bytes each."""
+"""Feature indices take four bytes each."""
 DESCRIPTION = "cache.json"
 ARRAYS = ("row_ends", "features", "values", "class_index", "labels")
 DEFAULT_MEMORY = 1 << 30
@@ -63,14 +63,14 @@ def cached_data(
     progress: ReadProgress | None = None,
     note: Callable[[str], None] | None = None,
 ) -> SparseData:
-    r"""The samples of a file of any size, left on disk: converted once, and used again while the file is the same.
+    r"""The samples of a file of any size, left on disk: converted once, and reused as long as the file is the same.
 
     Parameters
     ----------
     source : path
-        A file in any of the formats but text, plain or zipped.
+        A file in any format except text, plain or compressed.
     folder : path, optional
-        Where the cache is or will be; by default beside the file, with ``.cache`` at the end of its name.
+        The folder of the cache; by default next to the file, with ``.cache`` added to its name.
     format, n_features, options
         As in :func:`read_data`.
     max_memory : int, default=1 GiB
@@ -78,12 +78,12 @@ def cached_data(
     progress : callable, optional
         Called with the bytes read so far and the bytes of the whole file, while it is converted.
     note : callable, optional
-        Called with a sentence: whether the cache is used, made, or made again and why.
+        Called with a sentence: whether the cache is used, created, or created again and why.
 
     Returns
     -------
     SparseData
-        Its ``X`` has a shape and gives rows, ``X[10:20]``, and stays on disk.
+        Its ``X`` stays on disk; it has a shape and can be sliced, ``X[10:20]``.
 
     Examples
     --------
@@ -138,9 +138,8 @@ class _Reading:
 def open_cache(folder: str | Path, *, max_memory: int = DEFAULT_MEMORY, verify: bool = True) -> SparseData:
     """The samples of a cache, left on disk.
 
-    ``folder`` is what :func:`cached_data` made. ``max_memory``: how many bytes of the samples may be in memory at a
-    time; the shuffled blocks of a training depend on it. With ``verify``, all files are read once to compare their
-    checksums.
+    ``folder`` was made by :func:`cached_data`. ``max_memory`` is how many bytes of the samples may be in memory at a
+    time; the shuffled blocks of training depend on it. With ``verify``, all checksums are compared.
     """
     folder = Path(folder)
     description = _description(folder)
@@ -171,7 +170,7 @@ def open_cache(folder: str | Path, *, max_memory: int = DEFAULT_MEMORY, verify: 
 def _check_arrays(
     folder: Path, row_ends: NDArray[Any], class_index: NDArray[Any], n_features: int, n_classes: int
 ) -> None:
-    """Raise unless every number points at something: compiled loops would follow it anywhere."""
+    """Raise unless every index is valid: compiled loops do not check them."""
     if row_ends.dtype != np.int64 or class_index.ndim != 1 or row_ends.shape != (len(class_index) + 1,):
         raise ValueError("there must be a class and an end for every row")
     check_ends(row_ends, int(row_ends[-1]), "the ends of the rows")
@@ -226,7 +225,7 @@ def _check_source(description: Json, path: Path, reading: _Reading) -> None:
         raise CacheError(f"{path} was made with other options.")
     if then.get("bytes") != now.st_size:
         raise CacheError(f"{path} has changed since.")
-    # A file that was only copied or touched is the same one still.
+    # A file that was only copied or touched is still the same.
     if then.get("modified_ns") != now.st_mtime_ns and then.get("sha256") != sha256(path):
         raise CacheError(f"{path} has changed since.")
 
@@ -256,7 +255,7 @@ def _write(path: Path, folder: Path, reading: _Reading, progress: ReadProgress |
 
 
 def _convert(path: Path, folder: Path, reading: _Reading, progress: ReadProgress | None) -> Json:
-    """Write the arrays; what was decided about the features on the way."""
+    """Write the arrays; returns how the features are numbered."""
     numbers, n_values = _LabelNumbers(), 0
     lengths: list[NDArray[np.int32]] = []
     weights: list[NDArray[np.float32] | None] = []
@@ -272,9 +271,9 @@ def _convert(path: Path, folder: Path, reading: _Reading, progress: ReadProgress
             if not isinstance(part, Rows):
                 raise DataError(
                     reader.name,
-                    "these are texts, which become features in memory only. Allow more memory, or give features.",
+                    "texts can be converted to features only in memory. Allow more memory, or give features.",
                 )
-            # Not tofile, which does not say why there was no room for all of it.
+            # Not tofile, which does not say why writing failed.
             features.write(part.indices.astype("<i4", copy=False).data)
             values.write(part.values.astype("<f4", copy=False).data)
             n_values += len(part.indices)
@@ -307,13 +306,13 @@ def _convert(path: Path, folder: Path, reading: _Reading, progress: ReadProgress
 
 
 def _write_header(file: IO[bytes], kind: str, n_items: int) -> None:
-    """The header of a .npy file; NumPy leaves room in it for any number of items."""
+    """The header of a .npy file; NumPy leaves space in it for any number of items."""
     file.seek(0)
     npy.write_array_header_1_0(file, {"descr": kind, "fortran_order": False, "shape": (n_items,)})
 
 
 def _subtract(file: IO[bytes], index_base: int) -> None:
-    """Number the features from 0; some at a time, since what is mapped into memory counts as memory."""
+    """Number the features from 0, in blocks, since mapped memory counts as memory."""
     start = file.tell()
     while True:
         file.seek(start)
@@ -331,7 +330,7 @@ def _sync(path: Path) -> None:
 
 
 class _LabelNumbers:
-    """Labels as numbers in the order of their first appearance, at four bytes a row."""
+    """Labels as numbers in the order of their first appearance, four bytes per row."""
 
     def __init__(self) -> None:
         self._number: dict[Any, int] = {}
@@ -341,7 +340,7 @@ class _LabelNumbers:
         number = self._number
         if isinstance(labels, np.ndarray):
             distinct, inverse = np.unique(labels, return_inverse=True)
-            # Once there was a text among the labels, integers are texts as well.
+            # If any label is text, all of them are.
             spelled = [self._spelled(label) for label in distinct.tolist()]
             of_distinct = np.array([number.setdefault(label, len(number)) for label in spelled], dtype=np.int32)
             self._rows.append(of_distinct[inverse])

@@ -1,4 +1,4 @@
-"""The data sets that are always there: two inside the package, one inside scikit-learn."""
+"""The embedded data sets: two in the package, one in scikit-learn."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def load_digits_dataset() -> Dataset:
 def load_icd10cm() -> Dataset:
     """Text of a diagnosis to its ICD-10-CM category: 19,611 texts, 374 categories, with the taxonomy.
 
-    All three splits have ``texts`` and no ``X``; :func:`codekin.datasets.vectorized` makes features of them.
+    All three splits have ``texts`` and no ``X``; :func:`codekin.datasets.vectorized` converts them to features.
 
     >>> icd = load_icd10cm()
     >>> icd

@@ -22,10 +22,10 @@ UNKNOWN_LABEL = "?"
 
 
 def export_dataset(dataset: Dataset, folder: str | Path) -> list[Path]:
-    r"""Write the splits of a data set and its taxonomy; where not all of them can be written, none is.
+    r"""Write the splits of a data set and its taxonomy; if not all of them can be written, none is.
 
-    Features are written in svmlight format, texts as lines of label and text. The folder is made if it is not there. It
-    gets ``train.svm`` (or ``train.tsv``), ``validation.svm`` and ``test.svm`` as far as the data set has them, and
+    Features are written in svmlight format, texts as lines of label and text. The folder is created if necessary. It
+    gets ``train.svm`` (or ``train.tsv``), ``validation.svm`` and ``test.svm`` if the data set has them, and
     ``taxonomy.txt`` if it has a class tree.
 
     >>> import tempfile
@@ -59,7 +59,7 @@ def _data(split: Split, class_names: Sequence[str]) -> Data:
 
 
 def _edges(tree: ClassTree, class_names: Sequence[str]) -> list[str]:
-    """A line for each edge, from the top down; every node gets a name that no other one has."""
+    """A line for each edge, from the root down; every node gets a unique name."""
     given = [None if label is None else str(label) for label in tree.labels or [None] * tree.n_nodes]
     name_of_class = dict(zip(tree.node_of_class.tolist(), class_names, strict=True))
     n_uses = Counter([*(given[node] for node in range(tree.n_nodes) if node not in name_of_class), *class_names])

@@ -17,10 +17,7 @@ MAX_FEATURES = 2**31 - 1
 
 @dataclass
 class FeatureNumbers:
-    """What is known so far of a file's features; readers tell it what they see.
-
-    ``n_features`` is what the user gave.
-    """
+    """What is known so far about a file's features; ``n_features`` is what the user gave."""
 
     options: ReadOptions
     n_features: int | None = None
@@ -45,7 +42,7 @@ class FeatureNumbers:
         return smallest, self.n_features - 1 + (1 if self.index_base is None else self.index_base)
 
     def note(self, indices: NDArray[np.int32], n_in_row: IntArray, block: LineBlock, row_starts: IntArray) -> None:
-        """Learn from the indices of a block."""
+        """Update with the indices of a block."""
         if not len(indices):
             return
         self._has_zero = self._has_zero or int(indices.min()) == 0
@@ -56,7 +53,7 @@ class FeatureNumbers:
             self._line_of_largest = block.line_at(int(row_starts[row]))
 
     def settled(self, source: str) -> tuple[int, int]:
-        """The index base and the number of features; the base stays what it is from now on."""
+        """The index base, fixed from now on, and the number of features."""
         if self.index_base is None:
             self.index_base = 0 if self._has_zero else 1
             if self.n_features is not None and self._largest - self.index_base >= self.n_features:

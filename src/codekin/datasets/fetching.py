@@ -15,14 +15,14 @@ from codekin._system.files import sha256, whole_file
 from codekin.datasets.home import data_home as home_folder
 
 Progress = Callable[[str, int, int | None], None]
-"""Called with the name of a file, the bytes so far, and the bytes in all if they are known."""
+"""Called with the name of a file, the bytes so far, and the total bytes if known."""
 
 _BLOCK_BYTES = 1 << 18
 
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """A file on the net and what it must be. Its name is the last part of the address when left out."""
+    """A file on the internet and its checksum. By default its name is the last part of the URL."""
 
     url: str
     sha256: str
@@ -30,7 +30,7 @@ class RemoteFile:
 
     @property
     def file_name(self) -> str:
-        """What it is called in the data home."""
+        """Its name in the data home."""
         return self.name or urlsplit(self.url).path.rpartition("/")[2]
 
 
@@ -93,7 +93,7 @@ def fetch(
     progress: Progress | None = None,
     timeout: float = 30.0,
 ) -> Path:
-    """Download a data set into the data home; files that are there already, and whole, are left alone.
+    """Download a data set into the data home; complete files that exist already are kept.
 
     Parameters
     ----------
@@ -103,11 +103,11 @@ def fetch(
         The folder that holds one folder per data set; by default that of the variable CODEKIN_DATA, or
         ``codekin`` in the user's cache folder.
     sources : dict, optional
-        Where data sets are; ``SOURCES`` when left out.
+        Where data sets are; by default ``SOURCES``.
     progress : callable, optional
-        Called with the name of a file, the bytes so far, and the bytes in all if they are known.
+        Called with the name of a file, the bytes so far, and the total bytes if known.
     timeout : float, default=30.0
-        How many seconds the source may be silent.
+        The most seconds to wait for an answer of the source.
 
     Returns
     -------
@@ -125,7 +125,7 @@ def fetch(
             if not target.is_file() or sha256(target) != file.sha256:
                 _download(file, target, progress, timeout)
     finally:
-        # An empty folder would look like a data set that is there.
+        # An empty folder would look like a data set.
         if not any(folder.iterdir()):
             folder.rmdir()
     return folder

@@ -1,7 +1,7 @@
-"""Data sets in folders of their own: sparse ones with a taxonomy, and images.
+"""Data sets in folders: sparse ones with a taxonomy, and images.
 
 A sparse folder holds ``train``, ``val`` and ``test`` in svmlight format, ``meta.json``, ``labels.tsv`` (number, name,
-title), ``taxonomy.txt`` (node ``k`` is label ``k``) and perhaps ``samples.tsv`` with the texts; all may be zipped.
+title), ``taxonomy.txt`` (node ``k`` is label ``k``) and perhaps ``samples.tsv`` with the texts; all may be compressed.
 """
 
 from __future__ import annotations
@@ -280,7 +280,7 @@ def _npz(path: Path, names: Sequence[str]) -> dict[str, NDArray[Any]]:
             return {name: archive[name] for name in names}
     except DataError:
         raise
-    except Exception as error:  # damaged archives raise whatever their damage runs into
+    except Exception as error:  # damaged archives raise all kinds of errors
         raise DataError(str(path), f"this is not an archive of arrays ({error}).") from None
 
 
@@ -298,7 +298,7 @@ def _idx(path: Path) -> NDArray[np.uint8]:
 
 
 def _tar_members(path: Path, names: Sequence[str]) -> dict[str, bytes]:
-    """The contents of some files of an archive, whatever folders they are in; nothing is written."""
+    """The contents of some files of an archive, in any of its folders; nothing is written."""
     found: dict[str, bytes] = {}
     try:
         with tarfile.open(path, "r:gz") as archive:
@@ -316,7 +316,7 @@ def _tar_members(path: Path, names: Sequence[str]) -> dict[str, bytes]:
 
 
 def _cifar_records(content: bytes, n_labels: int, path: Path) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """Records of some label bytes and 3 x 32 x 32 pixels, colour by colour."""
+    """Records of label bytes and 3 x 32 x 32 pixels, colour by colour."""
     size = n_labels + 3 * 32 * 32
     if not content or len(content) % size:
         raise DataError(str(path), f"the records must have {size} bytes each. Got {len(content)} bytes in all.")

@@ -12,8 +12,7 @@ VARIABLE = "CODEKIN_DATA"
 def data_home(given: str | Path | None = None) -> Path:
     """The folder that holds one folder per data set.
 
-    When left out, the one that the environment variable CODEKIN_DATA names, and otherwise ``codekin`` in the user's
-    cache folder.
+    By default that of the environment variable CODEKIN_DATA, otherwise ``codekin`` in the user's cache folder.
     """
     if given is not None:
         return Path(given)
@@ -34,12 +33,12 @@ def existing_folder(name: str, given: str | Path | None = None) -> Path:
 
 
 def first_existing(folder: Path, *names: str) -> Path | None:
-    """The first of some files that there is."""
+    """The first of some files that exists."""
     return next((folder / name for name in names if (folder / name).is_file()), None)
 
 
 def required_file(folder: Path, *names: str) -> Path:
-    """The first of some files that there is; an error when there is none."""
+    """The first of some files that exists; an error if there is none."""
     path = first_existing(folder, *names)
     if path is None:
         raise FileNotFoundError(f"{folder}: the file {' or '.join(names)} is missing.")

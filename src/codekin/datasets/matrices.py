@@ -14,12 +14,12 @@ from codekin.datasets.samples import DataError
 
 
 def read_matrix(source: Source) -> tuple[FloatArray, tuple[str, ...] | None]:
-    r"""A matrix of numbers, and the labels of its rows if the file gives them.
+    r"""A matrix of numbers, and the labels of its rows if the file has them.
 
-    The file is in UTF-8, plain or zipped with gzip. The entries of a row are separated by commas, tabs or blanks,
+    The file is in UTF-8, plain or compressed with gzip. The entries of a row are separated by commas, tabs or spaces,
     whichever the first row has. If the first entry of the first row is not a number, the row holds the labels of the
-    columns, after an entry that may be anything, and every further row begins with its label, as pandas writes it.
-    Blank rows, and rows that begin with ``#``, are skipped.
+    columns, after an arbitrary first entry, and every further row begins with its label, as pandas writes it. Blank
+    rows, and rows that begin with ``#``, are skipped.
 
     >>> import io
     >>> read_matrix(io.BytesIO(b",cat,dog\ncat,0,1.5\ndog,1.5,0\n"))
@@ -33,8 +33,8 @@ def read_matrix(source: Source) -> tuple[FloatArray, tuple[str, ...] | None]:
 def read_distances(source: Source) -> tuple[DenseDistances, tuple[str, ...]]:
     r"""A matrix of class distances, and the labels of the classes.
 
-    The file is one for :func:`read_matrix`. Where it has labels, those of rows and columns must be the same in the same
-    order; where it has none, the classes are called 0, 1, ...
+    The file has the format of :func:`read_matrix`. If it has labels, those of rows and columns must be the same in the
+    same order; if it has none, the classes are called 0, 1, ...
 
     >>> import io
     >>> read_distances(io.BytesIO(b"0 2\n2 0\n"))[1]

@@ -1,4 +1,4 @@
-"""How the samples that a model was trained on came from a file, so that others can be read the same way."""
+"""How the training samples of a model were read from a file, so that others can be read the same way."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from codekin.datasets.vectorizers import FittedVectorizer
 
 @dataclass(frozen=True, eq=False)
 class ModelInput:
-    r"""How the samples that a model was trained on came from a file, so that others can be read the same way.
+    r"""How the training samples of a model were read from a file, so that others can be read the same way.
 
     Parameters
     ----------
     vectorizer : FittedVectorizer, optional
-        Makes features of texts; None for samples that already have features.
+        Converts texts to features; None for samples that already have features.
     encoding : mapping of str to int
         How the features of a file were numbered: options of ``codekin.datasets.ReadOptions``.
 
@@ -47,21 +47,21 @@ class ModelInput:
         chunk_rows: int = 10_000,
         progress: ReadProgress | None = None,
     ) -> Iterator[tuple[csr_array, Data]]:
-        """The features of the samples in a file, some samples at a time, and what was read.
+        """The features of the samples in a file, in chunks, and what was read.
 
-        Features that the model has never seen are left out.
+        Features that the model does not know are left out.
 
         Parameters
         ----------
         source : path, "-" or binary stream
             The file.
         format : str, default="auto"
-            Its format; for a model of texts, "auto" means texts unless the end of the name says otherwise.
+            Its format; for a model of texts, "auto" means texts unless the file extension says otherwise.
         n_features : int, optional
-            How many features the model has; not needed for texts.
+            The number of features of the model; not needed for texts.
         options : ReadOptions, optional
-            How to read labels and rows of several labels; by default labels are not read and may be missing. An index
-            base that is given overrules that of the training samples.
+            How to read labels and rows with several labels; by default labels are not read and may be missing. A given
+            index base overrides that of the training samples.
         chunk_rows : int, default=10_000
             How many samples to read at a time.
         progress : callable, optional

@@ -1,7 +1,7 @@
 """Sparse matrices in NumPy's .npz archives, as :func:`scipy.sparse.save_npz` lays them out, with the labels beside.
 
-Nothing in such an archive can run code: arrays of objects are refused. A header that promises more than its archive
-holds is noticed before memory is set aside for it.
+Nothing in such an archive can run code: arrays of objects are refused. A header that declares more than its archive
+contains is detected before memory is allocated.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from codekin.datasets.rows import Rows
 from codekin.datasets.samples import DataError, SparseData
 
 _ROWS_AT_ONCE = 1 << 15
-# What zipfile runs into, depending on where an archive is damaged.
+# What zipfile raises, depending on where an archive is damaged.
 _DAMAGE = (
     *(zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError),
     *(NotImplementedError, RuntimeError, ValueError, OverflowError),
@@ -30,10 +30,9 @@ _DAMAGE = (
 
 
 def npz_rows(stream: IO[bytes], source: str, options: ReadOptions, features: FeatureNumbers) -> Iterator[Rows]:
-    """The rows of an archive, some thousand at a time, so that only its row ends and labels are held whole.
+    """The rows of an archive, some thousand at a time; only row ends and labels are in memory as a whole.
 
-    ``options`` say how to read the labels, and what to do with features beyond ``features.n_features``, which learns
-    from the shape.
+    ``features`` is updated with the shape.
     """
     try:
         with zipfile.ZipFile(stream) as archive:

@@ -1,4 +1,4 @@
-"""How a file is to be read, where its format leaves a choice."""
+"""Options for reading a file."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ MAX_HASH_BITS = 30
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """The choices that a format leaves open.
+    """Options for reading a file.
 
     Parameters
     ----------
     labels : {"auto", "int", "str", "none"}, default="auto"
-        What labels are: integers if all of them are written plainly, such as 7 and -1, else strings as they are
-        written ("auto"); integers, also +1 and 3.0, or an error; strings as they are written; or not read at all, so
-        that they may be left out.
+        "auto": integers if all labels are plain integers, such as 7 and -1, otherwise strings as written. "int":
+        integers, also +1 and 3.0, or an error. "str": strings as written. "none": labels are not read and may be
+        missing.
     index_base : {"auto", 0, 1}, default="auto"
-        The number of the first feature in an svmlight file. "auto" means 0 if the file holds that index, else 1.
+        The index of the first feature in an svmlight file. "auto" means 0 if the file contains that index, else 1.
     multilabel : {"error", "first", "drop"}, default="error"
-        What to do with a row of several labels (integers joined by commas): complain, take the first one, or leave
-        the row out. With "first" and "drop" rows without any label are left out as well.
+        What to do with a row of several labels (integers joined by commas): raise, use the first one, or leave the row
+        out. With "first" and "drop", rows without any label are left out as well.
     feature_order : {"increasing", "any"}, default="increasing"
         Whether the indices of an svmlight row must increase, or are sorted after reading.
     unknown_features : {"error", "drop"}, default="error"
-        What to do with indices beyond ``n_features``, when that is given. "drop" needs an index base of 0 or 1.
+        What to do with indices beyond ``n_features``, if that is given. "drop" needs an index base of 0 or 1.
     hash_bits : int, optional
         Hash the features' names into ``2**hash_bits`` columns; only Vowpal Wabbit files have names. 0 means that the
-        names are indices. When left out: 0 if the first names are integers in one namespace, else 20.
+        names are indices. By default 0 if the first names are integers in one namespace, else 20.
     """
 
     labels: LabelKind = "auto"
@@ -70,11 +70,7 @@ class ReadOptions:
 
 
 def checked_encoding(encoding: Mapping[str, Any]) -> dict[str, int]:
-    """How the features of a file were numbered, as a description of it says.
-
-    It may hold ``index_base`` and ``hash_bits``, where they were settled. Raises ValueError if it has other entries, or
-    values that these options cannot have.
-    """
+    """The encoding of features from a description: ``index_base`` and ``hash_bits``; raises on anything else."""
     is_known = isinstance(encoding, Mapping) and set(encoding) <= {"index_base", "hash_bits"}
     if not is_known or not all(type(value) is int for value in encoding.values()):
         raise ValueError(f"The encoding of features has 'index_base' and 'hash_bits', integers. Got {encoding!r}.")
@@ -83,11 +79,8 @@ def checked_encoding(encoding: Mapping[str, Any]) -> dict[str, int]:
 
 
 def label_kind(classes: NDArray[Any]) -> Literal["int", "str"]:
-    """How to read labels that are to be compared with given ones: as the same kind of thing.
-
-    A value for the option ``labels``.
-    """
+    """The option ``labels`` for reading labels that are compared with given ones."""
     if classes.dtype.kind not in "iu":
         return "str"
-    # Longer ones are read as they are written, and compared as such.
+    # Longer ones are read and compared as written.
     return "int" if all(abs(label) < 10**18 for label in classes.tolist()) else "str"

@@ -43,10 +43,10 @@ FORMAT_OF_SUFFIX = {
     ".npz": "npz",
     ".tsv": "tsv",
 }
-"""What the end of a file's name says about its format, with or without a further ``.gz``."""
+"""The formats of file extensions, with or without a further ``.gz``."""
 
 ReadProgress = Callable[[int, int], None]
-"""Called with the bytes of what was read so far, and the bytes of the whole file."""
+"""Called with the bytes read so far and the bytes of the whole file."""
 
 _SPARSE_ROWS = {"svmlight": svmlight_rows, "xmc": xmc_rows, "vw": vowpal_rows}
 _DEFAULTS = ReadOptions()
@@ -73,7 +73,7 @@ def read_data(
     options : ReadOptions, optional
         What else the format leaves open.
     progress : callable, optional
-        Called with the bytes read so far and the bytes of the whole file, where these are known; a pipe's are not.
+        Called with the bytes read so far and the bytes of the whole file, if known, which those of a pipe are not.
 
     Returns
     -------
@@ -115,8 +115,8 @@ def iter_data(
 ) -> Iterator[Data]:
     r"""The samples of a file in chunks, so that a file of any size needs the memory of one chunk.
 
-    What the options leave to the file is decided by the first chunk and holds for the rest: the kind of the labels,
-    the index base, and whether names are hashed. Give ``n_features``, as a model knows it, to get equally wide chunks.
+    Options that are "auto" are decided by the first chunk: the kind of the labels, the index base, and whether names
+    are hashed. Give ``n_features`` to get equally wide chunks.
 
     Parameters
     ----------
@@ -125,14 +125,14 @@ def iter_data(
     format : {"auto", "svmlight", "xmc", "vw", "npz", "tsv"}, default="auto"
         Its format; "auto" goes by the end of the name, and otherwise by the first lines.
     chunk_rows : int, default=10_000
-        How many samples a chunk has; the last one has the rest.
+        The number of samples of a chunk; the last one has the rest.
     n_features : int, optional
-        The number of features. When left out, each chunk is as wide as the file up to there.
+        The number of features. By default each chunk is as wide as the file up to there.
     options : ReadOptions, optional
         What else the format leaves open.
     progress : callable, optional
-        Called after each chunk with the bytes of the samples so far and those of the whole file, where these are known;
-        a pipe's are not.
+        Called after each chunk with the bytes of the samples so far and those of the whole file, if known, which those
+        of a pipe are not.
 
     Returns
     -------
@@ -179,17 +179,14 @@ def _check_format(format: str) -> None:
 
 
 def format_of(source: Source, format: str = "auto") -> str:
-    """The format of a file as far as it is known before the file is opened.
-
-    A name from ``FORMATS``; "auto" where only the content can tell.
-    """
+    """The format of a file from its name; "auto" if it depends on the content."""
     if format != "auto" or not isinstance(source, str | Path):
         return format
     return FORMAT_OF_SUFFIX.get(Path(str(source).removesuffix(".gz")).suffix.lower(), "auto")
 
 
 def sniffed_format(block: LineBlock) -> str:
-    """The format that the first lines of a file speak for."""
+    """The format of a file, judged by its first lines."""
     head = block.text[:10_000].decode(errors="replace")
     numbered = [(block.first_line + number, line.strip("\r ")) for number, line in enumerate(head.split("\n"))]
     number, first = next(((n, line) for n, line in numbered if line and not line.startswith("#")), (0, ""))
@@ -212,7 +209,7 @@ def sniffed_format(block: LineBlock) -> str:
 
 
 class FileReader:
-    """A file that is being read: its parsed parts, and what has been decided about labels and features."""
+    """A file that is being read: its parsed parts, and what is known about labels and features."""
 
     def __init__(
         self, source: Source, stream: IO[bytes], format: str, n_features: int | None, options: ReadOptions
@@ -244,7 +241,7 @@ class FileReader:
             self.parts = _SPARSE_ROWS[format](lines, self._labels, self._features)
 
     def settled_features(self) -> tuple[int, int]:
-        """The number of the first feature and the number of features, decided from now on."""
+        """The index of the first feature and the number of features, fixed from now on."""
         return self._features.settled(self.name)
 
     @property
@@ -253,7 +250,7 @@ class FileReader:
         return self._features.encoding
 
     def collected(self, parts: Sequence[Rows | TextRows]) -> Data:
-        """Some parts as one value; what they show about labels and features is decided from now on."""
+        """Some parts as one value; what they show about labels and features is fixed from now on."""
         self._labels.settle()
         class_index, classes = classes_of([part.labels for part in parts], self.name)
         if isinstance(parts[0], TextRows):
@@ -268,7 +265,7 @@ class FileReader:
 def watched(
     parts: Iterator[Rows | TextRows], stream: IO[bytes], progress: ReadProgress | None
 ) -> Iterator[Rows | TextRows]:
-    """The parts, telling ``progress`` where the stream is after each."""
+    """The parts, reporting the position of the stream to ``progress`` after each."""
     n_bytes = None if progress is None else _known_size(stream)
     for part in parts:
         if progress is not None and n_bytes is not None:

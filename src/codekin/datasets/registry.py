@@ -24,11 +24,7 @@ from codekin.datasets.samples import Dataset
 
 @dataclass(frozen=True)
 class DatasetEntry:
-    """A data set that is known by name.
-
-    ``load`` takes the data home and returns the data set. ``folder`` is its folder in the data home; None for one that
-    is always there.
-    """
+    """A data set known by name; ``folder`` is its folder in the data home, None if it is embedded."""
 
     load: Callable[[str | Path | None], Dataset]
     n_classes: int
@@ -37,7 +33,7 @@ class DatasetEntry:
 
     @property
     def is_embedded(self) -> bool:
-        """Whether it is there without any file in the data home."""
+        """Whether it needs no files in the data home."""
         return self.folder is None
 
     @property
@@ -88,8 +84,8 @@ def load_dataset(name: str, data_home: str | Path | None = None) -> Dataset:
     name : str
         A name from ``DATASETS``.
     data_home : path, optional
-        The folder that holds one folder per data set. When left out, the one that the environment variable
-        CODEKIN_DATA names, and otherwise ``codekin`` in the user's cache folder.
+        The folder that holds one folder per data set. By default that of the environment variable CODEKIN_DATA,
+        otherwise ``codekin`` in the user's cache folder.
 
     Returns
     -------

@@ -19,11 +19,11 @@ from codekin.datasets.samples import DataError, LabelArray
 
 RowLabels = NDArray[np.int64] | list[str] | None
 
-# As in the kernel: the one way in which an integer is spelled, so that the integer gives the spelling back.
+# As in the kernel: the canonical spelling of an integer, so that it can be restored from the integer.
 _PLAIN_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 # If labels are declared to be integers: also +1 and 3.0, but 007 is a code.
 _INTEGER = re.compile(r"([+-]?(?:0|[1-9][0-9]{0,17}))(?:\.0*)?")
-# One label in a hundred million characters' worth of distinct ones would otherwise set the width of all.
+# A single long label would otherwise set the width of all.
 _MAX_LABEL_CHARACTERS = 1 << 27
 
 
@@ -71,7 +71,7 @@ class Rows:
     def matrix(self, n_features: int, index_base: int) -> csr_array:
         """The rows as a matrix."""
         n_values = len(self.indices)
-        # One type for both, as SciPy requires; a product of two int32 matrices' sizes needs no more than int64.
+        # One type for both, as SciPy requires.
         index_type = np.dtype(np.int32 if n_values <= np.iinfo(np.int32).max else np.int64)
         indptr = self._ends.astype(index_type)
         indices = (self.indices - np.int32(index_base)).astype(index_type, copy=False)
@@ -96,17 +96,17 @@ class TextRows:
 
 
 class LabelColumn:
-    """The labels of a file: decides what they are, and keeps to it."""
+    """The labels of a file, and what kind they are."""
 
     def __init__(self, options: ReadOptions) -> None:
         self.kind: LabelKind = options.labels
-        self.n_promised: int | None = None  # by a header: labels are numbers below it, and commas separate them
+        self.n_promised: int | None = None  # from a header: labels are numbers below it, separated by commas
         self._policy = options.multilabel
         self._is_settled = False
         self._has_text = options.labels == "str"
 
     def settle(self) -> None:
-        """Some rows leave for good, so the kind of label that they have is that of all the rest too."""
+        """Fix the kind of labels, since some rows are handed out."""
         self._is_settled = True
 
     @property
@@ -120,7 +120,7 @@ class LabelColumn:
     def of_spans(
         self, block: LineBlock, spans: IntArray, integers: NDArray[np.int64], n_odd: int
     ) -> tuple[RowLabels, NDArray[np.bool_] | None]:
-        """The labels at ``spans`` of a block, and which rows are to be dropped if any are."""
+        """The labels at ``spans`` of a block, and which rows to drop, if any."""
         if self.kind == "none":
             return None, None
         if n_odd == 0 and not self._has_text:
@@ -196,7 +196,7 @@ def classes_of(labels: Sequence[RowLabels], source: str) -> tuple[IntArray | Non
         return None, None
     if all(isinstance(part, np.ndarray) for part in labels):
         return _integer_classes(np.concatenate([np.asarray(part) for part in labels]))
-    # A file whose first labels only look like integers: each of these has one spelling, the one it had.
+    # If the first labels only look like integers: each has one canonical spelling, the one it had.
     spelled = [map(str, part.tolist()) if isinstance(part, np.ndarray) else part or [] for part in labels]
     number: dict[str, int] = {}
     first_seen = np.array([number.setdefault(label, len(number)) for part in spelled for label in part], dtype=np.intp)
@@ -205,7 +205,7 @@ def classes_of(labels: Sequence[RowLabels], source: str) -> tuple[IntArray | Non
 
 
 def sorted_classes(number: Mapping[Any, int], source: str) -> tuple[IntArray, LabelArray]:
-    """Where each numbered label comes among all of them in sorted order, and the labels in that order."""
+    """The position of each numbered label in sorted order, and the labels in that order."""
     names = sorted(number)
     rank = np.empty(len(names), dtype=np.intp)
     rank[[number[name] for name in names]] = np.arange(len(names))
@@ -234,7 +234,7 @@ def _integer_classes(labels: NDArray[np.int64]) -> tuple[IntArray, NDArray[np.in
 
 
 def joined(parts: Sequence[Rows]) -> Rows:
-    """All rows in one, but for the labels, which may be of several kinds."""
+    """All rows in one, without the labels, which may be of several kinds."""
     weights = [part.weights for part in parts]
     has_weights = any(weight is not None for weight in weights)
     return Rows(
@@ -266,7 +266,7 @@ def rechunked(blocks: Iterator[Any], n_rows: int) -> Iterator[tuple[list[Any], i
 
 
 def shortened(text: str, limit: int = 40) -> str:
-    """A piece of a file that fits into a sentence."""
+    """A piece of a file, short enough for an error message."""
     return text if len(text) <= limit else f"{text[:limit]}..."
 
 

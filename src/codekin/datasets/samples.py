@@ -1,4 +1,4 @@
-"""What reading gives: samples with their labels, and data sets of several splits with all that is known about them."""
+"""The results of reading: samples with their labels, and data sets with several splits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LabelArray = NDArray[np.int64] | NDArray[np.str_]
 
 
 class DataError(ValueError):
-    """Data that cannot be read: one sentence that begins with the file and, where there is one, the line.
+    """Data that cannot be read: one sentence that begins with the file and, if there is one, the line.
 
     Parameters
     ----------
@@ -52,12 +52,12 @@ class DataError(ValueError):
         return f"{where}: {self.reason}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Exceptions come back from worker processes whole."""
+        """For pickling in worker processes."""
         return partial(DataError, self.source, self.reason, line=self.line, column=self.column), ()
 
 
 class _Labelled:
-    """What samples with labels have in common, whether they are vectors or texts."""
+    """The common part of samples with labels, vectors or texts."""
 
     class_index: IntArray | None
     classes: LabelArray | None
@@ -79,13 +79,13 @@ class _Labelled:
 
     @property
     def encoded_labels(self) -> EncodedLabels:
-        """The same in the memory of a number each, as estimators take them."""
+        """The labels as one number per sample, as estimators accept them."""
         return EncodedLabels(*self._known_labels())
 
     def index_among(self, classes: LabelArray) -> IntArray:
-        """Each sample's class as an index into other classes, for instance those of a model; -1 where it is not there.
+        """Each sample's class as an index into other classes, such as those of a model; -1 if it is not there.
 
-        The classes are distinct labels in any order. Integers also match the strings that spell them.
+        The classes are distinct labels in any order. Integers also match their strings.
         """
         own, class_index = self._known_labels()
         as_text = own.dtype.kind != np.asarray(classes).dtype.kind
@@ -106,14 +106,14 @@ class SparseData(_Labelled):
     Parameters
     ----------
     X : csr_array of shape (n_samples, n_features)
-        float32 values; int32 indices where they fit, increasing within each row. Samples on disk have a
-        shape, and give such rows when they are sliced.
+        float32 values; int32 indices if they fit, increasing within each row. Samples on disk have a
+        shape, and slicing them gives such rows.
     class_index : ndarray of shape (n_samples,), optional
         ``classes[class_index[i]]`` is the label of sample ``i``. None when labels were not read.
     classes : ndarray of shape (n_classes,), optional
         The distinct labels in sorted order, integers or strings.
     sample_weight : ndarray of shape (n_samples,), optional
-        The weights that the file gives; None when all are one.
+        The weights in the file; None if all are one.
     encoding : mapping
         How the features were numbered, with every ``"auto"`` decided: read another file with
         ``options=ReadOptions(**data.encoding)`` and ``n_features=data.n_features`` to get the same features.
@@ -143,7 +143,7 @@ class SparseData(_Labelled):
 
     @property
     def n_features(self) -> int:
-        """How many features there are."""
+        """The number of features."""
         return int(self.X.shape[1])
 
     def __repr__(self) -> str:
@@ -238,9 +238,9 @@ class Dataset:
     class_tree : ClassTree, optional
         The taxonomy of the classes.
     class_titles : tuple of str, optional
-        What the classes are called among people, where ``class_names`` are codes.
+        Readable names of the classes, if ``class_names`` are codes.
     extras : mapping of str to ndarray
-        What else is known, for instance vectors of the class names.
+        Further arrays, such as vectors of the class names.
     description, licence : str
         What it is, and under which terms.
 
@@ -267,8 +267,8 @@ class Dataset:
     licence: str = ""
 
     @property
-    def X(self) -> Any:  # noqa: N802  # the mathematics' own name
-        """The features of the training samples; None before texts are made into features."""
+    def X(self) -> Any:  # noqa: N802  # mathematical notation
+        """The features of the training samples; None before texts are converted to features."""
         return self.train.X
 
     @property
@@ -288,7 +288,7 @@ class Dataset:
 
     @property
     def splits(self) -> dict[str, Split]:
-        """The splits that there are, by name."""
+        """The existing splits by name."""
         given = {"train": self.train, "validation": self.validation, "test": self.test}
         return {name: split for name, split in given.items() if split is not None}
 

@@ -23,7 +23,7 @@ _FIELD = re.compile(rb"[^\s#]+")
 
 
 def svmlight_rows(blocks: Iterator[LineBlock], labels: LabelColumn, features: FeatureNumbers) -> Iterator[Rows]:
-    """The rows of an svmlight file, block by block. ``features`` learns from each block."""
+    """The rows of an svmlight file, block by block; updates ``features``."""
     for block in blocks:
         yield _labelled(_parsed(block, labels, features, is_xmc=False), block, labels)
 
@@ -32,9 +32,7 @@ def xmc_rows(blocks: Iterator[LineBlock], labels: LabelColumn, features: Feature
     """The rows of a file in the extreme classification repository's format, block by block.
 
     The first line holds the numbers of rows, features and labels. Indices count from 0, and so do labels. A row may
-    have any number of labels, even none: it then begins with a space.
-
-    ``features`` learns from the header.
+    have any number of labels, even none: it then begins with a space. The header updates ``features``.
     """
     first = next(blocks, None)
     if first is None:
@@ -54,7 +52,7 @@ def xmc_rows(blocks: Iterator[LineBlock], labels: LabelColumn, features: Feature
         if is_filled[n_here:].any():
             extra = n_here + int(is_filled[n_here:].argmax())
             raise block.error(int(parsed.spans[extra, 0]), f"the header promises {n_rows} rows, but here is one more.")
-        # What is left out are blank lines at the end.
+        # Blank lines at the end are left out.
         parsed = parsed.first(n_here)
         n_read += n_here
         yield _labelled(parsed, block, labels)

@@ -1,4 +1,4 @@
-"""Made-up data whose classes have a known tree: for tests, for trying things out, and for seeing why trees help."""
+"""Synthetic data whose classes have a known tree, for tests and experiments."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ def make_sparse_topics(
 ) -> Dataset:
     """Sparse rows like those of text, whose classes share words with their neighbours in a tree.
 
-    Every node of the tree has words of its own. A sample draws its words from the nodes on the way from the root to
-    its class, and one word in four from anywhere.
+    Every node of the tree has its own words. A sample draws its words from the nodes on the path from the root to its
+    class, and one word in four from anywhere.
 
     Parameters
     ----------
     n_classes : int, default=64
-        How many classes there are.
+        The number of classes.
     n_samples : int, default=4_000
-        How many training samples there are, and as many test samples.
+        The number of training samples, and of test samples.
     n_features : int, default=5_000
-        How many words there are.
+        The number of words.
     branching : int, default=4
-        How many children an inner node has at most.
+        The most children of an inner node.
     words_per_sample : int, default=12
         How many words are drawn for a sample; words drawn twice count once.
     rng : Generator or int, optional

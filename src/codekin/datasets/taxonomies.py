@@ -1,4 +1,4 @@
-"""Taxonomy files: lines ``parent child``, read into a class tree, with the file and the line in every error."""
+"""Taxonomy files: lines of ``parent child``, read into a class tree, with file and line in every error."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def read_taxonomy(
     Parameters
     ----------
     source : path, "-" or binary stream
-        The file in UTF-8, plain or zipped with gzip. Names are separated by blanks or, in lines that hold a tab, by
-        tabs, so that names may hold blanks. Blank lines and lines that begin with ``#`` are passed over. Children
-        keep the order in which they are given; several trees are joined under a root without a name.
+        The file in UTF-8, plain or compressed with gzip. Names are separated by spaces or, in lines with a tab, by
+        tabs, so that names may contain spaces. Blank lines and lines that begin with ``#`` are skipped. Children keep
+        their order; several trees are joined under an unnamed root.
     classes : array-like of shape (n_classes,), optional
-        ``classes[k]`` is the label of class ``k``; the node of that name is its place. Branches without any class are
-        cut. When left out, the classes are the leaves in sorted order.
+        ``classes[k]`` is the label of class ``k`` and the name of its node. Branches without any class are removed. By
+        default, the classes are the leaves in sorted order.
     layout : {"edges", "paths"}, default="edges"
-        What a line holds: a parent and its child, or all names on the way from the top down to a leaf.
+        What a line holds: a parent and its child, or all names on the path from the root to a leaf.
 
     Returns
     -------
@@ -50,7 +50,7 @@ def read_taxonomy(
         raise ValueError(f"'layout' must be 'edges' or 'paths'. Got {layout!r} instead.")
     name = source_name(source)
     parent_of: dict[str, str] = {}
-    lines: list[int] = []  # of the edges in parent_of, in the same order
+    lines: list[int] = []  # those of the edges in parent_of, in the same order
     alone: list[str] = []
     for line, fields in _lines(source, name):
         if len(fields) != 2 and layout == "edges":
@@ -90,7 +90,7 @@ def read_taxonomy(
 def _lines(source: Source, name: str) -> Iterator[tuple[int, list[str]]]:
     """The number and the names of each line that has any."""
     for number, line in text_lines(source, name):
-        # Blanks of ASCII only: the others may be parts of names.
+        # Only ASCII whitespace separates: other whitespace may be part of a name.
         content = line.strip(" \t\r")
         if content and content[0] != "#":
             tabbed = "\t" in content
@@ -126,7 +126,7 @@ def _check_no_cycle(parent_of: dict[str, str], lines: list[int], name: str) -> N
 
 
 def _cycle_text(cycle: list[str], last: str) -> str:
-    """The cycle from ``last`` up to itself, shortened where it is long."""
+    """The cycle from ``last`` up to itself, shortened if it is long."""
     start = cycle.index(last)
     names = [shortened(member) for member in cycle[start:] + cycle[:start]]
     shown = names if len(names) <= 5 else [*names[:2], "...", *names[-2:]]

@@ -1,4 +1,4 @@
-"""Make a data set of texts into one of features."""
+"""Convert a data set of texts to one of features."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from codekin.datasets.vectorizers import FittedVectorizer, TextVectorizer
 
 
 def vectorized(dataset: Dataset, vectorizer: TextVectorizer | None = None) -> tuple[Dataset, FittedVectorizer]:
-    """The data set with features of its texts, and what makes them, fitted to the training texts only.
+    """The data set with features of its texts, and the vectorizer, fitted only to the training texts.
 
     Parameters
     ----------
     dataset : Dataset
         With texts in all of its splits.
     vectorizer : TextVectorizer, optional
-        How texts become features; TF-IDF of words and pairs of words when left out.
+        How texts become features; by default TF-IDF of words and pairs of words.
 
     Returns
     -------

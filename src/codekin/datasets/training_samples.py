@@ -1,4 +1,4 @@
-"""Samples to train a model on and to judge it by: read from files, in memory or on disk, texts made into features."""
+"""Training and validation samples from files, in memory or on disk, with texts converted to features."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from codekin.progress import counted_off, telling
 VOCABULARY_SHARE = 0.3
 """How much of a budget the vocabulary of texts may take."""
 USUAL_COMPRESSION = 4
-"""How much smaller gzip makes a file of numbers, about."""
+"""By how much gzip compresses a file of numbers, roughly."""
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingSamples:
-    """Training samples: features, what was read, and how others are to be read."""
+    """Training samples: features, what was read, and how to read others."""
 
     X: csr_array | StoredRows
     data: Data
@@ -39,7 +39,7 @@ class TrainingSamples:
 
     @property
     def n_bytes(self) -> int:
-        """How much memory the features take; on disk, how much they may take."""
+        """The memory that the features take or, on disk, may take."""
         if isinstance(self.X, StoredRows):
             return self.X.max_memory
         return int(self.X.data.nbytes + self.X.indices.nbytes + self.X.indptr.nbytes)
@@ -62,7 +62,7 @@ class SampleReader:
     max_model_bytes: int | None
 
     def training_samples(self, source: str, max_memory: int | None, cache: Path | None) -> TrainingSamples:
-        """In memory, or on disk if they are too many or that is asked for."""
+        """In memory, or on disk if there are too many or that was requested."""
         limit = DEFAULT_MEMORY if max_memory is None else max_memory // 2
         if cache is not None or (max_memory is not None and source != "-" and _text_bytes(Path(source)) > limit):
             return self._on_disk(Path(source), cache, limit)
@@ -81,7 +81,7 @@ class SampleReader:
         return TrainingSamples(fitted.transform(texts), data, ModelInput(fitted))
 
     def _within_budget(self, fitted: FittedVectorizer) -> FittedVectorizer:
-        """With as large a vocabulary as may be saved."""
+        """With the largest vocabulary that fits into the budget."""
         if self.max_model_bytes is None:
             return fitted
         smaller = fitted.within(int(VOCABULARY_SHARE * self.max_model_bytes))
@@ -128,13 +128,13 @@ class SampleReader:
 
 
 def _text_bytes(source: Path) -> int:
-    """About how large a file is without gzip; more than its samples take in memory. 0 if it is not there."""
+    """The approximate uncompressed size of a file, more than its samples take in memory; 0 if it does not exist."""
     if not source.is_file():
         return 0
     return source.stat().st_size * (USUAL_COMPRESSION if source.suffix == ".gz" else 1)
 
 
 def _check_classes(data: Data, source: str) -> None:
-    """Raise where there is nothing to tell apart."""
+    """Raise if there is only one class."""
     if len(data.classes if data.classes is not None else ()) < 2:
         raise DataError(source, f"samples of at least 2 classes are needed. All {data.n_samples:,} have one label.")

@@ -13,10 +13,8 @@ from codekin.datasets.rows import LabelColumn, TextRows
 def text_rows(blocks: Iterator[LineBlock], labels: LabelColumn) -> Iterator[TextRows]:
     """The texts of a file, block by block. Further tabs belong to the text.
 
-    Lines without anything are passed over where there should be labels; where labels are not read they are texts
-    without words, so that what is said of the texts stays in step with the lines.
-
-    Where labels are not read, the text is what follows the first tab, or the whole line.
+    Blank lines are skipped if labels are read. Otherwise they are texts without words, so that predictions match lines,
+    and the text of a line is what follows the first tab, or the whole line.
     """
     for block in blocks:
         texts: list[str] = []
@@ -39,7 +37,7 @@ def text_rows(blocks: Iterator[LineBlock], labels: LabelColumn) -> Iterator[Text
                 spans.append((start, start + max(tab, 0)))
             start += len(line) + 1
         positions = np.array(spans, dtype=np.intp).reshape(-1, 2)
-        # Every label counts as odd: they are looked at one by one.
+        # Mark all labels as unusual, so that they are parsed one by one.
         of_rows, is_dropped = labels.of_spans(block, positions, np.zeros(0, np.int64), len(texts))
         rows = TextRows(texts, of_rows)
         if is_dropped is not None:

@@ -1,7 +1,7 @@
 """Texts to features, in a form that a saved model can hold: JSON and arrays, never a pickle.
 
-The work is scikit-learn's (TF-IDF or hashing, both with sublinear counts and rows of length one); this module only
-fixes the choices, so that what was fitted can be written down and comes back exactly.
+scikit-learn does the work (TF-IDF or hashing, both with sublinear counts and rows of length one); this module only
+fixes the settings, so that a fitted vectorizer can be stored and restored exactly.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from codekin.datasets.vocabularies import CodedWords, coded_weights, decoded_wei
 from codekin.progress import counted_off
 
 MAX_NGRAM = 100
-"""How many neighbours may be counted together: the features of a text are as many times its length."""
+"""The longest n-gram: the number of features of a text is this times its length."""
 
 Method = Literal["tfidf", "hashing"]
 Analyzer = Literal["word", "char_wb"]
@@ -36,16 +36,16 @@ class TextVectorizer:
     Parameters
     ----------
     method : {"tfidf", "hashing"}, default="tfidf"
-        Words of a fixed vocabulary weighted by how rare they are, or words hashed into columns: nothing to learn and
-        no vocabulary to keep, at the price of collisions.
+        Words of a fixed vocabulary weighted by how rare they are, or words hashed into columns: no training and no
+        vocabulary, but collisions.
     analyzer : {"word", "char_wb"}, default="word"
-        What is counted: words, or letters within words (good for codes and typing errors).
+        What is counted: words, or characters within words (good for codes and typing errors).
     ngram_range : tuple of two int, default=(1, 2)
-        How many neighbours are counted together, from and to.
+        The shortest and the longest n-grams to count.
     min_df : int, default=1
-        Leave out what occurs in fewer texts ("tfidf" only).
+        Leave out terms that occur in fewer texts ("tfidf" only).
     max_features : int, optional
-        Keep only this many of the most frequent ("tfidf" only).
+        Keep only this many of the most frequent terms ("tfidf" only).
     n_features : int, default=2**18
         The number of columns ("hashing" only).
 
@@ -96,7 +96,7 @@ class TextVectorizer:
         try:
             vectorizer.fit(counted_off(texts, "learning the vocabulary", unit="texts"))
         except ValueError:
-            # scikit-learn says in several ways, and with options that there are not here, that nothing is left.
+            # scikit-learn's messages vary and mention options that do not exist here.
             reason = "there are no words in them" if self.min_df == 1 else f"nothing is in {self.min_df:,} of them"
             raise ValueError(f"No features can be made from these {len(texts):,} texts: {reason}.") from None
         return FittedVectorizer(self, tuple(vectorizer.get_feature_names_out()), np.asarray(vectorizer.idf_))
@@ -132,7 +132,7 @@ class FittedVectorizer:
 
     @property
     def n_features(self) -> int:
-        """How many columns there are."""
+        """The number of columns."""
         return self.vectorizer.n_features if self.vectorizer.method == "hashing" else len(self.vocabulary)
 
     def transform(self, texts: Iterable[str]) -> csr_array:
@@ -150,14 +150,14 @@ class FittedVectorizer:
         return X
 
     def within(self, n_bytes: int) -> FittedVectorizer:
-        """The same with as many of the most frequent words as a model folder holds in this many bytes.
+        """The same with as many of the most frequent words as fit into this many bytes of a model folder.
 
-        It is the object itself if that is small enough, or has no vocabulary. One word at least is kept.
+        Returns itself if that is small enough or has no vocabulary. At least one word is kept.
         """
         if self.idf is None:
             return self
         coded = CodedWords(self.vocabulary)
-        # Among words that are equally frequent the short ones are cheaper.
+        # Among equally frequent words the short ones are cheaper.
         order = np.lexsort((np.array([len(word) for word in self.vocabulary]), self.idf))
 
         def is_within(n_words: int) -> bool:
@@ -171,7 +171,7 @@ class FittedVectorizer:
         return FittedVectorizer(self.vectorizer, tuple(self.vocabulary[k] for k in kept.tolist()), self.idf[kept])
 
     def to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """All that is needed to get this object back: what JSON can hold, and arrays."""
+        """The state of this object: settings for JSON, and arrays."""
         arrays: dict[str, NDArray[Any]] = {}
         if self.idf is not None:
             arrays = {**CodedWords(self.vocabulary).arrays(), **coded_weights(self.idf)}
@@ -210,7 +210,7 @@ class FittedVectorizer:
 
 def _words_and_weights(arrays: Mapping[str, NDArray[Any]]) -> tuple[tuple[str, ...], FloatArray]:
     """The vocabulary of a state."""
-    if "vocabulary" in arrays:  # as it was written before version 3 of the model folder
+    if "vocabulary" in arrays:  # before version 3 of the model folder
         ends = np.concatenate([np.zeros(1, arrays["word_end"].dtype), arrays["word_end"]])
         letters = arrays["vocabulary"].tobytes()
         check_ends(ends, len(letters), "the ends of words in the state of this text vectorizer")

@@ -1,7 +1,7 @@
-"""A vocabulary in few bytes: words in their order, each without what it shares with the one before it.
+"""A compact vocabulary: words in order, each without the prefix it shares with the previous one.
 
-Sorted words begin alike, pairs of words even more so, so that a third of the letters is left. Weights are numbers of
-rows in a table of the different ones: rare words, which are most of a vocabulary, all have the same few.
+Sorted words, and even more so pairs of words, share prefixes, so that a third of the letters remains. Weights are
+indices into a table of distinct values: rare words, which are most of a vocabulary, share a few.
 """
 
 from __future__ import annotations
@@ -17,13 +17,11 @@ from codekin._system.index_arrays import check_counts, check_indices
 from codekin.coding import FloatArray
 
 MOST_SHARED = 31
-"""No word takes over more bytes than this, so that no file can unfold to many times its size."""
+"""The longest shared prefix in bytes, so that no file can expand to many times its size."""
 
 
 class CodedWords:
-    """Words in an order in which neighbours share their beginnings.
-
-    Sorted words share most; others come back as well.
+    """Words in an order in which neighbours share prefixes; it works best for sorted words.
 
     >>> words = CodedWords(["cat", "cat purrs", "dog"])
     >>> words.arrays()["letters"].tobytes()
@@ -39,13 +37,13 @@ class CodedWords:
         self._beginnings = beginnings.view(np.uint8).reshape(-1, MOST_SHARED)
 
     def n_bytes(self, kept: NDArray[np.intp]) -> int:
-        """How many bytes the arrays take of some of the words. The numbers of the words are in increasing order."""
+        """The bytes of the arrays for some of the words, given in increasing order."""
         shared, lengths = self._shared(kept), self._lengths[kept]
         rests = as_narrow(lengths - shared)
         return int((lengths - shared).sum()) + shared.astype(np.uint8).nbytes + rests.nbytes
 
     def arrays(self) -> Arrays:
-        """All words: the bytes that they do not share, how many each has of these, and how many it shares."""
+        """The bytes that words do not share, how many each word has, and how many it shares."""
         shared = self._shared(np.arange(len(self._words)))
         letters = b"".join(word[n:] for word, n in zip(self._words, shared.tolist(), strict=True))
         return {
@@ -83,7 +81,7 @@ def decoded_words(arrays: Mapping[str, NDArray[Any]]) -> tuple[str, ...]:
 
 
 def coded_weights(weights: FloatArray) -> Arrays:
-    """The different weights, and for each word the number of its own."""
+    """The distinct weights, and the index of each word's weight."""
     values, numbers = np.unique(weights, return_inverse=True)
     return {"idf_values": values, "idf_numbers": as_narrow(numbers)}
 

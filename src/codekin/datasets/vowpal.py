@@ -1,7 +1,7 @@
 """Vowpal Wabbit's multiclass lines: ``label weight 'tag|namespace:scale name:value name ...``.
 
-Names are placed as Vowpal Wabbit places them: MurmurHash3 seeded by the hash of the namespace, numbers as they are,
-cut to ``hash_bits`` bits. Where all names are numbers in one namespace, they can serve as indices instead.
+Names are hashed as in Vowpal Wabbit: MurmurHash3 seeded with the hash of the namespace, numbers as they are, truncated
+to ``hash_bits`` bits. If all names are numbers in one namespace, they can be used as indices instead.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _parsed(block: LineBlock, labels: LabelColumn, features: FeatureNumbers, nam
     from codekin.kernels import parse, parse_vowpal  # Numba is imported only when it is needed
 
     text, n_lines = block.text, block.n_lines
-    # Every feature begins after a blank or a bar.
+    # Every feature begins after a space or a bar.
     n_fields = n_lines + sum(text.count(separator) for separator in (b" ", b"\t", b"\r", b"|"))
     indices, values = np.empty(n_fields, np.int32), np.empty(n_fields, np.float32)
     row_end, integers = np.empty(n_lines, np.int64), np.empty(n_lines, np.int64)

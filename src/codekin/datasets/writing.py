@@ -1,4 +1,4 @@
-"""Write samples: to a temporary name first, renamed when all is there, so that no half file is ever left behind."""
+"""Write samples under a temporary name, renamed when complete, so that no incomplete file is left behind."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ROWS_AT_ONCE = 10_000
 
 
 def write_data(target: str | Path, data: Data | Iterable[Data], format: str = "auto", *, index_base: int = 1) -> int:
-    r"""Write samples to a file; zipped if its name ends with ``.gz``, and always the same bytes for the same samples.
+    r"""Write samples to a file; compressed if its name ends with ``.gz``. The same samples give the same bytes.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def write_data(target: str | Path, data: Data | Iterable[Data], format: str = "a
     data : SparseData, TextData, or iterable of them
         The samples, whole or in chunks. Chunks are written as they come, except to "npz".
     format : {"auto", "svmlight", "npz", "tsv"}, default="auto"
-        "auto" goes by the end of the name.
+        "auto" goes by the file extension.
     index_base : {0, 1}, default=1
         The number of the first feature in an svmlight file.
 
@@ -121,8 +121,8 @@ def _write_svmlight(stream: IO[bytes], data: Data, index_base: int, target: str)
 
 
 def _svmlight_lines(X: csr_array, labels: list[str], index_base: int) -> Iterator[str]:
-    # str of a float32 has just as many digits as are needed to get the same float32 back. It takes a while, and values
-    # of rounded or counted features are often equal. Bits are compared, because 0.0 == -0.0.
+    # str of a float32 has as many digits as are needed to restore it. It is slow, and values of rounded or counted
+    # features are often equal. Bits are compared, because 0.0 == -0.0.
     bits = np.ascontiguousarray(X.data, dtype=np.float32).view(np.uint32)
     distinct, which = np.unique(bits, return_inverse=True)
     texts = [str(value) for value in distinct.view(np.float32)]

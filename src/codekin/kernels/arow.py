@@ -1,9 +1,9 @@
 """One pass of AROW over the rows of a sparse matrix, for all bits at once.
 
-The state of a feature is a row of weights beside a row of variances, [n_features, 2, n_bits]: whatever the number of
-bits, a non-zero of the data touches one contiguous piece of memory. With averaging there is a third row: the sum of
-the changes of the weights, each multiplied by the number of steps before it. Divided by the number of all steps it is
-what the last weights have over their average.
+The state of a feature is a row of weights and a row of variances, [n_features, 2, n_bits]: a non-zero of the data
+touches one contiguous piece of memory for any number of bits. With averaging there is a third row: the sum of the
+changes of the weights, each multiplied by the number of steps before it. Divided by the number of all steps it is the
+difference of the last weights and their average.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numba import njit
 WEIGHT, VARIANCE, LATENESS = 0, 1, 2
 
 
-# Divisors are at least r, which is positive: without Python's check of each the loop over the bits is vectorised.
+# Divisors are at least r > 0: without Python's zero check the loop over the bits is vectorised.
 @njit(cache=True, nogil=True, error_model="numpy")
 def arow_pass(indptr, indices, values, class_of_sample, codewords, r_of_sample, order, n_steps, state, first, last):
     """Learn bits ``first`` to ``last - 1`` from the samples in the given order.
@@ -52,7 +52,7 @@ def arow_pass(indptr, indices, values, class_of_sample, codewords, r_of_sample, 
 
         step[:] = 0
         shrinkage[:] = 0
-        # Four non-zeros at a time: a quarter of the traffic to and from the two sums.
+        # Four non-zeros at a time: a quarter of the memory traffic for the two sums.
         p = start
         while p + 4 <= stop:
             x0, x1, x2, x3 = values[p], values[p + 1], values[p + 2], values[p + 3]
@@ -62,7 +62,7 @@ def arow_pass(indptr, indices, values, class_of_sample, codewords, r_of_sample, 
             w1, v1 = state[f1, WEIGHT, first:last], state[f1, VARIANCE, first:last]
             w2, v2 = state[f2, WEIGHT, first:last], state[f2, VARIANCE, first:last]
             w3, v3 = state[f3, WEIGHT, first:last], state[f3, VARIANCE, first:last]
-            # Two loops rather than one: fewer arrays for LLVM to keep apart, which short rows feel.
+            # Two loops instead of one: fewer arrays for LLVM to tell apart, which helps short rows.
             for j in range(n_bits):
                 step[j] = (((step[j] + x0 * w0[j]) + x1 * w1[j]) + x2 * w2[j]) + x3 * w3[j]
             for j in range(n_bits):
@@ -120,13 +120,13 @@ def _learn_positive(features, values, r, lateness, state, bit):
 
 @njit(cache=True, nogil=True)
 def gather_weights(state):
-    """Move the rows of weights to the front of the state's memory, over whatever lies there.
+    """Move the rows of weights to the front of the state's memory, overwriting it.
 
     ``state``: float32 (n_features, n_rows, n_bits), changed in place
     """
     n_features, _, n_bits = state.shape
     flat = state.reshape(-1)
     for f in range(n_features):
-        # Never ahead of what is still to be read: row f goes to where row f / n_rows was.
+        # Nothing unread is overwritten: row f goes to where row f / n_rows was.
         for j in range(n_bits):
             flat[f * n_bits + j] = state[f, WEIGHT, j]

@@ -1,4 +1,4 @@
-"""An order of sparse vectors in which neighbours are alike, by halving sets of them again and again."""
+"""An order of sparse vectors in which neighbours are similar, by repeated halving."""
 
 import numpy as np
 from numba import njit
@@ -6,7 +6,7 @@ from numba import njit
 
 @njit(cache=True, nogil=True)
 def balanced_split_order(indptr, indices, data, n_features, n_iterations, order):
-    """Reorder ``order`` so that each half of it, each half of a half, and so on, holds vectors that are alike.
+    """Reorder ``order`` so that each half of it, each half of a half, and so on, contains similar vectors.
 
     A set is halved by balanced spherical 2-means: the direction from the sum of one half to that of the other is
     updated until the halves by rank along it no longer change. The first half is the larger one of an odd set. It

@@ -1,7 +1,7 @@
-"""Where compiled code is kept, also where neither the installation nor the home folder can be written.
+"""Where compiled code is cached, even if neither the installation nor the home folder is writable.
 
-Numba keeps it beside the source, or else in the user's cache folder, and gives up where it can write to neither. That
-is usual in containers, where a folder of temporary files does as well. What lies compiled beside the source is used.
+Numba caches next to the source, or else in the user's cache folder, and fails if it can write to neither. That is
+common in containers, where a temporary folder is used instead. Compiled code next to the source is still used.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ REMEDY = "set NUMBA_CACHE_DIR to a folder that can be written"
 
 
 def find_cache() -> None:
-    """See to it that ``njit(cache=True)`` works: by a folder of temporary files, or without a cache, and a warning."""
+    """Make ``njit(cache=True)`` work, with a temporary folder or without a cache, and a warning."""
     if _folder() is not None:
         return
     config: Any = numba.config
@@ -39,7 +39,7 @@ def find_cache() -> None:
         dispatcher.enable_caching = lambda _self: None
         warnings.warn(f"compiled code cannot be kept anywhere, so each run compiles; {REMEDY}.", stacklevel=2)
         return
-    # Worker processes find the folder by this, and have nothing to warn of.
+    # Worker processes find the folder with this, and need not warn.
     os.environ["NUMBA_CACHE_DIR"] = config.CACHE_DIR
     _copy_compiled(Path(__file__).parent / "__pycache__", folder)
     if before:
@@ -52,12 +52,12 @@ def find_cache() -> None:
 
 
 def _folder() -> Path | None:
-    """Where Numba keeps what is compiled from this folder; None if it finds no place."""
+    """Numba's cache folder for this folder; None if it finds none."""
     try:
         compiled: Any = njit(cache=True)(_nothing)
     except RuntimeError:
         return None
-    # Without compilation (NUMBA_DISABLE_JIT) this is the function itself, and nothing is kept.
+    # Without compilation (NUMBA_DISABLE_JIT) this is the function itself, and nothing is cached.
     return Path(compiled.stats.cache_path) if hasattr(compiled, "stats") else Path()
 
 
@@ -66,7 +66,7 @@ def _nothing() -> None:
 
 
 def _temporary_folder() -> Path:
-    """A folder that nobody else can write: what is in it will be run."""
+    """A folder that no other user can write to, since its content is executed."""
     user = os.getuid() if hasattr(os, "getuid") else ""
     folder = Path(tempfile.gettempdir()) / f"codekin-compiled-{user}"
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -78,7 +78,7 @@ def _temporary_folder() -> Path:
 
 
 def _copy_compiled(source: Path, target: Path) -> None:
-    """Copy what is there compiled; an index comes after the code that it tells of."""
+    """Copy existing compiled code; an index after the code that it lists."""
     for pattern in ("*.nbc", "*.nbi"):
         for file in source.glob(pattern):
             if not (target / file.name).exists():
@@ -86,5 +86,5 @@ def _copy_compiled(source: Path, target: Path) -> None:
                 try:
                     shutil.copyfile(file, unfinished)
                     unfinished.replace(target / file.name)
-                except OSError:  # it cannot be read, or there is no space: it is compiled again
+                except OSError:  # not readable, or no space: it is compiled again
                     unfinished.unlink(missing_ok=True)

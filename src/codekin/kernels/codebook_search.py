@@ -8,7 +8,7 @@ from codekin.kernels.hamming import popcount
 
 @njit(cache=True, nogil=True)
 def min_distances(signs, used, is_ternary, zero_pair, floor, n_bits, doubled):
-    """Write twice the minimum row distance of each codebook into ``doubled``, or -1 where it is below ``floor``.
+    """Write twice the minimum row distance of each codebook into ``doubled``, or -1 if it is below ``floor``.
 
     ``signs`` and ``used``, (n_codebooks, n_words, n_codewords) uint64, hold a bit for each entry: whether it is +1,
     and whether it is not 0; the bits beyond ``n_bits`` are 0 in both. ``used`` is not read unless ``is_ternary``.
@@ -20,7 +20,7 @@ def min_distances(signs, used, is_ternary, zero_pair, floor, n_bits, doubled):
     for book in range(n_codebooks):
         smallest = 2 * n_bits
         for row in range(n_codewords - 1):
-            # The loops over all later rows come innermost and have no way out, so that they are vectorised.
+            # The loops over all later rows are innermost and have no early exit, so that they are vectorised.
             to_later = distances[row + 1 :]
             to_later[:] = zero_pair * n_bits if is_ternary else 0
             for word in range(n_words):
@@ -53,7 +53,7 @@ def pack_rows(stream, n_bits, packed):
                 bits = np.uint64(0)
                 for byte in range(8):
                     bits = (bits << np.uint64(8)) | np.uint64(stream[at + byte])
-                # A shift by 8 - 0 of a byte leaves nothing of it, as it should.
+                # A shift of a byte by 8 - 0 clears it, as it should.
                 bits = (bits << skipped) | (np.uint64(stream[at + 8]) >> (np.uint64(8) - skipped))
                 n_missing = 64 * (word + 1) - n_bits
                 if n_missing > 0:
@@ -64,7 +64,7 @@ def pack_rows(stream, n_bits, packed):
 
 @njit(cache=True, nogil=True)
 def _add_binary(signs, to_later):
-    """Add what one word tells of the distances between the first row and the later ones."""
+    """Add the contribution of one word to the distances between the first row and the later ones."""
     first = signs[0]
     later = signs[1:]
     for row in range(len(later)):
@@ -73,7 +73,7 @@ def _add_binary(signs, to_later):
 
 @njit(cache=True, nogil=True)
 def _add_ternary(signs, used, zero_pair, to_later):
-    """The same where entries may be zero: an entry used once adds 1, one used twice with both signs adds 2."""
+    """The same if entries may be zero: an entry used once adds 1, one used twice with both signs adds 2."""
     first, first_used = signs[0], used[0]
     later, later_used = signs[1:], used[1:]
     for row in range(len(later)):

@@ -12,9 +12,9 @@ from numba import njit
 
 HALF_SHIFT = 13
 HALF_MASK = -0x70002000
-"""Of a half shifted into an int32, where its sign fills four places: one sign and the fifteen other places."""
+"""The mask of a half shifted into an int32, where its sign fills four places: one sign and the other 15 places."""
 REBIAS = np.float32(2.0**112)
-"""What a half is short of when its bits are taken for those of a single-precision float: the exponents' biases."""
+"""The factor by which a half is too small when its bits are read as a float32: the difference of exponent biases."""
 
 
 @njit(cache=True, nogil=True)

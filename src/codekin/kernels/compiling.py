@@ -1,4 +1,4 @@
-"""Tell when kernels are being compiled: in the first calls after an installation, and from a cache ever after."""
+"""Report when kernels are being compiled: only in the first calls after an installation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WHAT = "compiling kernels, once after an installation: about half a minute in al
 
 
 class _Watch(event.Listener):
-    """Hears of compilations, and not of what the cache has; those of callees lie within those of callers."""
+    """Listens to compilations, but not to loading from the cache; callees are compiled within their callers."""
 
     def __init__(self) -> None:
         self.n_running = 0
@@ -33,5 +33,5 @@ class _Watch(event.Listener):
 
 
 def watch_compilations() -> None:
-    """Tell of every compilation from now on."""
+    """Report every compilation from now on."""
     event.register("numba:compile", _Watch())

@@ -1,7 +1,7 @@
 """Trees of classes: a softmax over the children of each node, learned from its own samples, and the search for leaves.
 
-A feature's weights lie node by node: a chunk holds those of one feature in one node, and the chunks of a feature are in
-the order of their nodes. A search looks at few nodes, and in each at the chunks of the sample's features.
+Weights are stored in chunks, each with those of one feature in one node; the chunks of a feature are in the order of
+their nodes. A search looks at few nodes, and in each at the chunks of the sample's features.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ LEAST_POWER = np.float32(-126.0)
 EXPONENT_BIAS, MANTISSA_BITS = np.int32(127), np.int32(23)
 C0, C1, C2 = np.float32(0.99999994), np.float32(0.69315308), np.float32(0.24015361)
 C3, C4, C5 = np.float32(0.055826318), np.float32(0.0089893397), np.float32(0.0018775767)
-"""The polynomial that is nearest to 2**x between 0 and 1, to seven digits."""
+"""The best polynomial for 2**x between 0 and 1, to seven digits."""
 
 
 @njit(cache=True, nogil=True)
@@ -153,7 +153,7 @@ def copy_runs(starts, lengths, source, target):
 
 @njit(cache=True, nogil=True)
 def _first_chunk(chunk_nodes, low, high, node):
-    """Where a node's chunk is among those of a feature, or would be."""
+    """The position of a node's chunk among those of a feature, or where it would be."""
     while low < high:
         middle = (low + high) >> 1
         if chunk_nodes[middle] < node:
@@ -200,8 +200,8 @@ def _insert(item, score, n, items, scores):
 def search_leaves(rows, tree, weights, beam, scale, leaves, log_probabilities):
     """Find the most probable leaves of each sample by a beam search from the root down.
 
-    At each level the ``beam`` most probable nodes are gone into. The probability of a leaf is the product of those of
-    the children on the way to it.
+    At each level the ``beam`` most probable nodes are followed. The probability of a leaf is the product of those of
+    the children on the path to it.
 
     ``rows``: tuple (indptr, indices, values). The samples, compressed; float32 values.
     ``tree``: tuple (first_bits, children). Where the bits of each node begin, and the node below each bit, or minus one
@@ -211,7 +211,7 @@ def search_leaves(rows, tree, weights, beam, scale, leaves, log_probabilities):
         and what is added for each bit.
     ``scale``: float32. What margins are multiplied by.
     ``leaves``, ``log_probabilities``: (n_samples, n). Receive the best leaves, best first, and the logarithms of their
-        probabilities; -1 and minus infinity where the search came upon fewer.
+        probabilities; -1 and minus infinity if the search found fewer.
     """
     indptr, indices, values = rows
     first_bits, below = tree
@@ -253,14 +253,14 @@ def leaf_probabilities(rows, tree, weights, scale, node_of_bit, paths, leaves, l
 
     ``rows``, ``tree``, ``weights``, ``scale``: as in :func:`search_leaves`.
     ``node_of_bit``: int (n_bits,)
-    ``paths``: int (n_leaves, depth). The bits on the way to each leaf; filled up with -1.
+    ``paths``: int (n_leaves, depth). The bits on the path to each leaf; padded with -1.
     ``leaves``: int (n_samples, n). -1 where there is none.
     ``log_probabilities``: float (n_samples, n), changed in place; minus infinity for leaf -1.
     """
     indptr, indices, values = rows
     first_bits, _ = tree
     n_bits = len(node_of_bit)
-    # The nodes that the leaves of a sample share are reckoned once.
+    # Nodes that several leaves of a sample share are computed once.
     reckoned_for, logs = np.full(len(first_bits) - 1, -1, np.int64), np.empty(n_bits)
     margins, shares, powers = np.empty(n_bits, np.float32), np.empty(n_bits, np.float32), np.empty(n_bits, np.int32)
     as_floats = powers.view(np.float32)

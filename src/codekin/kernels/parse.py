@@ -2,7 +2,7 @@
 
 The kernel gets whole lines (the last byte is a newline, so a scan for the end of a field needs no bounds check) and
 writes into arrays that are large enough: one row per newline, one value per feature. It stops at the first error and
-returns its code and the byte where it is; the caller, who has the text, makes a sentence of it.
+returns its code and position; the caller makes the message.
 """
 
 import numpy as np
@@ -36,7 +36,7 @@ _POWERS_OF_TEN = np.array([float(10**power) for power in range(23)])
 _MANTISSA_LIMIT = 10**17
 _EXPONENT_LIMIT = 10**6
 _EXACT_LIMIT = 2**53
-# At most five roundings of half a unit in the last place each, and 18 digits kept of those that there are.
+# At most five roundings of half a unit in the last place each, and only the first 18 digits are used.
 _DOUBT = 2.0**-49
 
 
@@ -109,7 +109,7 @@ def parse_number(text, start):
 
 @njit(cache=True, nogil=True)
 def parse_integer_label(text, start, stop):
-    """Whether a label is the one spelling of an integer of up to 18 digits, and of which.
+    """Whether a label is the canonical spelling of an integer of up to 18 digits, and which.
 
     ``-1`` is; ``+1``, ``3.0``, ``-0`` and ``007`` are not: what is read as a number is written in the same way again.
     """

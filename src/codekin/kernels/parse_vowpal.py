@@ -1,4 +1,4 @@
-"""Bytes to sparse rows: the Vowpal Wabbit line. What holds of ``parse`` holds here."""
+"""Bytes to sparse rows: the Vowpal Wabbit line, with the conventions of ``parse``."""
 
 import numpy as np
 from numba import njit
@@ -34,7 +34,7 @@ from codekin.kernels.parse import (
 def hash_name(text, start, stop, seed):
     """MurmurHash3 (x86, 32 bits) of some bytes; digits alone are a number to which the seed is added.
 
-    This is how Vowpal Wabbit places features by default.
+    This is how Vowpal Wabbit hashes features by default.
     """
     number = 0
     is_number = stop > start

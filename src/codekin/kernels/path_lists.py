@@ -1,10 +1,10 @@
 """The k cheapest paths of a trellis, one after the other.
 
-Every vertex has a list of its cheapest paths to the sink, which grows when somebody asks for one more, and a price for
-the next path by way of each of its edges (the recursive enumeration of Jimenez and Marzal, 1999). One more path costs a
-look at the prices, once that of the edge taken last is renewed; for this the vertex behind that edge may have to find
-one more path itself, and so on: at most a walk down one path, however wide the trellis is. Costs are added from a
-path's last edge to its first, as in ``codekin.kernels.paths``, whose order of edges and of equal paths is the same.
+Every vertex has a list of its cheapest paths to the sink, which grows on demand, and a price for the next path through
+each of its edges (the recursive enumeration of Jimenez and Marzal, 1999). To find one more path, the price of the last
+edge used is renewed, for which the next vertex may have to find one more path itself, and so on: at most a walk down
+one path, for any width of the trellis. Costs are added from a path's last edge to its first, as in
+``codekin.kernels.paths``, which has the same order of edges and of equal paths.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def path_lists(edges, n_codes, k):
     )
 
 
-# The two below take their arrays one by one: unpacking a tuple of them for every path would take longer than the path.
+# The two functions below take separate arrays: unpacking a tuple for every path would take longer than the path.
 
 
 @njit(cache=True, nogil=True)
@@ -143,7 +143,7 @@ def next_path(row, first_edge, offsets, n_ways, edges, enters, first_row, best, 
     ``best``, ``rank``, ``length``, ``last``, ``price``, ``place``: arrays, changed in place
     ``walk``: int, overwritten. From :func:`path_lists`.
     """
-    # Down to the first vertex that can renew its price without asking further, and up again.
+    # Down to the first vertex that can renew its price by itself, and up again.
     depth, vertex = 0, len(n_ways) - 1
     while True:
         walk[depth] = vertex
@@ -180,7 +180,7 @@ def _cheapest_way(price, place, u, n_ways):
         if price[u, way] < lowest:
             chosen, lowest = way, price[u, way]
     if chosen < 0:
-        # Nothing is left, or prices that are no numbers: those go in the order of their ranks.
+        # Nothing is left, or prices are NaN: those go in the order of their ranks.
         for way in range(n_ways):
             if place[u, way] >= 0:
                 return way

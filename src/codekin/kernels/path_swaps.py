@@ -1,12 +1,12 @@
-"""Annealing on swaps of the paths of a trellis where class distances come from vectors, each class on a path.
+"""Annealing on swaps of the paths of a trellis, with class distances from vectors and a class on every path.
 
 As in :mod:`codekin.kernels.vector_swaps`, but every path has a class, so the alignment is, up to a constant,
 
     ``scale sum_e |V_e|^2 + sum_u pull_u height_c(u)``
 
 where ``V_e`` is the sum over classes of ``x_u``, positive if edge ``e`` is on their path and negative otherwise. Two
-paths differ in few edges, and most proposals are refused. They are judged by ``products[u, e] = <x_u, V_e>`` as they
-were some swaps ago, a few additions; only what may be accepted is computed from the vectors.
+paths differ in few edges, and most proposals are rejected. They are first judged by ``products[u, e] = <x_u, V_e>``
+from some swaps ago, which takes a few additions; only promising ones are computed from the vectors.
 """
 
 import numpy as np
@@ -78,7 +78,7 @@ def anneal_path_swaps(
         least = 0.0
         if not is_sample:
             least = temperature * np.log(1.0 - next_uniform(state))
-            # As if the two classes had nothing in common: similar ones gain less, and are looked at for nothing.
+            # An upper bound that ignores what the two classes have in common.
             square = squares[u] + squares[v] if sign > 0.0 else 0.0
             if sign * (4.0 * scale * (along + n_differing * square) + pulled) < least:
                 continue

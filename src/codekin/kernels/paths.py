@@ -13,9 +13,8 @@ import math
 import numpy as np
 from numba import njit
 
-# Arrays that inner loops walk over are made one by one: unpacking a larger one gives views of which Numba no longer
-# knows that their elements lie side by side, and no vector instructions. Whole-array arithmetic is written as loops:
-# the message for arrays that do not fit, which Numba compiles with it, takes ten times as long as the rest.
+# Arrays for inner loops are allocated separately: Numba does not know that views of a larger one are contiguous, and
+# does not vectorise. Whole-array arithmetic is written as loops: Numba's shape checks take ten times longer to compile.
 
 
 @njit(cache=True, nogil=True)
@@ -77,12 +76,12 @@ def cheapest_paths(costs, width, digits, offsets, ranks, totals, leads):
 
 @njit(cache=True, nogil=True)
 def _offer(best, second, rank, onward, onward_second, onward_rank, length):
-    """Offer a vertex of each sample the two best paths by way of a successor, ``length`` away."""
+    """Update a vertex of each sample with the two best paths through a successor at distance ``length``."""
     for s in range(len(best)):
         former = best[s]
         cost = onward[s] + length[s]
-        # Arithmetic with a rank that is a float: of a conditional expression LLVM makes a branch that nobody can
-        # predict, and the loop takes seven times as long.
+        # Arithmetic with a float rank: LLVM turns a conditional expression into an unpredictable branch, and the loop
+        # takes seven times as long.
         rank[s] += (onward_rank[s] - rank[s]) * (cost < former)
         second[s] = min(second[s], onward_second[s] + length[s], max(former, cost))
         best[s] = min(former, cost)
@@ -106,7 +105,7 @@ def largest_sizes(values, largest):
 def log_sum_over_paths(scores, width, digits, log_sums):
     """Compute log sum_paths exp(sum of the scores on the path), by the forward algorithm run from the sink.
 
-    In the log domain throughout, so that no range of scores overflows or drowns a path that matters.
+    In the log domain throughout, so that nothing overflows and no path is lost.
 
     ``scores``: (n_samples, n_edges). Finite.
     ``digits``: (n_slices + 1,)

@@ -185,7 +185,7 @@ def explore(
     while d >= 0:
         if is_new:
             if n_nodes == max_nodes and d > 0:
-                # Take the unexplored node back, to meet it again as the next child of its parent.
+                # Put the unexplored node back, as the next child of its parent.
                 d -= 1
                 next_child[d] -= 1
                 value_of_row[row_at[d]] = -1

@@ -10,8 +10,7 @@ before it, adds the outer product ``x y'`` to ``products``, whose columns ``r`` 
 ``2 (x_u - x_v) (y_u - y_v)`` from ``deltas[u, v]`` for ``u`` and ``v`` outside ``{r, s}``. Time per swap: O(n^2),
 where the deltas from scratch take O(n^3).
 
-Rows of ``a`` from ``n_active`` on are zero: they stand for values that nobody uses, and are not swapped among
-themselves.
+Rows of ``a`` from ``n_active`` on are zero: they hold unused values, and are not swapped among themselves.
 """
 
 import numpy as np
@@ -20,11 +19,11 @@ from numba import njit
 from codekin.kernels.splitmix import next_below, next_pair, next_uniform
 
 
-# Reordering and fusing the terms of this sum is worth a factor of two (SIMD). It changes the last digit of a real
-# delta at most; searches recompute what they return, and sums of integers come out the same in any order.
+# Reordering and fusing the terms of this sum makes it twice as fast (SIMD). It changes at most the last digit of a real
+# delta; searches recompute what they return, and sums of integers are the same in any order.
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def _difference_product(a_r, a_s, b_s, b_r):
-    total = a_r.dtype.type(0)  # sums of single precision stay in it, which is twice as fast
+    total = a_r.dtype.type(0)  # sums stay in single precision, which is twice as fast
     for k in range(a_r.shape[0]):
         total += (a_r[k] - a_s[k]) * (b_s[k] - b_r[k])
     return total
@@ -41,7 +40,7 @@ def _product(x, y):
 
 @njit(cache=True, nogil=True)
 def fill_products(a, b, products):
-    """Compute ``products`` in place: ``a[i] @ b[i].T`` for every layer, without waking the threads of a BLAS."""
+    """Compute ``products`` in place: ``a[i] @ b[i].T`` for every layer, without BLAS threads."""
     for i in range(a.shape[0]):
         for u in range(a.shape[1]):
             for v in range(a.shape[1]):
@@ -307,7 +306,7 @@ def anneal_moves(a, b, n_active, order, pair, temperature, cooling, n_proposals,
 
 @njit(cache=True, nogil=True)
 def anneal_near_moves(a, b, n_active, order, place, temperature, cooling, n_proposals, state):
-    """Simulated annealing where there are too many swaps to propose them all, and neighbours are alike.
+    """Simulated annealing if there are too many swaps to propose them all, and neighbours are similar.
 
     Three quarters of the proposals swap rows, or values, whose numbers differ little: by a factor of two as often as by
     the next one.

@@ -4,10 +4,10 @@ Class vectors are compressed rows: the entries of class ``c`` are ``scales[c] * 
 from ``indptr[c]`` to ``indptr[c + 1]``, whose features increase. A sample's row is spread over an array of all features
 while its candidates are scored, so that a score costs one look per entry of the class.
 
-Where classes have many entries and samples few features, it is faster to look at the entries on a sample's features
-alone, which are also listed feature by feature: a sample's candidates are walked over until that has taken as long as
-adding up the entries on its features; then these are added up, and the scores of all classes are known. Either way adds
-the same numbers in the same order, so that scores are the same to the last bit.
+If classes have many entries and samples few features, it is faster to add up only the entries on a sample's features,
+which are also listed by feature and give the scores of all classes. So candidates are scored one by one until that has
+taken as long as the sums by feature would, which are then computed. Both methods add the same numbers in the same
+order, so that scores are the same to the last bit.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from codekin.kernels.path_lists import first_paths, next_path, path_lists, ways_
 ROUNDING_UP = 1 + 1e-4
 """Dot products are added up in single precision."""
 WALKED_MEANWHILE = 4
-"""How many entries of a class are walked over in the time that it takes to add up one that is listed by its feature."""
+"""How many entries of a class are scanned in the time for one entry listed by feature."""
 
 
 @njit(cache=True, nogil=True)
@@ -34,7 +34,7 @@ def rank_candidates(
 
     The loss of a candidate is the sum of its path costs over the members; for those among the first ``n_candidates`` of
     a member, minus ``weight`` times the dot product of the sample and the class vector. Further listed classes follow
-    behind them in their own order, their losses raised as far as that takes. The lists end early when no class that is
+    behind them in their own order, their losses raised as far as necessary. The lists end early if no class that is
     not on them can still be among the ``n_out`` best (Fagin's threshold).
 
     ``costs``: float (n_samples, n_members, n_edges + 1). The last column is zero.
@@ -151,7 +151,7 @@ def rank_candidates(
                 following = min(following, other_costs[p])
             raised = max(0.0, worst - following)
             for p in range(n_others):
-                # Rounding must not bring it back among the candidates.
+                # Rounding must not move it among the candidates.
                 loss = max(other_costs[p] + raised, worst)
                 n_kept = _keep(classes, losses, scores, s, n_kept, others[p], loss, 0.0)
         for p in range(n_kept, n_out):

@@ -4,8 +4,8 @@ The score of a class is that of its codeword. On a trellis the sums over all cla
 algorithm in time linear in the edges; for any other coding matrix, by going through its rows. The state of a feature is
 a row of weights beside a row of curvatures, [n_features, 2, n_bits], the layout of AROW.
 
-Divisors are sums and curvatures, which are positive: without Python's check of each (``error_model="numpy"``) the
-compiler vectorises the loops, and a step is as fast as memory is.
+Divisors are sums and curvatures, which are positive: without Python's zero check (``error_model="numpy"``) the compiler
+vectorises the loops, and a step is limited only by memory.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from codekin.kernels.exponential import LARGEST, exponentials
 
 WEIGHT, CURVATURE = 0, 1
 NEGLIGIBLE = 1e-12
-"""A class with a smaller share does not change a sum of single precision."""
+"""A class with a smaller share does not change a sum in single precision."""
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

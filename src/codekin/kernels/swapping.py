@@ -4,8 +4,8 @@ import numpy as np
 from numba import njit
 
 
-# Reordering the terms (SIMD) changes nothing where they are integers below 2**24, whose sum is exact in whatever order,
-# and the last digits only where they are not: the alignment that is reported is computed anew.
+# Reordering the terms (SIMD) changes nothing if they are integers below 2**24, whose sum is exact in any order, and
+# otherwise only the last digits: the reported alignment is computed separately.
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def dot(x, y):
     """Multiply two float32 vectors."""

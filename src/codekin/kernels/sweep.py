@@ -3,13 +3,13 @@
 Let ``g`` be the agreement of a sample's margins with +1 (:mod:`codekin.decoding.losses`), one number per two-way split
 of the classes, and ``t`` the same number turned towards the sample's own class ``y``. A class whose codeword differs
 from that of ``y`` in the bits ``D`` has a larger loss than ``y`` exactly if ``sum(t[split of bit j] for j in D) > 0``.
-Which bits these are depends on the two codewords alone, so the sums of all pairs of codewords are laid out as straight
-lines of code, in which partial sums that several of them need are made once. The text of the function depends on the
-codebook and is compiled for it, in some seconds.
+Which bits these are depends only on the two codewords, so the sums of all pairs of codewords are written as
+straight-line code that computes shared partial sums once. The code depends on the codebook and is compiled for it, in
+some seconds.
 
-It adds numbers of 16 bits, 16 at a time where a processor has registers of 256 bits. A sum that is too large stays the
-largest number, and a sum may be so close to zero that rounding has turned it: such samples are looked at again with the
-exact numbers. Everything that is added up exactly is an integer, so no order of additions matters.
+It adds numbers of 16 bits, 16 at a time on a processor with registers of 256 bits. Sums saturate, and a sum may be so
+close to zero that rounding has changed its sign: such samples are computed again with exact numbers. All exact sums are
+sums of integers, so the order of additions does not matter.
 """
 
 from collections import Counter
@@ -23,10 +23,10 @@ from numba.core import types
 from numba.extending import intrinsic
 
 LANES = 128
-"""How many samples a block has; the rows of a block that a few hundred assignments need then stay in fast caches."""
+"""The number of samples of a block; the rows that a few hundred assignments need then stay in fast caches."""
 
 PADDING = -1_000
-"""What stands in the place of samples that are missing in a block: no assignment gets it right."""
+"""The value of samples that are missing in a block: no assignment gets them right."""
 
 
 @intrinsic
@@ -129,7 +129,7 @@ def count_exactly(table, y, plans, sums, codeword_of_class, class_of_codeword, s
         for step in range(n_steps):
             if plans[own, step, 0] == plans[own, step, 1]:
                 break
-            # Without a sign, no place can count from the end, and the loop needs no look at it.
+            # Unsigned, so that no index counts from the end and the loop need not check.
             left, right = np.uint64(plans[own, step, 0]), np.uint64(plans[own, step, 1])
             target = np.uint64(n_bits + step)
             for i in range(LANES):

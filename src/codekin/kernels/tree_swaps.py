@@ -9,7 +9,7 @@ above node ``e``, ``S_e`` the sum of the vectors below it, ``h_u`` the depth of 
     ``sum_u linear_u weight_c(u) - <T, S> + spread |S|^2 + sum_e w_e |S_e|^2``
 
 where ``linear`` and ``weight`` matter for codewords with different numbers of zeros and ``spread``, half the mean class
-distance, for codewords that nobody uses. Sums of vectors are sums of small integers, exact in float32 and in any order.
+distance, for unused codewords. Sums of vectors are sums of small integers, exact in float32 and in any order.
 """
 
 import numpy as np
@@ -169,7 +169,7 @@ def partition_top_down(
     vectors, length, first_class, last_class, first_child, child_first, child_node, codeword_of_class, sign, n_sweeps,
     state
 ):  # fmt: skip
-    """Deal the codewords of every node out to its children, from the top down, by swaps that raise the alignment.
+    """Distribute the codewords of every node among its children, from the root, by swaps that raise the alignment.
 
     ``vectors``: float32 (n_codewords, width)
     ``length``: float64 (n_nodes,)

@@ -10,7 +10,7 @@ from numba import njit
 from codekin.kernels.reranking import WALKED_MEANWHILE, distinct_features, longest_row, n_entries_on
 
 LEAST_GRADIENT = 1e-3
-"""Candidates less probable than this teach nothing worth the time."""
+"""Less probable candidates are skipped: they change next to nothing."""
 
 
 @njit(cache=True, nogil=True)

@@ -1,4 +1,4 @@
-"""Annealing on swaps of codewords where class distances come from vectors, at any number of classes.
+"""Annealing on swaps of codewords, with class distances from vectors, for any number of classes.
 
 Class distances are ``A_uv = g_u + g_v - c <x_u, x_v>`` for different classes: squared Euclidean distances (``g`` the
 squares, ``c = 2``) or minus inner products (``g = 0``, ``c = 1``). With ``vectors[c]`` the codeword ``c`` (beside its

@@ -66,9 +66,9 @@ def save_model(
     model : ECOCClassifier, TrellisClassifier or Model
         What to save.
     folder : path
-        Where to; a model that is there already is replaced, anything else is left alone.
+        Where to save it; an existing model is replaced, anything else is left alone.
     model_input : ModelInput, optional
-        How the samples came from a file, for programs that will read others: :func:`load_input` gives it back.
+        How the samples were read from a file, for programs that will read others: :func:`load_input` returns it.
 
     Returns
     -------
@@ -96,19 +96,19 @@ def save_model(
 
 
 def stored_bytes(model: Any, model_input: ModelInput | None = None) -> int:
-    """How many bytes a model takes on the disk, all files of its folder together, before it is saved.
+    """The size of a model on disk in bytes, all files of its folder together, before it is saved.
 
     Parameters
     ----------
     model : ECOCClassifier, TrellisClassifier or Model
         What :func:`save_model` would save.
     model_input : ModelInput, optional
-        What it would save beside it.
+        What it would save with it.
 
     Returns
     -------
     int
-        What :func:`model_bytes` says of the folder.
+        The same as :func:`model_bytes` of the saved folder.
 
     Examples
     --------
@@ -157,8 +157,6 @@ def describe(
 def check_target(folder: str | os.PathLike[str]) -> Path:
     """The folder as a path, if a model may be saved there; called before training.
 
-    ``folder``: where a model is to be saved.
-
     Raises
     ------
     FileExistsError
@@ -181,8 +179,8 @@ def load_model(folder: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -
     folder : path
         A model folder.
     trusted : sequence of str, default=()
-        Types that may be created besides the classes of scikit-learn that codekin knows to be harmless, by their full
-        names; you answer for what is in them.
+        The full names of types that may be created besides the classes of scikit-learn that codekin knows to be
+        harmless; trusting them is your responsibility.
 
     Returns
     -------
@@ -193,7 +191,7 @@ def load_model(folder: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -
 
 
 def load_input(folder: str | os.PathLike[str]) -> ModelInput:
-    """How the samples of a saved model came from a file.
+    """How the samples of a saved model were read from a file.
 
     Parameters
     ----------
@@ -210,13 +208,7 @@ def load_input(folder: str | os.PathLike[str]) -> ModelInput:
 
 @dataclass(frozen=True, eq=False)
 class SavedModel:
-    """Everything that is in a model folder.
-
-    - ``model``: what was saved, ready to predict.
-    - ``model_input``: how its samples came from a file.
-    - ``n_bytes``: how many bytes the folder takes on the disk.
-    - ``has_labels``: whether the model is a classifier, and not the code alone.
-    """
+    """The content of a model folder; ``has_labels`` if the model is a classifier, not only a code."""
 
     model: Any
     model_input: ModelInput
@@ -225,10 +217,7 @@ class SavedModel:
 
 
 def load_saved(folder: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> SavedModel:
-    """Read a model folder once, for the model and for what else is in it.
-
-    ``folder``: a model folder.
-    """
+    """Read a model folder once, for the model and everything else in it."""
     source = Path(folder)
     while True:
         before = _identity(source)
@@ -240,7 +229,7 @@ def load_saved(folder: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -
         else:
             if _identity(source) == before:
                 return saved
-        # Another process has saved a model here in the meantime, and this one was read half of each.
+        # Another process has saved a model here in the meantime, so that half of each was read.
 
 
 def _identity(source: Path) -> object:
@@ -274,7 +263,7 @@ def _loaded(source: Path, trusted: Sequence[str]) -> SavedModel:
 
 
 def restore_model(description: Json, arrays: Arrays, learners: list[Any]) -> Model:
-    """The model that a description and its arrays are of."""
+    """The model from a description and its arrays."""
     first = restore_member(description, arrays, learners)
     check_member(first)
     if "ranking" not in description:
@@ -287,10 +276,7 @@ def restore_model(description: Json, arrays: Arrays, learners: list[Any]) -> Mod
 
 
 def model_bytes(folder: str | os.PathLike[str]) -> int:
-    """How many bytes a saved model takes on the disk.
-
-    ``folder``: a model folder.
-    """
+    """The size of a saved model on disk in bytes."""
     return sum(path.stat().st_size for path in visible(Path(folder)))
 
 

@@ -1,4 +1,4 @@
-"""An assignment in a JSON file, readable by people and programs: from the labels of classes to codewords."""
+"""An assignment in a JSON file, which maps labels of classes to codewords."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class SavedAssignment:
         Parameters
         ----------
         labels : iterable
-            The labels of all its classes; numbers match the text that spells them.
+            The labels of all its classes; numbers match their text.
 
         Returns
         -------
@@ -83,7 +83,7 @@ def save_assignment(
     Parameters
     ----------
     path : path or "-"
-        The file; zipped if its name ends with ``.gz``. ``"-"`` is the standard output.
+        The file; compressed if its name ends with ``.gz``. ``"-"`` is the standard output.
     result : AssignmentResult
         The assignment and how it was found.
     labels : sequence
@@ -175,7 +175,7 @@ def load_assignment(path: str | os.PathLike[str]) -> SavedAssignment:
 
 
 def codeword_text(codeword: Iterable[int], n_symbols: int = 2) -> str:
-    """A codeword as plus and minus signs, 0 for a bit that ignores the class; of more symbols their numbers.
+    """A codeword as plus and minus signs, 0 for a bit that ignores the class; with more symbols, their numbers.
 
     Examples
     --------
@@ -190,7 +190,7 @@ def codeword_text(codeword: Iterable[int], n_symbols: int = 2) -> str:
 
 
 def _entries(word: str, n_symbols: int) -> list[int]:
-    """The codeword that a text is of."""
+    """The codeword of a text."""
     if n_symbols > 2:
         return [-1 if symbol == "-" else int(symbol) for symbol in word.split(" ")]
     return [_ENTRIES[sign] for sign in word]
@@ -209,7 +209,7 @@ def _read_json(path: Path) -> Any:
 
 
 def _unzipped(content: bytes) -> bytes:
-    """The text; not if it is so much longer than its zipped form that it can be no assignment."""
+    """The uncompressed text; an error if it is too long for an assignment."""
     limit = max(LEAST_UNZIPPED_BYTES, UNZIPPED_PER_BYTE * len(content))
     with gzip.GzipFile(fileobj=io.BytesIO(content)) as stream:
         text = stream.read(limit + 1)

@@ -1,4 +1,4 @@
-"""What a classifier is besides its model, as JSON and arrays. The estimators make this value and are made from it."""
+"""The parts of a classifier besides its model, as JSON and arrays. Estimators are converted to and from it."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ PLAIN = str | bool | int | float | None
 
 @dataclass(frozen=True, eq=False)
 class ClassifierParts:
-    """What a classifier is besides its model.
+    """The parts of a classifier besides its model.
 
-    ``params`` holds those parameters that are names or numbers; all others are described by what they became in the
-    fit. ``estimator`` is the scikit-learn classifier that learned the bits, ``learner`` the one of codekin's.
+    ``params`` has the parameters that are names or numbers; for all others their fitted values are stored.
+    ``estimator`` is the scikit-learn classifier that learned the bits, ``learner`` one of codekin's.
     """
 
     kind: str
@@ -53,7 +53,7 @@ def home_of(kind: Any) -> Any:
 
 
 def describe_classifier(parts: ClassifierParts, arrays: Arrays, learners: list[Any]) -> Json:
-    """What an estimator has besides its model, as JSON, arrays and learners."""
+    """The parts of an estimator besides its model, as JSON, arrays and learners."""
     params = {key: value for key, value in parts.params.items() if isinstance(value, PLAIN)}
     description: Json = {
         "kind": parts.kind,
@@ -109,7 +109,7 @@ def restore_classifier(description: Json, arrays: Arrays, learners: list[Any], n
 
 
 def tree_arrays(tree: ClassTree) -> Arrays:
-    """A class tree on disk; edges of length one go without saying."""
+    """The arrays of a class tree; lengths are left out if all are one."""
     arrays = {"tree_parent": as_narrow(tree.parent), "tree_node_of_class": as_narrow(tree.node_of_class)}
     if (tree.edge_length[tree.parent != -1] != 1).any():
         arrays["tree_edge_length"] = tree.edge_length
@@ -132,7 +132,7 @@ def _restore_tree(arrays: Arrays, n_classes: int) -> ClassTree:
 
 
 def _describe_learner(learner: Any) -> Json | None:
-    """The name and the settings of one of our own learners; None for any other, which cannot go on learning."""
+    """The name and settings of one of codekin's learners; None for others, which cannot be trained further."""
     name = learner_name(learner)
     if name not in LEARNERS:
         return None

@@ -1,7 +1,7 @@
-"""Whether the parts of a model fit together, asked before any of them is used.
+"""Checks that the parts of a model fit together, made before any of them is used.
 
-Compiled loops trust the arrays that they are given: a number in a file that points beyond an array would let them read
-whatever lies there. Checksums find accidents; these checks also find what was made to deceive.
+Compiled loops trust their arrays: an index beyond an array would let them read other memory. Checksums detect
+accidents; these checks also detect forged files.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from codekin.storage.files import Json
 
 
 def check_member(member: Member) -> None:
-    """Raise unless every class has a codeword that there is, and every bit a predictor."""
+    """Raise unless every class has an existing codeword, and every bit a predictor."""
     code = member.code
     largest = int(code.assignment.codeword_of_class.max(initial=0))
     _check(
@@ -32,7 +32,7 @@ def check_member(member: Member) -> None:
 
 
 def check_shape(model: Model, description: Json) -> None:
-    """Raise unless a description gives the shape that the coding matrix has."""
+    """Raise unless a description has the shape of the coding matrix."""
     shape = (description["n_classes"], description["n_bits"])
     _check(
         shape == (model.n_classes, model.n_bits),
@@ -60,7 +60,7 @@ def check_classifier(parts: ClassifierParts, model: Model) -> None:
 
 
 def check_input(model_input: ModelInput, parts: ClassifierParts) -> None:
-    """Raise unless texts become as many features as the model has."""
+    """Raise unless texts have as many features as the model."""
     vectorizer, n_features = model_input.vectorizer, parts.n_features
     _check(
         vectorizer is None or n_features is None or vectorizer.n_features == n_features,
@@ -69,7 +69,7 @@ def check_input(model_input: ModelInput, parts: ClassifierParts) -> None:
 
 
 def _widths(model: Model) -> set[int]:
-    """For how many features there are weights."""
+    """The numbers of features of all weights."""
     of_bits = [getattr(member.bits, "n_features", None) for member in model.members]
     widths = {int(n_features) for n_features in of_bits if n_features is not None}
     if model.ranking is not None and model.ranking.vectors is not None:
@@ -109,7 +109,7 @@ def _check_rows(bits: CompactLinearBits, n_bits: int) -> None:
 
 
 def _check_gaps(bits: CompactSparseLinearBits, n_bits: int) -> None:
-    """Their counts add up to the number of weights already."""
+    """Check gaps whose counts are known to add up to the number of weights."""
     counts, n_weights = bits.counts.astype(np.int64), len(bits.weights)
     _check_precision(bits)
     is_whole = bits.counts.dtype.kind == "u" and bits.gaps.dtype == np.uint8

@@ -1,4 +1,4 @@
-"""The files of a model folder: written completely or not at all, checked before anything is believed."""
+"""The files of a model folder: written completely or not at all, and checked before use."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ from codekin._version import __version__
 
 FORMAT = "codekin-model"
 FORMAT_VERSION = 5
-"""Since version 2 weights may take one or two bytes; since version 3 vocabularies share the beginnings of their words;
-since version 4 parameters of both classifiers have the same names; since version 5 a code may be a tree. Folders of
-earlier versions are read."""
+"""Since version 2 weights may take one or two bytes; since version 3 vocabularies share prefixes of words; since
+version 4 parameters of both classifiers have the same names; since version 5 a code may be a tree."""
 DESCRIPTION, ARRAYS, LEARNER_FILE = "model.json", "arrays.safetensors", "learners.skops"
 
 Json = dict[str, Any]
@@ -64,15 +63,15 @@ def _headed(description: Json) -> Json:
 
 
 def _as_json(description: Json) -> bytes:
-    """Without blanks, and letters as they are: labels may be most of it."""
+    """Without whitespace or escapes: labels may be most of it."""
     try:
         return json.dumps(description, separators=(",", ":"), allow_nan=False, ensure_ascii=False).encode()
-    except UnicodeEncodeError:  # half a surrogate pair, which UTF-8 does not have
+    except UnicodeEncodeError:  # half a surrogate pair, which is invalid in UTF-8
         return json.dumps(description, separators=(",", ":"), allow_nan=False).encode()
 
 
 def read_description(folder: Path) -> Json:
-    """What ``model.json`` says, checked against its own checksum and those of the other files."""
+    """The content of ``model.json``, checked against its own checksum and those of the other files."""
     path = folder / DESCRIPTION
     if not path.is_file():
         raise ModelFolderError(f"{folder} is not a model folder: it has no {DESCRIPTION}.")

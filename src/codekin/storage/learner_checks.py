@@ -1,7 +1,8 @@
-"""Whether learners from a file may predict: the numbers that compiled code of scikit-learn follows without looking.
+"""Checks of learners from a file: the indices that compiled code of scikit-learn follows without checking.
 
-A tree's child may be any number, and so may the feature that it reads. Each check here belongs to a class whose
-predictions run such code; all other classes of :mod:`codekin.storage.trusted_types` compute with NumPy, which looks.
+In a forged file the child of a tree's node, or the feature that it reads, may be any number. Each check here is for a
+class whose predictions run such code; all other classes of :mod:`codekin.storage.trusted_types` compute with NumPy,
+which checks bounds.
 """
 
 from __future__ import annotations
@@ -18,18 +19,14 @@ from codekin._system.index_arrays import check_compressed, check_indices
 MAX_JOBS = 1024
 MERSENNE_PLACES = 624
 WORDS = r"(?u)\b\w\w+\b"
-"""The pattern of words that vectorizers have by default. Others can take forever on some texts."""
+"""The default word pattern of vectorizers. Others can take forever on some texts."""
 
 HOLDERS = {"steps", "transformer_list", "transformers", "transformers_", "estimator", "estimator_", "estimators"}
-"""Where learners keep the estimators that they are made of."""
+"""The attributes of learners that hold other estimators."""
 
 
 def check_learners(learners: Any, trusted: Sequence[str] = ()) -> None:
-    """Raise if a learner, or anything that it is made of, would let compiled code read beyond an array.
-
-    - ``learners``: what a file held.
-    - ``trusted``: classes for which the caller answers; they are not checked.
-    """
+    """Raise if a learner or one of its parts would let compiled code read beyond an array; trusted ones pass."""
     for item in _parts(learners):
         name = f"{type(item).__module__}.{type(item).__qualname__}"
         if name in trusted:
@@ -60,7 +57,7 @@ def _check(item: Any) -> None:
 
 
 def _flat(value: Any) -> Iterator[Any]:
-    """What lists and pairs hold, however deep."""
+    """The items of nested lists and tuples."""
     if isinstance(value, list | tuple):
         for item in value:
             yield from _flat(item)
@@ -69,12 +66,12 @@ def _flat(value: Any) -> Iterator[Any]:
 
 
 def _is_unfitted(item: Any) -> bool:
-    """Whether scikit-learn itself refuses to predict by an estimator."""
+    """Whether scikit-learn itself refuses to predict with an estimator."""
     return hasattr(item, "get_params") and not any(key.endswith("_") for key in vars(item) if key[:2] != "__")
 
 
 def _parts(learners: Any) -> Iterator[Any]:
-    """Everything that learners are made of, each thing once."""
+    """All parts of learners, each once."""
     to_do, seen = [learners], set[int]()
     while to_do:
         item = to_do.pop()
@@ -102,7 +99,7 @@ def _check_sparse(matrix: Any) -> None:
 def _check_tree_owner(owner: Any) -> None:
     tree = owner.tree_
     n_nodes, n_features = int(tree.node_count), _n_features(owner)
-    # Before anything of the tree is looked at: its arrays are as long as this number says.
+    # Before the tree is used: this number determines the length of its arrays.
     if not 0 < n_nodes <= int(tree.capacity):
         _refuse(f"it has {n_nodes} nodes in the place of {int(tree.capacity)}")
     if int(tree.n_features) != n_features:
@@ -114,7 +111,7 @@ def _check_tree_owner(owner: Any) -> None:
 def _check_nodes(
     is_leaf: NDArray[np.bool_], left: NDArray[Any], right: NDArray[Any], features: NDArray[Any], n_features: int
 ) -> None:
-    """Every child comes after its parent, so that every way down ends, and every feature is there."""
+    """Every child must come after its parent, so that every path ends, and every feature must exist."""
     parents = np.flatnonzero(~is_leaf)
     for children in (np.asarray(left)[parents], np.asarray(right)[parents]):
         if not ((children > parents) & (children < len(is_leaf))).all():
@@ -159,7 +156,7 @@ def _check_svc(svc: Any) -> None:
     n_vectors = len(svc.support_)
     if not isinstance(svc.kernel, str):
         _refuse(f"its kernel is {svc.kernel!r}")
-    # A kernel that comes with the samples has a column for each sample of the training, and no vectors.
+    # A precomputed kernel has a column for each training sample, and no vectors.
     shape, n_fitted = (n_vectors, _n_features(svc)), svc.shape_fit_[1]
     if svc.kernel == "precomputed":
         shape, n_fitted = (0, 0), svc.shape_fit_[0]
@@ -219,7 +216,7 @@ def _check_generator(generator: Any) -> None:
 
 
 def _n_features(estimator: Any) -> int:
-    """For how many features the estimator checks its samples; without this number it checks nothing."""
+    """The number of features that the estimator checks; without this number it checks nothing."""
     n_features = estimator.n_features_in_
     if not isinstance(n_features, int | np.integer) or isinstance(n_features, bool):
         _refuse(f"n_features_in_ is {n_features!r}")

@@ -1,8 +1,8 @@
 """The file of scikit-learn learners: read once, checked, and loaded from the bytes that were checked.
 
-A skops file is a ZIP archive of arrays and of ``schema.json``, a tree of nodes that say which classes to create. Every
-node is compared with :mod:`codekin.storage.trusted_types` before skops sees it. Nodes have numbers, and skops believes
-the first one with a number: where a value is checked here, all nodes with its number have to be the same.
+A skops file is a ZIP archive of arrays and ``schema.json``, a tree of nodes that say which classes to create. Every
+node is compared with :mod:`codekin.storage.trusted_types` before skops sees it. Nodes have numbers, and skops uses the
+first node with a number: if a value is checked here, all nodes with its number must be the same.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from codekin.storage.learner_checks import check_learners
 from codekin.storage.trusted_types import is_listed
 
 LEAST_UNPACKED_BYTES, UNPACKED_PER_BYTE = 1 << 24, 10
-"""Sparse matrices are packed inside the file: what they may take in memory, at least and per byte of it."""
+"""Sparse matrices are compressed in the file: how much memory they may take, at least and per byte of the file."""
 SEED_POOL = "4"
-"""The size of the pool from which NumPy seeds generators. Larger ones take a time that grows with their square."""
+"""The size of the pool from which NumPy seeds generators. Larger ones take quadratic time."""
 
 
 def read_learners(path: Path, checksum: str, trusted: Sequence[str]) -> list[Any]:
-    """The learners of a file, if it has the checksum and makes nothing but trusted classes."""
+    """The learners of a file, if its checksum is right and it creates only trusted classes."""
     content = path.read_bytes()
     if hashlib.sha256(content).hexdigest() != checksum:
         raise ModelFolderError(f"{path} was changed after it was written: its checksum does not match.")
@@ -68,7 +68,7 @@ def _loaded(content: bytes, names: Sequence[str]) -> Any:
     from skops.io import loads
 
     with warnings.catch_warnings():
-        # Of a learner without the version of scikit-learn that made it, a forged one, nothing is believed anyway.
+        # A learner without the version of scikit-learn is forged and checked anyway.
         warnings.filterwarnings("ignore", message="Trying to unpickle estimator")
         return loads(content, trusted=list(names))
 
@@ -115,7 +115,7 @@ def _nodes(schema: Any) -> Iterator[Json]:
 
 
 def _check_shared(nodes: Sequence[Json]) -> None:
-    """Raise if nodes that must be taken at their word could be others, or if two nodes make copies of one array."""
+    """Raise if checked nodes could be replaced by others with their number, or two nodes copy one array."""
     relied_on = {id(part): part for node in nodes for part in _relied_on(node)}
     by_number = {part["__id__"]: part for part in relied_on.values()}
     owner: dict[str, int] = {}
@@ -130,7 +130,7 @@ def _check_shared(nodes: Sequence[Json]) -> None:
 
 
 def _relied_on(node: Json) -> list[Json]:
-    """The nodes below this one whose values are checked before anything is made of them."""
+    """The nodes below this one whose values are checked before they are used."""
     if node["__loader__"] == "TreeNode":
         arguments = node["__reduce__"]["args"]
         _, n_classes, n_outputs = arguments["content"]
@@ -150,7 +150,7 @@ def _unnumbered(item: Any) -> Any:
 
 
 def _check_node(node: Json, archive: ZipFile, n_bytes: int) -> None:
-    """Raise if a node of a listed type could harm by what it is made of."""
+    """Raise if the content of a node of a listed type could do harm."""
     loader = node["__loader__"]
     if loader == "NdArrayNode" and node["type"] == "numpy":
         _shape(archive.read(node["file"]))
@@ -161,17 +161,17 @@ def _check_node(node: Json, archive: ZipFile, n_bytes: int) -> None:
             raise ValueError(f"the pool of a seed must have the size {SEED_POOL}")
     elif loader == "TreeNode":
         _, n_classes, n_outputs, _, nodes, values = _relied_on(node)
-        # The constructor of a tree reads as many numbers of classes as there are outputs, wherever they end.
+        # The constructor of a tree reads as many numbers of classes as there are outputs, without checking bounds.
         if n_outputs["content"] != "1" or _shape(archive.read(n_classes["file"])) != (1,):
             raise ValueError("a tree must have one output")
-        # And the length of its state is read before anything checks whether it has one.
+        # It also reads the length of its state before checking that there is one.
         of_nodes, of_values = (_shape(archive.read(array["file"])) for array in (nodes, values))
         if len(of_nodes) != 1 or len(of_values) != 3 or of_values[0] != of_nodes[0]:
             raise ValueError(f"the nodes of a tree have the shape {of_nodes}, its values {of_values}")
 
 
 def _check_packed(content: bytes, n_bytes: int) -> None:
-    """Raise unless a sparse matrix stays small when it is unpacked and is made of whole arrays."""
+    """Raise unless a sparse matrix stays small when uncompressed and consists of complete arrays."""
     with ZipFile(io.BytesIO(content)) as archive:
         members = archive.infolist()
         if sum(member.file_size for member in members) > max(LEAST_UNPACKED_BYTES, UNPACKED_PER_BYTE * n_bytes):

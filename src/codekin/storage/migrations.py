@@ -1,7 +1,7 @@
-"""Descriptions of earlier formats as today's would say it: one function for each version that changed what is said.
+"""Migration of descriptions from earlier formats: one function for each version that changed them.
 
-Version 2 brought weights of one or two bytes, version 3 vocabularies that share the beginnings of their words. What
-they replaced is still read where it is kept (``weights``, ``model_input``), since the arrays are as they were.
+Version 2 introduced weights of one or two bytes, version 3 vocabularies with shared prefixes. Their predecessors are
+still read by ``weights`` and ``model_input``, since the arrays did not change.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from codekin.storage.files import Json
 
 
 def migrated(description: Json) -> Json:
-    """The description in today's words."""
+    """The description in the current format."""
     for change in (_learner_of_the_first_folders, _report_of_the_first_folders, _parameters_before_version_4):
         description = change(description)
     return description
 
 
 def _learner_of_the_first_folders(description: Json) -> Json:
-    """Trellis classifiers knew only AROW, and its settings only where they were given."""
+    """Trellis classifiers had only AROW, and stored only settings that were given."""
     classifier = description.get("classifier", {})
     if classifier.get("kind") != "TrellisClassifier" or "learner" in classifier:
         return description
@@ -26,7 +26,7 @@ def _learner_of_the_first_folders(description: Json) -> Json:
 
 
 def _report_of_the_first_folders(description: Json) -> Json:
-    """What is measured on any samples was called the training error."""
+    """The measured error was called the training error."""
     classifier = description.get("classifier", {})
     if "training_error" not in classifier.get("report", {}):
         return description
@@ -36,7 +36,7 @@ def _report_of_the_first_folders(description: Json) -> Json:
 
 
 def _parameters_before_version_4(description: Json) -> Json:
-    """Trellis classifiers called two parameters otherwise than the other classifier did."""
+    """Two parameters of trellis classifiers had other names."""
     classifier = description.get("classifier", {})
     if description["format_version"] >= 4 or classifier.get("kind") != "TrellisClassifier":
         return description

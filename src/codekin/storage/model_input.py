@@ -1,4 +1,4 @@
-"""How a model's input is saved: the vectorizer of texts, the numbering of features."""
+"""The stored input of a model: the vectorizer of texts, the numbering of features."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from codekin.datasets.options import checked_encoding
 
 
 def describe_input(model_input: ModelInput, arrays: Arrays) -> dict[str, Any]:
-    """What there is to know about the files a model reads."""
+    """The description of the files that a model reads."""
     description: dict[str, Any] = {"encoding": {key: int(value) for key, value in model_input.encoding.items()}}
     if model_input.vectorizer is not None:
         settings, state = model_input.vectorizer.to_state()
@@ -22,7 +22,7 @@ def describe_input(model_input: ModelInput, arrays: Arrays) -> dict[str, Any]:
 
 
 def input_bytes(model_input: ModelInput) -> int:
-    """How much of a model folder is for its input; not less than that, and a few bytes more."""
+    """The bytes of a model folder for its input, or a few more."""
     arrays: Arrays = {}
     description = json.dumps({"input": describe_input(model_input, arrays)})
     return len(description) + n_bytes_of(arrays)

@@ -1,4 +1,4 @@
-"""What each part of a model looks like as JSON and arrays: a function that describes it and one that restores it."""
+"""The parts of a model as JSON and arrays: for each a function that describes it and one that restores it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from codekin.storage.weights import LINEAR_KINDS, describe_linear_bits, restore_
 
 
 def describe_member(member: Member, arrays: Arrays, learners: list[Any]) -> Json:
-    """A code, its bits and its decoder as JSON; arrays and learners are put where they are kept."""
+    """A code, its bits and its decoder as JSON; arrays and learners are added to the given ones."""
     return {
         "codebook": describe_codebook(member.code.codebook, arrays),
         "assignment": describe_assignment(member.code.assignment, arrays),
@@ -74,7 +74,7 @@ def describe_assignment(assignment: Assignment, arrays: Arrays) -> Json:
 
 
 def restored_decoder(code: Code, bits: Any, description: Json, arrays: Arrays) -> Member:
-    """A code and its bits behind the decoder that a description is of."""
+    """A code and its bits with the described decoder."""
     is_learned = description.pop("is_learned", False)
     member = Member.of(code, bits, **description)
     if not is_learned:
@@ -88,7 +88,7 @@ def restored_decoder(code: Code, bits: Any, description: Json, arrays: Arrays) -
 
 
 def describe_decoder(decoder: Any, arrays: Arrays) -> Json:
-    """The loss of a decoder, whether it divides by the number of non-zero bits, and weights that it has learned."""
+    """The loss of a decoder, whether it is weighted, and its learned weights."""
     loss = decoder.loss if isinstance(decoder.loss, str) else decoder.loss.name
     if loss not in LOSSES:
         raise ValueError(f"A loss given as a function cannot be saved; use one of {sorted(LOSSES)}. Got {loss}.")
@@ -168,10 +168,10 @@ def _restore_predictor(place: Json, learners: list[Any]) -> Any:
 
 
 class RestoredEstimatorBits(EstimatorBits):
-    """Predictors from a file, of which one that cannot predict is the file's fault."""
+    """Predictors from a file; if one cannot predict, the file is damaged."""
 
     def margins(self, X: Any) -> Margins:
-        """One column per bit; what scikit-learn raises for a damaged learner becomes one sentence."""
+        """One column per bit; errors of damaged learners become one sentence."""
         try:
             return super().margins(X)
         except (ValueError, MemoryError):

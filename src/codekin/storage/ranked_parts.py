@@ -17,7 +17,7 @@ from codekin.storage.values import positive_number, typed, whole_number
 
 
 def describe_ranking(model: Model, arrays: Arrays, learners: list[Any]) -> Json:
-    """What a ranked model has beside its first code; the arrays of the others have their number before their names."""
+    """The parts of a ranked model besides its first code; arrays of other codes are prefixed with their number."""
     assert model.ranking is not None
     members: list[Json] = []
     for number, member in enumerate(model.members[1:], start=1):
@@ -73,5 +73,5 @@ def _restore_vectors(description: Json, arrays: Arrays) -> ClassVectors:
         is_entry = steps != 0  # not the bridge over a wide gap
         indptr = np.concatenate([[0], np.cumsum(is_entry)])[indptr]
         features, steps = features[is_entry], steps[is_entry]
-    # Copies: the kernels would be compiled a second time for arrays that cannot be written to.
+    # Copies: the kernels would be compiled a second time for read-only arrays.
     return ClassVectors(indptr, np.array(features), np.array(steps), np.array(scales), n_features)

@@ -1,4 +1,4 @@
-"""The weights of a tree's predictors as arrays; every number that points somewhere is checked before it is followed."""
+"""The weights of a tree's predictors as arrays; every index is checked before it is used."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""What a file of learners may be made of: classes of scikit-learn by the modules that define them, and plain data.
+"""What a file of learners may contain: classes of scikit-learn by the modules that define them, and plain data.
 
-A name that can merely be *seen* in a module of scikit-learn proves nothing: such modules import ``partial``,
-``GzipFile`` and a hundred other things. So every class is listed here, and nothing that calls a function of the file's
-choice is: no ``FunctionTransformer``, no functions, no scorers. Each class on the list either computes with arrays
-whose bounds NumPy checks, or is checked by :mod:`codekin.storage.learner_checks`.
+A name that can merely be *accessed* in a module of scikit-learn proves nothing: such modules import ``partial``,
+``GzipFile`` and many other things. So every class is listed here, and nothing that calls a function chosen by the file:
+no ``FunctionTransformer``, no functions, no scorers. Each class on the list either computes with arrays whose bounds
+NumPy checks, or is checked by :mod:`codekin.storage.learner_checks`.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ ESTIMATORS: dict[str, tuple[str, ...]] = {
     ),
     "sklearn.utils._bunch": ("Bunch",),
 }
-"""The module that defines them -> classes that are made from attributes, without calling their constructors."""
+"""Maps modules to classes that are restored from attributes, without calling their constructors."""
 
 _LOSSES = {
     "sklearn._loss._loss": ("CyExponentialLoss", "CyHalfBinomialLoss", "CyHalfMultinomialLoss"),
@@ -86,9 +86,9 @@ LOADERS: dict[str, dict[str, tuple[str, ...]]] = {
     "TupleNode": {"builtins": ("tuple",)},
     "TypeNode": _TYPES,
 }
-"""What each kind of node of a skops file may make; ``JsonNode``, which is plain data, may name anything."""
+"""What each kind of node of a skops file may create; ``JsonNode``, which is plain data, may name anything."""
 
 
 def is_listed(loader: str, module: str, name: str) -> bool:
-    """Whether a node of a skops file makes something from the lists above."""
+    """Whether a node of a skops file creates something from the lists above."""
     return loader == "JsonNode" or name in LOADERS.get(loader, {}).get(module, ())

@@ -1,4 +1,4 @@
-"""Numbers and names of a description, of the kind that they must be."""
+"""Checked numbers and names of a description."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def positive_number(value: Any, name: str) -> float:
 
 
 def texts(value: Any, name: str, n: int) -> list[str]:
-    """The value, if it is a list of so many texts."""
+    """The value, if it is a list of ``n`` texts."""
     if not isinstance(value, list) or len(value) != n or not all(isinstance(text, str) for text in value):
         raise ValueError(f"'{name}' must be a list of {n} texts. Got {shortened(value)} instead.")
     return value
 
 
 def typed(array: NDArray[Any], name: str, dtype: str, n_dimensions: int = 1) -> NDArray[Any]:
-    """The array, if it has the type and the dimensions that it is written with."""
+    """The array, if it has this type and number of dimensions."""
     if array.dtype != dtype or array.ndim != n_dimensions:
         raise ValueError(
             f"the array '{name}' must have {n_dimensions} dimensions of type {dtype}. "

@@ -1,4 +1,4 @@
-"""The weights of linear predictors as arrays, whatever their precision; features without weights take one bit each."""
+"""The weights of linear predictors as arrays of any precision; features without weights take one bit each."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LINEAR_KINDS = (LinearBits, SparseLinearBits, CompactLinearBits, CompactSparseLi
 
 
 def describe_linear_bits(bits: Any, arrays: Arrays) -> Json:
-    """Linear predictors as JSON and arrays, whatever the form of their weights."""
+    """Linear predictors with any form of weights as JSON and arrays."""
     arrays["bias"] = bits.bias
     if isinstance(bits, LinearBits):
         arrays["weights"] = bits.weights
