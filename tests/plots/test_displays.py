@@ -80,6 +80,39 @@ def test_the_matrix_drawn_is_that_of_the_classifier(fitted):
     assert sorted(map(tuple, shown.coding_matrix.T)) == sorted(map(tuple, (own * own[0]).T))
 
 
+@pytest.fixture(scope="module")
+def of_symbols():
+    return ECOCClassifier(GaussianNB(), n_symbols=4, n_bits=5, random_state=0).fit(*problem(10))
+
+
+def test_symbols_are_numbered_as_they_occur_and_written_into_their_cells(of_symbols):
+    shown = CodingMatrixDisplay.from_estimator(of_symbols)
+    rows = [of_symbols.classes_.tolist().index(name) for name in shown.class_names]
+    own = of_symbols.model_.coding_matrix[rows]
+
+    def partitions(matrix):
+        return sorted(sorted(tuple(np.flatnonzero(column == s)) for s in np.unique(column)) for column in matrix.T)
+
+    assert partitions(shown.coding_matrix) == partitions(own)
+    assert all(list(dict.fromkeys(column)) == sorted(set(column)) for column in shown.coding_matrix.T.tolist())
+    written = np.array([int(text.get_text()) for text in shown.ax_.texts[-own.size :]])
+    assert np.array_equal(written.reshape(own.shape), shown.coding_matrix)
+    assert_no_text_lies_on_another(shown.figure_)
+
+
+def test_columns_of_symbols_are_measured_and_compared_as_such(of_symbols):
+    X, y = problem(10)
+    index = np.array([of_symbols.classes_.tolist().index(label) for label in y])
+    wanted = of_symbols.model_.coding_matrix
+    said = of_symbols.bit_margins(X).reshape(len(X), 5, 4).argmax(axis=2)
+    shown = BitErrorDisplay.from_estimator(of_symbols, X, y)
+    assert shown.bit_errors == pytest.approx((said != wanted[index]).mean(axis=0))
+    assert shown.ax_.get_xlabel() == "column"
+    between = CodewordDistanceDisplay.from_estimator(of_symbols)
+    assert np.array_equal(between.codeword_distances, (wanted[:, None] != wanted).sum(axis=2))
+    assert between.ax_.get_ylabel() == "columns that differ"
+
+
 def test_a_classifier_that_knows_no_distances_is_ordered_by_its_codewords(fitted):
     restored = load_model(save_model(fitted[10], mkdtemp() + "/model"))
     assert CodingMatrixDisplay.from_estimator(restored).coding_matrix.shape == fitted[10].coding_matrix_.shape

@@ -167,7 +167,8 @@ class FitReport:
         if not len(self.bit_losses) and not isnan(self.error):
             return [f"  error                          {self.error:.4f} on {counted(self.n_measured, 'sample')}"]
         if not len(self.bit_losses):
-            return ["  losses of the bits             not measured; report(X, y) measures them on samples"]
+            what = f"losses of the {'bits' if self.n_symbols == 2 else 'columns'}"
+            return [f"  {what:<30} not measured; report(X, y) measures them on samples"]
         hardest = np.argsort(-self.bit_losses, kind="stable")[:3]
         samples = f" on {counted(self.n_measured, 'sample')}" if self.n_measured else ""
         is_binary = self.n_symbols == 2

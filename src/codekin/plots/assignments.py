@@ -18,12 +18,14 @@ from codekin.coding import CodingMatrix, FloatArray, IntArray
 from codekin.coding.codebook import codeword_distances
 from codekin.plots.style import (
     COLUMN_WIDTH,
+    INK,
     PALETTE,
     POLICY_COLOURS,
     bit_colours,
     figure_style,
     matrix_height,
     new_panels,
+    symbol_colours,
     without_frame,
 )
 from codekin.plots.ticks import inches_of, name_rows, number_columns, settle, shortened
@@ -35,6 +37,12 @@ if TYPE_CHECKING:
 
 MAX_CLASSES_DRAWN = 1_000
 """A picture of more classes shows none of them."""
+
+LUMINANCE = (0.2126, 0.7152, 0.0722)
+"""How bright red, green and blue look."""
+
+SMALLEST_LETTERS = 5.0
+"""Points; smaller ones are left out."""
 
 TALLEST = 14.0
 """Inches; panels below each other get lower instead of making a figure higher."""
@@ -146,16 +154,16 @@ def draw_coding_matrices(views: AssignmentViews, *, class_label: str = "class") 
     return figure
 
 
-def write_titles(axes: Axes, title: str, subtitle: str) -> None:
+def write_titles(axes: Axes, title: str, subtitle: str, column: str = "bit") -> None:
     """Write two lines above a panel that shows a coding matrix."""
     axes.set_title(f"{title}\n", color="none")  # keeps the place
     above: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points", "annotation_clip": False}
     axes.annotate(title, (0, 1), (0, 18), weight="bold", size=10.5, **above)
     axes.annotate(subtitle, (0, 1), (0, 5), size=8.5, **above)
-    axes.set_xlabel("bit")
+    axes.set_xlabel(column)
 
 
-def draw_matrix(axes: Axes, matrix: CodingMatrix) -> None:
+def draw_matrix(axes: Axes, matrix: CodingMatrix, n_symbols: int = 2) -> None:
     """A coding matrix in a panel that has found its place, without the names of its rows."""
     width, height = inches_of(axes)
     cell = 72 * min(width / matrix.shape[1], height / matrix.shape[0])
@@ -163,15 +171,35 @@ def draw_matrix(axes: Axes, matrix: CodingMatrix) -> None:
     lines: dict[str, Any] = {"rasterized": True}
     if cell > 3:
         lines = {"edgecolors": "white", "linewidth": min(1.2, 0.1 * cell)}
-    axes.pcolormesh(matrix, cmap=bit_colours(), vmin=-1, vmax=1, **lines)
+    if n_symbols == 2:
+        axes.pcolormesh(matrix, cmap=bit_colours(), vmin=-1, vmax=1, **lines)
+    else:
+        axes.pcolormesh(matrix, cmap=symbol_colours(n_symbols), vmin=-1.5, vmax=n_symbols - 0.5, **lines)
+        _write_symbols(axes, matrix, n_symbols, size=min(8.5, 0.8 * cell))
     number_columns(axes, matrix.shape[1])
     without_frame(axes)
 
 
-def bit_patches(bits: CodingMatrix) -> list[Patch]:
-    """The legend's entries for the bits that occur."""
+def _write_symbols(axes: Axes, matrix: CodingMatrix, n_symbols: int, *, size: float) -> None:
+    """Write the symbols into their cells, if there is room for letters that can be read."""
+    if size < SMALLEST_LETTERS:
+        return
+    colours = symbol_colours(n_symbols)
+    for row, column in np.argwhere(matrix >= 0):
+        symbol = int(matrix[row, column])
+        is_dark = np.dot(colours(symbol + 1)[:3], LUMINANCE) < 0.45
+        place: dict[str, Any] = {"ha": "center", "va": "center_baseline", "size": size}
+        axes.text(column + 0.5, row + 0.5, str(symbol), color="white" if is_dark else INK, **place)
+
+
+def bit_patches(bits: CodingMatrix, n_symbols: int = 2) -> list[Patch]:
+    """The legend's entries for the bits that occur; for more symbols, for the first, the last and "not used"."""
     from matplotlib.patches import Patch
 
+    if n_symbols > 2:
+        of_symbols, last = symbol_colours(n_symbols), int(bits.max())
+        shown = {0: "symbol 0", last: f"symbol {last}", **({-1: "class not used"} if (bits < 0).any() else {})}
+        return [Patch(color=of_symbols(symbol + 1), label=text) for symbol, text in shown.items()]
     colours = bit_colours()
     texts = {1: "+1", 0: "0 (class not used)", -1: "−1"}
     occurring = {int(bit) for bit in np.unique(bits)}
@@ -246,10 +274,19 @@ def _n_columns(n_panels: int, inches: float) -> int:
     return min(n_panels, max(1, int((COLUMN_WIDTH - 0.6) / inches)))
 
 
-def readable_columns(matrix: CodingMatrix) -> CodingMatrix:
-    """Begin every column with +1 and put the columns with the fewest changes first."""
-    first = matrix[(matrix != 0).argmax(axis=0), np.arange(matrix.shape[1])]
-    begun = np.where(first < 0, -matrix, matrix)
+def readable_columns(matrix: CodingMatrix, n_symbols: int = 2) -> CodingMatrix:
+    """Begin every column with +1, or number its symbols as they first occur; columns with the fewest changes first."""
+    if n_symbols > 2:
+        begun = np.column_stack([_renumbered(column) for column in matrix.T])
+    else:
+        first = matrix[(matrix != 0).argmax(axis=0), np.arange(matrix.shape[1])]
+        begun = np.where(first < 0, -matrix, matrix)
     n_changes = (begun[1:] != begun[:-1]).sum(axis=0)
     first_change = (begun != begun[:1]).argmax(axis=0)
-    return np.asarray(begun[:, np.lexsort((first_change, n_changes))], dtype=np.int8)
+    return np.asarray(begun[:, np.lexsort((first_change, n_changes))], dtype=matrix.dtype)
+
+
+def _renumbered(column: CodingMatrix) -> CodingMatrix:
+    """The symbols of a column, numbered in the order of their first occurrence; -1 stays."""
+    number = {int(symbol): i for i, symbol in enumerate(dict.fromkeys(column[column >= 0].tolist()))} | {-1: -1}
+    return np.array([number[int(symbol)] for symbol in column], dtype=column.dtype)

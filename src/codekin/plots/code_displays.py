@@ -24,13 +24,16 @@ from codekin.plots.assignments import (
     similarity_order,
     write_titles,
 )
-from codekin.plots.displays import Display, coding_matrix_of, distances_of, names_of
+from codekin.plots.displays import Display, code_of, distances_of, names_of
 from codekin.plots.distributions import draw_heat_map
 from codekin.plots.style import COLUMN_WIDTH, POLICY_COLOURS, matrix_height
 from codekin.plots.ticks import name_rows, settle
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+MOST_HANDLES = 5
+"""Entries of a legend side by side."""
 
 
 class CodingMatrixDisplay(Display):
@@ -43,11 +46,14 @@ class CodingMatrixDisplay(Display):
         rough, each beginning with +1, which changes no classifier.
     class_names : sequence
         Of the rows.
+    n_symbols : int, default=2
+        How many symbols a column may have. Those of more than two are 0, 1 and so on; -1 is a class that the column
+        does not use. ``from_estimator`` numbers them in the order in which they first occur down the column.
 
     Attributes
     ----------
     n_changes : int
-        How many bits differ between neighbours, over all pairs of neighbours.
+        How many entries differ between neighbours, over all pairs of neighbours.
 
     Examples
     --------
@@ -59,9 +65,10 @@ class CodingMatrixDisplay(Display):
     ((3, 3), 4)
     """
 
-    def __init__(self, coding_matrix: CodingMatrix, class_names: Sequence[Any]) -> None:
+    def __init__(self, coding_matrix: CodingMatrix, class_names: Sequence[Any], n_symbols: int = 2) -> None:
         self.coding_matrix = coding_matrix
         self.class_names = class_names
+        self.n_symbols = n_symbols
         self.n_changes = int((coding_matrix[1:] != coding_matrix[:-1]).sum())
 
     @classmethod
@@ -83,12 +90,13 @@ class CodingMatrixDisplay(Display):
         -------
         CodingMatrixDisplay
         """
-        matrix = coding_matrix_of(estimator)
+        code = code_of(estimator)
         known = getattr(estimator, "class_distances_", None)
-        distances = codeword_distances(matrix, matrix) if known is None else drawn_distances(known)
-        order = similarity_order(distances)
+        between = codeword_distances(code.indicators, code.indicators) if known is None else drawn_distances(known)
+        order = similarity_order(between)
         names = names_of(estimator, class_names)
-        return cls(readable_columns(matrix[order]), [names[k] for k in order]).plot(ax)
+        matrix = readable_columns(code.coding_matrix[order], code.n_symbols)
+        return cls(matrix, [names[k] for k in order], code.n_symbols).plot(ax)
 
     def _size(self) -> tuple[float, float]:
         n_classes, n_bits = self.coding_matrix.shape
@@ -99,29 +107,30 @@ class CodingMatrixDisplay(Display):
         from matplotlib.transforms import ScaledTranslation
 
         axes, (n_classes, n_bits) = self.ax_, self.coding_matrix.shape
-        shape = f"{n_classes} classes, {n_bits} bit{'s' * (n_bits != 1)}"
-        write_titles(axes, shape, f"{self.n_changes} changes down the columns")
+        column = "bit" if self.n_symbols == 2 else "column"
+        shape = f"{n_classes} classes, {n_bits} {column}{'s' * (n_bits != 1)}"
+        write_titles(axes, shape, f"{self.n_changes} changes down the columns", column)
         axes.set_ylabel("class (neighbours are alike)" if n_classes > 6 else "class")
         below = axes.transAxes + ScaledTranslation(0, -32 / 72, axes.figure.dpi_scale_trans)
-        handles = bit_patches(self.coding_matrix)
+        handles = bit_patches(self.coding_matrix, self.n_symbols)
         axes.legend(
             handles=handles,
             loc="upper center",
             bbox_to_anchor=(0.5, 0),
             bbox_transform=below,
             borderpad=0,
-            ncols=len(handles),
+            ncols=min(len(handles), MOST_HANDLES),
             handlelength=1,
             handleheight=1,
         )
         settle(self.figure_)
-        draw_matrix(axes, self.coding_matrix)
+        draw_matrix(axes, self.coding_matrix, self.n_symbols)
         name_rows(axes, self.class_names)
         axes.set_ylim(n_classes, 0)
 
 
 class CodewordDistanceDisplay(Display):
-    """How many bits the codewords of two classes differ in, against how far apart the classes are.
+    """How many bits, or columns, the codewords of two classes differ in, against how far apart the classes are.
 
     A dot is a pair of classes, and the closest pair is named.
 
@@ -131,6 +140,8 @@ class CodewordDistanceDisplay(Display):
         Between all pairs of classes, and of their codewords.
     class_names : sequence
         Of the rows.
+    n_symbols : int, default=2
+        How many symbols a column may have.
 
     Attributes
     ----------
@@ -138,7 +149,14 @@ class CodewordDistanceDisplay(Display):
         Between the two distances, over all pairs of classes; NaN where one of the two is the same for all pairs.
     """
 
-    def __init__(self, class_distances: FloatArray, codeword_distances: FloatArray, class_names: Sequence[Any]) -> None:
+    def __init__(
+        self,
+        class_distances: FloatArray,
+        codeword_distances: FloatArray,
+        class_names: Sequence[Any],
+        n_symbols: int = 2,
+    ) -> None:
+        self.n_symbols = n_symbols
         self.class_distances = class_distances
         self.codeword_distances = codeword_distances
         self.class_names = class_names
@@ -170,9 +188,10 @@ class CodewordDistanceDisplay(Display):
         -------
         CodewordDistanceDisplay
         """
-        matrix = coding_matrix_of(estimator)
+        code = code_of(estimator)
         of_classes = drawn_distances(distances_of(estimator, class_distances))
-        return cls(of_classes, codeword_distances(matrix, matrix), names_of(estimator, class_names)).plot(ax)
+        between = codeword_distances(code.indicators, code.indicators)
+        return cls(of_classes, between, names_of(estimator, class_names), code.n_symbols).plot(ax)
 
     def _size(self) -> tuple[float, float]:
         return (COLUMN_WIDTH, 3.1)
@@ -180,6 +199,8 @@ class CodewordDistanceDisplay(Display):
     def _draw(self) -> None:
         colour = POLICY_COLOURS["preserving"]
         draw_pairs(self.ax_, self.class_distances, self.codeword_distances, self.class_names, colour=colour)
+        if self.n_symbols > 2:
+            self.ax_.set_ylabel("columns that differ")
         if np.isfinite(self.correlation):
             self.ax_.set_title(f"correlation r = {self.correlation:.2f}".replace("-", "−"))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
-from codekin.coding import CodingMatrix
+from codekin.coding import Code
 from codekin.plots.assignments import check_n_drawn
 from codekin.plots.style import figure_style
 
@@ -44,13 +44,13 @@ class Display:
         raise NotImplementedError
 
 
-def coding_matrix_of(estimator: Any) -> CodingMatrix:
-    """The coding matrix of a fitted classifier."""
+def code_of(estimator: Any) -> Code:
+    """The code of a fitted classifier."""
     if not hasattr(estimator, "model_"):
         raise ValueError(f"This {type(estimator).__name__} is not fitted yet. Call fit first.")
     check_n_drawn(len(estimator.classes_))
-    matrix: CodingMatrix = estimator.model_.coding_matrix
-    return matrix
+    code: Code = estimator.model_.code
+    return code
 
 
 def distances_of(estimator: Any, given: Any) -> Any:

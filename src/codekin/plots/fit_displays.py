@@ -14,7 +14,7 @@ from codekin.classes import ClassDistances, ClassTree, as_class_distances
 from codekin.coding import Assignment, FloatArray
 from codekin.plots.assignments import check_n_drawn
 from codekin.plots.comparisons import PolicyComparison, draw_policies
-from codekin.plots.displays import Display, coding_matrix_of, distances_of
+from codekin.plots.displays import Display, code_of, distances_of
 from codekin.plots.style import COLUMN_WIDTH, INK, PALETTE, POLICY_COLOURS
 
 if TYPE_CHECKING:
@@ -92,16 +92,19 @@ class AssignmentScoreDisplay(Display):
 
 
 class BitErrorDisplay(Display):
-    """How often each bit is wrong: a bar per bit, numbered as in ``report()``, and the mean.
+    """How often each bit, or column of symbols, is wrong: a bar for each, as in ``report()``, and the mean.
 
     Parameters
     ----------
     bit_errors : ndarray of shape (n_bits,)
         For each bit, the share of wrong answers among samples of the classes that it does not ignore.
+    n_symbols : int, default=2
+        How many symbols a column may have.
     """
 
-    def __init__(self, bit_errors: FloatArray) -> None:
+    def __init__(self, bit_errors: FloatArray, n_symbols: int = 2) -> None:
         self.bit_errors = bit_errors
+        self.n_symbols = n_symbols
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, y: ArrayLike, *, ax: Axes | None = None) -> Self:
@@ -127,10 +130,14 @@ class BitErrorDisplay(Display):
         unknown = [label for label in labels.tolist() if label not in place]
         if unknown:
             raise ValueError(f"The label {unknown[0]!r} is not among the {len(place)} classes of the classifier.")
-        bits = coding_matrix_of(estimator)[[place[label] for label in labels.tolist()]]
-        wrong = bits * estimator.bit_margins(X) <= 0
-        used = bits != 0
-        return cls((wrong & used).sum(axis=0) / np.maximum(used.sum(axis=0), 1)).plot(ax)
+        code, margins = code_of(estimator), estimator.bit_margins(X)
+        wanted = code.coding_matrix[[place[label] for label in labels.tolist()]]
+        if code.n_symbols == 2:
+            wrong, used = wanted * margins <= 0, wanted != 0
+        else:
+            said = margins.reshape(len(margins), code.n_bits, code.n_symbols).argmax(axis=2)
+            wrong, used = said != wanted, wanted >= 0
+        return cls((wrong & used).sum(axis=0) / np.maximum(used.sum(axis=0), 1), code.n_symbols).plot(ax)
 
     def _size(self) -> tuple[float, float]:
         return (COLUMN_WIDTH, 2.6)
@@ -140,7 +147,8 @@ class BitErrorDisplay(Display):
         self.ax_.bar(np.arange(len(percent)), percent, width=0.8, color=PALETTE["blue"])
         self.ax_.axhline(percent.mean(), color=INK, linestyle="--", linewidth=1, label=f"mean {percent.mean():.1f} %")
         self.ax_.locator_params(axis="x", integer=True, nbins=12)
-        self.ax_.set(xlim=(-0.7, len(percent) - 0.3), xlabel="bit", ylabel="wrong answers, %")
+        self.ax_.set(xlim=(-0.7, len(percent) - 0.3), ylabel="wrong answers, %")
+        self.ax_.set_xlabel("bit" if self.n_symbols == 2 else "column")
         self.ax_.grid(axis="y")
         self.ax_.legend(loc="lower right", bbox_to_anchor=(1, 1), borderpad=0)
 

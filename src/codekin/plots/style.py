@@ -160,6 +160,15 @@ def bit_colours() -> ListedColormap:
     return ListedColormap(["#f3c98b", "#f4f4f4", "#1f5a8a"], name="bits")
 
 
+def symbol_colours(n_symbols: int) -> ListedColormap:
+    """The colours of "not used" and of the symbols 0, 1 and so on, from dark to light."""
+    from matplotlib import colormaps
+    from matplotlib.colors import ListedColormap, to_hex
+
+    shades = [to_hex(colormaps["viridis"](symbol / (n_symbols - 1))) for symbol in range(n_symbols)]
+    return ListedColormap(["#f4f4f4", *shades], name="symbols")
+
+
 def without_frame(axes: Axes) -> None:
     """Take the frame and the ticks' little lines away, as suits a matrix."""
     axes.spines[:].set_visible(False)
