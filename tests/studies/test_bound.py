@@ -61,9 +61,9 @@ def test_equidistant_codebooks_have_no_spread_of_distances_nor_of_scores(finishe
 def test_the_page_counts_how_often_the_bound_held(finished):
     study, output, _ = finished
     text = write_report(study, output).read_text(encoding="utf-8")
-    assert "That held in 12 of 12 measurements" in text
+    assert "This bound held in 12 of 12 measurements" in text
     assert (
-        "3 times; its bits were learned by linear SVMs, and training samples decoded under the hinge and hamming"
+        "3 times; its bits were learned by linear SVMs, and training samples were decoded under the hinge and hamming"
         in text
     )
     assert text.count("<img src=") == 2

@@ -28,7 +28,7 @@ def test_a_drawn_codebook_is_swept_like_one_that_is_listed_and_has_its_place_on_
     drawn = journal.result(draw_tasks(study, data)[0])
     assert drawn == journal.result(sweep_task(study, data, listed))  # the same options and the same seed
     text = write_report(study, tmp_path / "out", data_home=tmp_path).read_text(encoding="utf-8")
-    assert "How 1 codebooks, drawn alike with different seeds, differ." in text
+    assert "How 1 codebooks, drawn the same way with different seeds, differ." in text
     assert text.count("<img src=") == 5
 
 

@@ -1,6 +1,6 @@
-"""The paper's experiments as studies that can be interrupted and resumed, with a page about each.
+"""The paper's experiments as studies that can be interrupted and resumed, each with a page.
 
-The names below are imported when they are first used: a worker that runs one task needs little of them.
+The names below are imported when they are first used: a worker that runs one task needs few of them.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""What a study is to do: a TOML file, from the package or the user's own."""
+"""The configuration of a study: a TOML file, from the package or the user."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ class Study:
     Parameters
     ----------
     name : str
-        The name of the file without its ending.
+        The name of the file without its extension.
     kind : str
         A name from ``STUDY_KINDS``.
     title : str
         In a few words.
     options : mapping
-        What the kind of study needs to know.
+        The options of this kind of study.
     source : str
-        What ``codekin study run`` calls it: the name of one of the paper's studies, or a path.
+        Its name for ``codekin study run``: one of the paper's studies, or a path.
     text : str
         The file.
     """
@@ -49,11 +49,11 @@ class Study:
 
     @property
     def data_names(self) -> list[str]:
-        """The names of its data sets, each once; none where it uses none."""
+        """The names of its data sets, each once."""
         return list(dict.fromkeys(data["name"] for data in self.options.get("data", [])))
 
     def option(self, name: str) -> Any:
-        """One of the options; an error that names the study where it is missing."""
+        """One of the options; an error that names the study if it is missing."""
         if name not in self.options:
             raise ValueError(f"The study {self.name!r} must say {name!r}. It has {', '.join(self.options)}.")
         return self.options[name]
@@ -72,7 +72,7 @@ def paper_studies() -> list[str]:
 
 
 def load_study(name: str) -> Study:
-    """A study by name or by path, of which every key and every value has been checked.
+    """A study by name or path, with every key and value checked.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def load_study(name: str) -> Study:
         content = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{name}: this is not TOML ({error}).") from None
-    from codekin.studies.kinds import STUDY_KINDS  # which know what a Study is
+    from codekin.studies.kinds import STUDY_KINDS  # these import Study
 
     kinds = Variants("kind", STUDY_KINDS, lambda kind: STUDY_KINDS[kind].schema)
     kinds.check(content, Place(name, text))

@@ -1,4 +1,4 @@
-"""What the entries of a configuration stand for, and whether it is available: codebooks, and samples to learn from."""
+"""Codebooks and samples from the entries of a configuration, and whether they are available."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from codekin.studies.engine.task import Task
 from codekin.studies.engine.workspace import Workspace
 
 TRIAL_SECONDS = 0.1
-"""How long a codebook is searched for when the question is only whether it can be."""
+"""How long to search for a codebook just to check that it can be made."""
 
 
 def make_codebook(code: Mapping[str, Any], n_classes: int, distances: Mapping[str, FloatArray]) -> Codebook:
     """The codebook that an entry describes.
 
-    ``distances`` holds matrices by the names under which entries ask for them.
+    ``distances`` maps the names in entries to matrices.
     """
     extra: dict[str, Any] = {}
     if "seed" in code:
@@ -57,7 +57,7 @@ def check_entries(study: Study, data_names: list[str], data_home: Path | None, *
 
 
 def check_samples(data: Mapping[str, Any], place: Place, data_home: Path | None) -> Dataset:
-    """Raise unless a data set has dense features, and samples to test on or enough to put some aside."""
+    """Raise unless a data set has dense features, and test samples or enough samples to set some aside."""
     name, n_test = data["name"], data.get("n_test")
     dataset = load_dataset(name, data_home)
     if not isinstance(dataset.X, np.ndarray):
@@ -77,7 +77,7 @@ def check_samples(data: Mapping[str, Any], place: Place, data_home: Path | None)
 
 
 def check_codebook(code: Mapping[str, Any], n_classes: int, place: Place, *, most_bits: int | None = None) -> None:
-    """Raise unless a codebook can be made, as far as that can be known before class distances are."""
+    """Raise unless a codebook can be made, as far as that is known without class distances."""
     options = dict(code.get("options", {}))
     n_bits = options.get("n_bits", 0)
     if "class_distances" not in code:

@@ -1,4 +1,4 @@
-"""The keys that studies of several kinds have in common: data sets, learners of splits, codebooks."""
+"""Keys that several kinds of studies share: data sets, learners of splits, codebooks."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from codekin.studies.engine.schema import (
     whole,
 )
 
-SEED = whole(0, 2**32 - 1)  # what scikit-learn takes
+SEED = whole(0, 2**32 - 1)  # the range of scikit-learn
 COUNT = whole(1, 1_000_000)
 
 HEAD: Mapping[str, Check] = {"kind": TEXT, "title": LINE}
-"""What every study must have."""
+"""Keys that every study must have."""
 
 NUMBERED: Mapping[str, Check] = {"number": NUMBER}
-"""What every study may have: its place in lists."""
+"""Keys that every study may have: its position in lists."""
 
 BY_VALIDATION = "cross-validated"
-"""What a configuration says instead of a C, to have it chosen as the paper did."""
+"""In a configuration instead of a value of C: choose it as in the paper."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ LEARNER_OPTIONS: Mapping[str, tuple[Mapping[str, Check], Mapping[str, Check]]] =
 """The options of each learner of splits: those that it must have, and those that it may have."""
 
 
-def learner_table(*, may_choose_C: bool = False) -> Variants:  # the mathematics' own name
+def learner_table(*, may_choose_C: bool = False) -> Variants:  # mathematical notation
     """A table with the name of a learner of splits, and its options.
 
     With ``may_choose_C``, C may be chosen by cross-validation.
@@ -92,15 +92,15 @@ def learner_table(*, may_choose_C: bool = False) -> Variants:  # the mathematics
 MATRIX = Rule("a list of rows, each a list of numbers", lambda value: isinstance(value, list))
 _RULES_OF_TYPES = {int: whole(1), float: NUMBER, bool: BOOLEAN}
 _INJECTED = ("n_codewords", "class_distances", "class_moments", "class_tree", "rng")
-"""The parameters of codebooks that no option is for."""
+"""Parameters of codebooks that are not options."""
 
 
 @dataclass(frozen=True)
 class CodebookTable:
-    """A table with the name of a codebook, its options and, if chance plays a part in it, a seed.
+    """A table with the name of a codebook, its options and, if it is random, a seed.
 
-    ``keys``: what the table must have besides. ``class_distances``: which ones a codebook may be made for. ``seed``:
-    the key of the seed, and what must be there. ``is_drawn``: it must be a codebook in which chance plays a part.
+    ``keys``: what else the table must have. ``class_distances``: which ones a codebook may be made for. ``seed``: the
+    key of the seed and its check. ``is_drawn``: the codebook must be random.
     """
 
     keys: Mapping[str, Check] = field(default_factory=dict)
@@ -114,7 +114,7 @@ class CodebookTable:
         return Table(example='{ codebook = "hadamard" }').wanted
 
     def check(self, value: Any, place: Place) -> None:
-        """Raise unless the table has all that its codebook needs, and nothing else."""
+        """Raise unless the table has what its codebook needs, and nothing else."""
         Variants("codebook", self.names, self.table).check(value, place)
 
     @property

@@ -1,4 +1,4 @@
-"""The kinds of studies: what each has to do, and how its page is made."""
+"""The kinds of studies: their tasks and their pages."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from codekin.studies.synthetic.page import synthetic_page
 class StudyKind:
     """How studies of one kind are described, run and reported.
 
-    ``schema`` is what a configuration of this kind holds. ``check`` takes a study, the names of the data sets to use
-    and the data home, and raises where they do not do; ``stages`` takes the first two. ``functions`` compute the tasks.
-    ``page`` writes figures and returns a page about what is finished.
+    ``schema`` describes the configuration. ``check`` takes a study, the names of the data sets to use and the data
+    home, and raises if they are not suitable; ``stages`` takes the first two. ``functions`` compute the tasks. ``page``
+    writes figures and returns a page about what is finished.
     """
 
     schema: Table
@@ -57,16 +57,16 @@ STUDY_KINDS: dict[str, StudyKind] = {
     "bound": _kind(bound, bound_page),
     "decoding": _kind(decoding, decoding_page),
 }
-"""Name -> kind."""
+"""The kinds by name."""
 
 
 def kind_of(study: Study) -> StudyKind:
-    """The kind of a study; an error that lists all kinds where there is none of that name."""
+    """The kind of a study; an error that lists all kinds if there is none of that name."""
     if study.kind not in STUDY_KINDS:
         raise ValueError(f"{study.source}: 'kind' must be one of {', '.join(STUDY_KINDS)}. Got {study.kind!r} instead.")
     return STUDY_KINDS[study.kind]
 
 
 def missing_data(study: Study, data_home: Path | None = None) -> list[str]:
-    """The data sets of a study that are not there."""
+    """The data sets of a study that are not available."""
     return [name for name in study.data_names if not DATASETS[name].is_available(data_home)]

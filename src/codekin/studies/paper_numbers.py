@@ -1,4 +1,4 @@
-"""The numbers that the paper prints, to stand beside ours."""
+"""The numbers that the paper prints, for comparison with ours."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from codekin.studies.configuration import PAPER
 
 @cache
 def paper_numbers() -> dict[tuple[str, str, str, str], float]:
-    """What the paper says, by study, data, codebook and quantity."""
+    """The paper's numbers, by study, data, codebook and quantity."""
     text = (resources.files("codekin.studies") / PAPER / "paper.csv").read_text(encoding="utf-8")
     return {
         (row["study"], row["data"], row["codebook"], row["quantity"]): float(row["value"])
@@ -20,9 +20,7 @@ def paper_numbers() -> dict[tuple[str, str, str, str], float]:
 
 
 def paper_number(study: str, quantity: str, *, data: str = "", codebook: str = "") -> float | None:
-    """One number of the paper.
-
-    None where the paper prints none.
+    """One number of the paper; None if it prints none.
 
     >>> paper_number("exhaustive", "best", data="mnist", codebook="dense-8")
     88.5

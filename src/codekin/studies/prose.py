@@ -1,4 +1,4 @@
-"""Words for pages: what was run, as a study describes it, and the command that runs it once more."""
+"""Words for pages: what was run, and the command that runs it again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight",
 
 
 def enumerated(words: Sequence[str]) -> str:
-    """Words as a sentence lists them.
+    """Words joined as in a sentence.
 
     >>> enumerated(["hinge", "exponential", "hamming"])
     'hinge, exponential and hamming'
@@ -31,9 +31,7 @@ def number_word(number: int) -> str:
 
 
 def study_command(action: str, source: str, folder: Path, *, only: str | None = None) -> str:
-    """The command that does something with a study where its results are.
-
-    ``action`` is a command of ``codekin study``, ``source`` what it calls the study.
+    """The command that applies an action of ``codekin study`` to a study in its folder.
 
     >>> study_command("run", "bound", Path("out/studies/bound"), only="yeast")
     'codekin study run bound --output out/studies --only yeast'
@@ -43,6 +41,6 @@ def study_command(action: str, source: str, folder: Path, *, only: str | None = 
 
 
 def learner_names(study: Study, data_names: Collection[str]) -> list[str]:
-    """What pages call the learners of some data sets, each once."""
+    """The names of the learners of some data sets for pages, each once."""
     used = [data["learner"]["name"] for data in study.option("data") if data["name"] in data_names]
     return [LEARNER_NAMES[name] for name in dict.fromkeys(used)]

@@ -54,7 +54,7 @@ def write_report(study: Study, output: str | Path, *, data_home: Path | None = N
 
 
 def _not_here(study: Study, workspace: Workspace) -> list[Section]:
-    """A section on the data sets that are missing, and on those with something left to do; none if there are none."""
+    """A section on data sets that are missing or unfinished, if there are any."""
     missing, stages = missing_data(study, workspace.data_home), kind_of(study).stages
     left = {}
     for name in study.data_names:
@@ -63,8 +63,8 @@ def _not_here(study: Study, workspace: Workspace) -> list[Section]:
     texts = []
     if missing:
         texts.append(
-            f"Skipped, because the data is not there: {', '.join(f'`{name}`' for name in missing)}. "
-            "`codekin data list` says what can be fetched; a folder with the data is named by `--data-home` or the "
+            f"Skipped, because the data is not available: {', '.join(f'`{name}`' for name in missing)}. "
+            "`codekin data list` shows what can be fetched; give the folder with the data as `--data-home` or in the "
             "environment variable CODEKIN_DATA."
         )
     if left:
@@ -99,7 +99,7 @@ def write_index(output: str | Path) -> Path:
             Section(
                 "Once more",
                 [
-                    Paragraph("A study that was interrupted goes on where it was; nothing finished is done again."),
+                    Paragraph("An interrupted study continues where it stopped; nothing finished is computed again."),
                     Command("\n".join(_command(page.parent, order) for page in pages)),
                 ],
             ),
@@ -109,7 +109,7 @@ def write_index(output: str | Path) -> Path:
 
 
 def _command(folder: Path, paper: Collection[str]) -> str:
-    """The command that goes on with the study of a folder."""
+    """The command that continues the study of a folder."""
     source = folder.name if folder.name in paper else str(Workspace(folder).configuration_path)
     return study_command("run", source, folder)
 

@@ -1,4 +1,4 @@
-"""Run a study, or say how far it is."""
+"""Run a study, or show its progress."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from codekin.studies.kinds import kind_of, missing_data
 
 @dataclass(frozen=True)
 class StudyStatus:
-    """How far a study is.
+    """The progress of a study.
 
     Parameters
     ----------
     n_done, n_tasks : int
-        Finished tasks and all tasks, of the data that is there.
+        Finished tasks and all tasks, for the available data.
     missing : tuple of str
-        Data sets that are not there.
+        Data sets that are not available.
     n_run : int, default=0
         How many tasks were run just now.
     stages : tuple of (str, int, int)
@@ -38,7 +38,7 @@ class StudyStatus:
 
     @property
     def is_finished(self) -> bool:
-        """Whether nothing is left to do with the data that is there."""
+        """Whether nothing is left to do with the available data."""
         return self.n_done == self.n_tasks
 
 
@@ -50,7 +50,7 @@ def run_study(
     data_home: Path | None = None,
     n_jobs: int | None = None,
 ) -> StudyStatus:
-    """Do what is left of a study, after a look at whether its data and its codebooks do.
+    """Run the unfinished tasks of a study, after checking its data and codebooks.
 
     Parameters
     ----------
@@ -63,8 +63,8 @@ def run_study(
     data_home : path, optional
         Where data sets are; by default the folder that the variable CODEKIN_DATA names.
     n_jobs : int, optional
-        How many processes share the work; by default the workers of a block of ``joblib.parallel_config``, and without
-        one a process per processor. No result depends on it. All of them use the same folders.
+        How many processes share the work; by default the workers of the enclosing ``joblib.parallel_config``, or one
+        process per processor without one. Results do not depend on it. All of them use the same folders.
 
     Returns
     -------
@@ -73,7 +73,7 @@ def run_study(
     names, missing = _data_names(study, only, data_home)
     kind = kind_of(study)
     stages = kind.stages(study, names)
-    # What is relative here, or in a variable of this process, would be another folder elsewhere.
+    # Relative paths, or variables of this process, would mean other folders in workers.
     workspace = Workspace((Path(output) / study.name).absolute(), find_data_home(data_home).absolute(), study.text)
     if not any(stage.tasks for stage in stages):
         return _status(stages, missing, workspace)
@@ -86,7 +86,7 @@ def run_study(
 def study_status(
     study: Study, output: str | Path, *, only: Sequence[str] = (), data_home: Path | None = None
 ) -> StudyStatus:
-    """How far a study is.
+    """The progress of a study.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def study_status(
 
 
 def _data_names(study: Study, only: Sequence[str], data_home: Path | None) -> tuple[list[str], list[str]]:
-    """The names of the data sets to use, and of those that would be used if they were there."""
+    """The names of the data sets to use, and of those that are missing."""
     names = study.data_names
     for name in only:
         if name not in names:

@@ -21,7 +21,7 @@ Results = Mapping[str, Mapping[str, Any]]
 
 
 def bound_page(study: Study, workspace: Workspace) -> Page:
-    """The page of a study of the bound, of as much of it as is finished."""
+    """The page of a study of the bound, with everything that is finished."""
     results = results_by_data(study, workspace, measure_task)
     losses = list(study.option("losses"))
     pairs = [error_and_bound(found, loss) for codes in results.values() for found in codes.values() for loss in losses]
@@ -30,8 +30,8 @@ def bound_page(study: Study, workspace: Workspace) -> Page:
     is_useful = np.concatenate([values[:, 1] < 100 for values in pairs]) if pairs else np.zeros(0, dtype=bool)
     return Page(
         study.title,
-        f"The training error is at most ℓε / (ρ L(0)). That held in {n_held:,} of {n_all:,} measurements, and said "
-        f"something, that is, was below 100 %, in {int(is_useful.sum()):,} of them.",
+        f"The training error is at most ℓε / (ρ L(0)). This bound held in {n_held:,} of {n_all:,} measurements, and "
+        f"was informative, that is, below 100 %, in {int(is_useful.sum()):,} of them.",
         [
             Section("What was done", [Paragraph(text) for text in _method(study, results, losses)]),
             *(_data_section(study, name, codes, losses, workspace) for name, codes in results.items()),
@@ -52,8 +52,8 @@ def _method(study: Study, data_names: Collection[str], losses: list[str]) -> tup
     times = "once" if study.option("n_assignments") == 1 else f"{study.option('n_assignments')} times"
     shown = enumerated([loss.replace("_", " ") for loss in losses])
     return (
-        f"Every codebook was given to the classes by chance, {times}; its bits were learned by "
-        f"{enumerated(learner_names(study, data_names))}, and training samples decoded under the {shown} "
+        f"Every codebook was assigned to the classes at random, {times}; its bits were learned by "
+        f"{enumerated(learner_names(study, data_names))}, and training samples were decoded under the {shown} "
         f"loss{'' if len(losses) == 1 else 'es'}. ε is the average binary loss on the training samples, ρ the smallest "
         "distance between codewords, ℓ the number of bits.",
         EQUIDISTANCE,
@@ -85,12 +85,12 @@ def _data_section(study: Study, name: str, codes: Results, losses: list[str], wo
             bounds[1],
             f"Bounds against training errors on {name}, by loss.",
             "A dot is a random assignment of one of the codebooks. Above the line the bound holds; above the dotted "
-            "one it says nothing.",
+            "one it is not informative.",
         ),
         Picture(
             save_figure(spread, figures / f"{name}-equidistance")[1],
             f"Standard deviation of test accuracy on {name} against the spread of codeword distances.",
-            "Standard deviations over random assignments. Equidistant codebooks stand at the left edge.",
+            "Standard deviations over random assignments. Equidistant codebooks are at the left edge.",
         ),
     ]
     again = study_command("run", study.source, workspace.folder, only=name)
@@ -120,5 +120,5 @@ def _table(codes: Results, losses: list[str]) -> Table:
     return Table(
         columns,
         rows,
-        caption="Means over random assignments; behind ± stands the standard deviation over assignments.",
+        caption="Means over random assignments; after ± the standard deviation over assignments.",
     )

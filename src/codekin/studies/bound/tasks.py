@@ -35,7 +35,7 @@ SCHEMA = Table(
     },
     NUMBERED,
 )
-"""What a configuration holds."""
+"""The keys of a configuration."""
 
 
 def check(study: Study, data_names: list[str], data_home: Path | None) -> None:
@@ -50,7 +50,7 @@ def stages(study: Study, data_names: list[str]) -> list[Stage]:
 
 
 def measure_task(study: Study, data: Mapping[str, Any], code: Mapping[str, Any]) -> Task:
-    """Learn a codebook under some random assignments; measure losses, bounds and errors."""
+    """Train a codebook with some random assignments; measure losses, bounds and errors."""
     parameters = {
         "data": data["name"],
         "n_test": data.get("n_test"),

@@ -1,1 +1,1 @@
-"""Every assignment again, behind a decoder that is learned by least squares."""
+"""Every assignment with a decoder that is learned by least squares."""

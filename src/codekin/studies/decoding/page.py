@@ -1,4 +1,4 @@
-"""The page about learned decoding: how much of the spread is left, what foresees it, and whether the algebra holds."""
+"""The page about learned decoding: how much of the spread is left, what predicts it, and a check of the algebra."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ METHOD = (
     "Bits are learned by least squares, which is linear in its targets: the margins of all assignments are "
     "combinations of the outputs for one-hot targets. They are decoded in two ways: by the smallest total hinge loss, "
     "and by a least-squares regression of one-hot targets on the margins, which has a closed form in the moments of "
-    "the outputs. Such a decoder sees nothing but the span of the columns, so assignments with the same span are "
-    "the same classifier. With as many independent columns as classes, less one, all of them are.",
-    "What might foresee the accuracy of learned decoding: that of loss-based decoding; the share of explained "
-    "variance, which follows from training moments; the mean squared error of the bits (learnability); and the "
+    "the outputs. Such a decoder depends only on the span of the columns, so assignments with the same span give the "
+    "same classifier. With one independent column fewer than classes, or more, all of them do.",
+    "What might predict the accuracy of learned decoding: that of loss-based decoding; the share of explained "
+    "variance, which is computed from training moments; the mean squared error of the bits (learnability); and the "
     "class-codeword score of class means.",
 )
 SHORT = {
@@ -38,7 +38,7 @@ Results = Mapping[str, Mapping[str, Any]]
 
 
 def decoding_page(study: Study, workspace: Workspace) -> Page:
-    """The page of a study of learned decoding, of as much of it as is finished."""
+    """The page of a study of learned decoding, with everything that is finished."""
     results = results_by_data(study, workspace, sweep_task)
     sections = [_data_section(study, data, results[data["name"]], workspace) for data in data_among(study, results)]
     lead = _lead(results) if results else "Nothing is finished yet."
@@ -51,7 +51,7 @@ def _lead(results: Mapping[str, Results]) -> str:
         code, found = next(iter(codes.items()))
         loss, learned = found["by_loss"], found["learned"]
         spans.append(
-            f"On {data}, {code} has {loss['min']:.1f} to {loss['max']:.1f} % by the loss, "
+            f"On {data}, {code} gets {loss['min']:.1f} to {loss['max']:.1f} % by the loss, "
             f"{learned['min']:.1f} to {learned['max']:.1f} % with a learned decoder."
         )
     return "The same codewords, the same bits, every assignment, two ways to decode. " + " ".join(spans)
@@ -74,7 +74,7 @@ def _data_section(study: Study, data: Mapping[str, Any], results: Results, works
                 Picture(
                     save_figure(drawn, figures / f"{name}-{code}")[0],
                     f"Test accuracy of learned decoding on {name} against {', '.join(axes)}, {code}.",
-                    "Each level set holds a tenth of the assignments; the line is the regression on all of them.",
+                    "Each level set contains a tenth of the assignments; the line is the regression on all of them.",
                 )
             )
     variations = draw_variations(violins, title=f"{name}, least squares")
@@ -99,8 +99,8 @@ def _data_section(study: Study, data: Mapping[str, Any], results: Results, works
 def _samples_sentence(results: Results) -> str:
     found = next(iter(results.values()))
     return (
-        f"{found['n_test']:,} test samples. Least squares on one-hot targets, one predictor a class, is right in "
-        f"{found['all_outputs']:.2f} %: what learned decoding has with columns that span everything."
+        f"{found['n_test']:,} test samples. Least squares on one-hot targets, one predictor per class, gets "
+        f"{found['all_outputs']:.2f} % right, as does learned decoding with columns that span everything."
     )
 
 
@@ -114,7 +114,7 @@ def _spread_table(results: Results) -> Table:
     return Table(
         [*columns, Column("spread left, %", ".0f")],
         rows,
-        caption="Test accuracy in percent. Spans: how many different subspaces all assignments have. Examined: all "
+        caption="Test accuracy in percent. Spans: the number of distinct subspaces of all assignments. Examined: all "
         "assignments, or as many as were drawn. Spread left: the standard deviation of learned decoding, as a share of "
         "that of the loss.",
     )
@@ -134,7 +134,7 @@ def _foreseen_table(results: Results) -> Table:
     return Table(
         [*columns, Column("best", ".2f")],
         rows,
-        caption="How much of the variation of learned accuracy is foreseen (r²), and the accuracy of the assignment "
+        caption="How much of the variation of learned accuracy is predicted (r²), and the accuracy of the assignment "
         "that would be chosen. Empty: all assignments are the same.",
     )
 
@@ -142,7 +142,7 @@ def _foreseen_table(results: Results) -> Table:
 def _check_table(
     results: Results, swept: Mapping[str, Task], trained: Mapping[str, Task], workspace: Workspace
 ) -> Table | None:
-    """What training in full says about the closed form; None before any has been."""
+    """The closed form compared with full training; None before there is any."""
     records = workspace.journal.records
     rows: list[list[Cell | str | float | None]] = []
     for code, found in results.items():

@@ -6,9 +6,9 @@ for one-hot targets ``t``. The least-squares decoder of such margins scores the 
 .. math:: \pi + C^\top M (M^\top V M)^{-1} M^\top (p(x) - \bar p), \qquad
     V = \operatorname{Cov} p, \quad C = \operatorname{Cov}(p, t),
 
-and explains the variance :math:`\operatorname{tr} C^\top M (M^\top V M)^{-1} M^\top C` of the targets. Nothing but the
-span of the columns, and of the constant one, plays a part in it. Assignments that span the same give the same
-classifier, and one of them is enough.
+and explains the variance :math:`\operatorname{tr} C^\top M (M^\top V M)^{-1} M^\top C` of the targets. It depends only
+on the span of the columns and the constant one. Assignments with the same span give the same classifier, and one of
+them is enough.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from codekin.assignments.quadratic import QuadraticProblem
 from codekin.coding import Codebook, FloatArray, IntArray
 
 RELATIVE_ZERO = 1e-10
-"""Variances that are smaller than this share of the largest are rounding."""
+"""Variances below this share of the largest are rounding."""
 
 
 @dataclass(frozen=True, eq=False)
 class Outputs:
-    """The outputs of least squares for one-hot targets: their moments among training samples, and those of test ones.
+    """The outputs of least squares for one-hot targets: their moments on training samples, and the test outputs.
 
     ``targets`` has the covariances of outputs with one-hot targets, ``variances`` those of outputs with each other.
     """
@@ -48,12 +48,12 @@ class Outputs:
         return cls(frequency, mean, centred.T @ centred / len(y), centred.T @ (one_hot - frequency) / len(y), test)
 
     def decoder(self, coding_matrix: FloatArray) -> FloatArray:
-        """The matrix that makes scores of centred outputs, (n_classes, n_classes)."""
+        """The matrix from centred outputs to scores, (n_classes, n_classes)."""
         precision = linalg.pinvh(coding_matrix.T @ self.variances @ coding_matrix, rtol=RELATIVE_ZERO)
         return np.asarray(self.targets.T @ coding_matrix @ precision @ coding_matrix.T)
 
     def judged(self, coding_matrix: FloatArray, y: IntArray) -> tuple[int, float]:
-        """How many test samples of classes ``y`` are right, and what variance of the targets is explained."""
+        """How many test samples of classes ``y`` are right, and the explained variance of the targets."""
         decoder = self.decoder(coding_matrix)
         scores = decoder @ self.test.T + (self.frequency - decoder @ self.mean)[:, None]
         return int(np.count_nonzero(scores.argmax(axis=0) == y)), float(np.sum(decoder * self.targets.T))
@@ -62,8 +62,8 @@ class Outputs:
 def spans_of_assignments(codebook: Codebook) -> tuple[IntArray, IntArray]:
     """The first assignment of each span, in lexicographic order, and for every assignment the number of its span.
 
-    The projection onto the span of an assignment is that of the codebook with rows and columns permuted. A sum of
-    random whole numbers, one for each place and value of that matrix, tells projections apart, exactly.
+    The projection onto the span of an assignment is that of the codebook with rows and columns permuted. An exact sum
+    of random integers, one for each position and value of that matrix, identifies projections.
     """
     n = codebook.n_codewords
     basis = linalg.orth(np.column_stack([codebook.matrix, np.ones(n)]).astype(np.float64))

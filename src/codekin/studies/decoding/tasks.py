@@ -1,4 +1,4 @@
-"""Every assignment of small codebooks behind a decoder that is learned by least squares: the tasks of a study."""
+"""Every assignment of small codebooks with a decoder that is learned by least squares: the tasks of a study."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MAX_BITS = 15
 """Margins are rounded so that codebooks of up to this many bits are exact."""
 
 MAX_ROWS = 5_000
-"""A multinomial decoder is learned from no more training samples than this."""
+"""The most training samples for a multinomial decoder."""
 
 SCHEMA = Table(
     {
@@ -46,11 +46,11 @@ SCHEMA = Table(
     },
     NUMBERED,
 )
-"""What a configuration holds."""
+"""The keys of a configuration."""
 
 
 def check(study: Study, data_names: list[str], data_home: Path | None) -> None:
-    """Raise unless the samples and the codebooks can be had."""
+    """Raise unless the samples and the codebooks are available."""
     check_entries(study, data_names, data_home, most_bits=MAX_BITS)
 
 
@@ -89,23 +89,23 @@ def _made(task: Task, workspace: Workspace) -> tuple[Problem, Codebook, FloatArr
     """The samples, the codebook and the distances of class means."""
     given = task.parameters
     problem = load_problem(given["data"], given["n_test"], given["seed"], workspace.data_home)
-    # Features that hardly vary would be lost to rounding in single precision, and whole directions with them.
+    # Features that hardly vary would be lost to rounding in single precision.
     problem = replace(problem, X_train=problem.X_train.astype(np.float64), X_test=problem.X_test.astype(np.float64))
     distances = mean_distances(problem.X_train, problem.y_train).matrix()
     return problem, make_codebook(given["codebook"], problem.n_classes, {"means": distances}), distances
 
 
 def _one_hot_outputs(problem: Problem, ridge: float) -> tuple[FloatArray, FloatArray]:
-    """What least squares makes of one-hot targets, for training and test samples."""
+    """The outputs of least squares for one-hot targets, on training and test samples."""
     signs = 2 * np.eye(problem.n_classes, dtype=np.int8) - 1
     train, test = ((1 + m.astype(np.float64)) / 2 for m in least_squares(problem, signs, 0, ridge=ridge))
     return train, test
 
 
 def run_sweep(task: Task, workspace: Workspace) -> Outcome:
-    """Count what every assignment gets right: by the hinge loss of its margins, and behind its learned decoder.
+    """Count what every assignment gets right, with the hinge loss of its margins and with its learned decoder.
 
-    Where there are more spans than ``n_spans``, learned decoders are those of as many assignments, drawn at random.
+    If there are more spans than ``n_spans``, learned decoders are evaluated for that many random assignments.
     """
     given = task.parameters
     problem, codebook, distances = _made(task, workspace)
@@ -147,13 +147,13 @@ def run_sweep(task: Task, workspace: Workspace) -> Outcome:
 
 
 def _judged(outputs: Outputs, codebook: Codebook, rank: int, y: IntArray) -> tuple[int, float]:
-    """How many test samples an assignment gets right behind its decoder, and what variance it explains."""
+    """How many test samples an assignment gets right with its decoder, and the variance it explains."""
     n = codebook.n_codewords
     return outputs.judged(codebook.matrix[nth_assignment(rank, n, n)].astype(np.float64), y)
 
 
 def _summary(arrays: Mapping[str, Any], n_test: int, n_classes: int) -> dict[str, Any]:
-    """What tables show of both ways to decode, and what foresees the learned one."""
+    """The numbers of both decoders for tables, and what predicts the learned one."""
     summary: dict[str, Any] = {}
     for name in ("by_loss", "learned"):
         accuracies = arrays[name] * (100 / n_test)

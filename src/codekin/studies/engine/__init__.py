@@ -1,1 +1,1 @@
-"""What every study shares: tasks, the journal of finished ones, the runner, the folder, checks of configurations."""
+"""Shared by all studies: tasks, the journal of finished ones, the runner, the folder, checks of configurations."""

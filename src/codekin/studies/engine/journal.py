@@ -1,7 +1,7 @@
-"""The journal of a study: one line of JSON per finished task, only ever added to.
+"""The journal of a study: an append-only file with one line of JSON per finished task.
 
-A process that is killed while it writes leaves a last line without an end; that line is dropped and its task done
-again. Any other line that cannot be read, or does not match its checksum, is an error: the file was changed.
+A process that is killed while writing leaves an incomplete last line; that line is dropped and its task is run again.
+Any other line that cannot be read, or does not match its checksum, is an error: the file was changed.
 """
 
 from __future__ import annotations
@@ -30,9 +30,8 @@ VERSION = 2
 class Record:
     """A finished task.
 
-    ``key``, ``kind`` and ``parameters`` are the task's, ``result`` is what came out but for arrays, ``arrays`` the
-    names of those that were saved beside the journal. ``versions`` are those of the software. ``checksums``: SHA-256 of
-    the files of the arrays, by name; journals of version 1 have none.
+    ``key``, ``kind`` and ``parameters`` are the task's, ``result`` is its result without arrays, ``arrays`` the names
+    of those saved beside the journal, with their SHA-256 in ``checksums`` (not in journals of version 1).
     """
 
     key: str
@@ -53,8 +52,8 @@ class JournalError(ValueError):
 class Journal:
     """The finished tasks of a study, in memory and on disk.
 
-    The file is made when the first record is added. Raises JournalError if a line other than a torn last one cannot be
-    read, or another version wrote it.
+    The file is created with the first record. Raises JournalError if a line other than an incomplete last one cannot be
+    read, or if another version wrote it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -97,7 +96,7 @@ class Journal:
         return str(error) if isinstance(error, JournalError) else f"not a record of a finished task ({error})."
 
     def append(self, record: Record) -> None:
-        """Add a record; when this returns, it is on the disk."""
+        """Add a record; it is on disk when this returns."""
         entry = asdict(record)
         lines = [record_line({**entry, "sha256": json_checksum(entry)})]
         if self._whole_bytes == 0:
@@ -115,7 +114,7 @@ class Journal:
         self.records[record.key] = record
 
     def result(self, task: Task) -> Mapping[str, Any]:
-        """What came out of a finished task."""
+        """The result of a finished task."""
         if task.key not in self.records:
             raise ValueError(f"The task '{task.label or task.kind}' is not finished. Run the study first.")
         return self.records[task.key].result
@@ -128,6 +127,6 @@ def record_line(entry: Mapping[str, Any]) -> bytes:
 
 @cache
 def software_versions() -> dict[str, str]:
-    """The versions of what numbers depend on."""
+    """The versions of the software that results depend on."""
     packages = {name: version(name) for name in ("numpy", "scipy", "scikit-learn", "numba")}
     return {"codekin": __version__, "python": platform.python_version(), **packages}

@@ -1,4 +1,4 @@
-"""Run the tasks of a study on several processes, and never one that is finished."""
+"""Run the unfinished tasks of a study in several processes."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from codekin.studies.engine.task import Stage, Task
 from codekin.studies.engine.workspace import Workspace
 
 TASKS_PER_ROUND = 4
-"""How many tasks each worker gets before their results are written down, where these only come all at once."""
+"""How many tasks each worker gets before results are saved, if joblib's backend returns them all at once."""
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What a task's function returns. ``result`` goes into the journal, ``arrays`` into files beside it."""
+    """What a task's function returns: ``result`` for the journal, ``arrays`` for files beside it."""
 
     result: Mapping[str, Any]
     arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
@@ -35,10 +35,7 @@ TaskFunction = Callable[[Task, Workspace], Outcome]
 
 
 def unfinished(stages: Iterable[Stage], workspace: Workspace, *, is_checked: bool = False) -> list[Stage]:
-    """The stages without the tasks that are finished; none that is empty.
-
-    With ``is_checked``, the files of finished tasks are read to see that they are as they were written.
-    """
+    """The stages without finished tasks; none that is empty. With ``is_checked``, their files are verified."""
     records = workspace.journal.records
 
     def is_left(task: Task) -> bool:
@@ -55,11 +52,11 @@ def run_stages(
     *,
     n_jobs: int | None = None,
 ) -> int:
-    """Run what is not finished, stage after stage, and write each result down as soon as it is there.
+    """Run what is not finished, stage after stage, and save each result at once; returns how many tasks were run.
 
-    The functions must be importable by other processes. ``n_jobs`` of them share the work; by default the workers of a
-    block of ``joblib.parallel_config``, and without one a process per processor. No result depends on it. All of them
-    use the folders of the workspace. Returns how many tasks were run.
+    The functions must be importable by other processes. ``n_jobs`` of them share the work; by default the workers of
+    the enclosing ``joblib.parallel_config``, or one process per processor without one. Results do not depend on it. All
+    of them use the folders of the workspace.
     """
     stages = list(stages)
     if n_jobs is None:
@@ -83,7 +80,7 @@ def run_stages(
 def _performed(
     tasks: Sequence[Task], functions: Mapping[str, TaskFunction], workspace: Workspace, n_jobs: int
 ) -> Iterator[tuple[Task, Record]]:
-    """What the workers make of the tasks, as it comes in; in rounds where joblib's backend can only return lists."""
+    """The results of the workers as they arrive; in rounds if joblib's backend can only return lists."""
     return_as = returned_as("generator_unordered")
     n_at_once = TASKS_PER_ROUND * n_jobs if return_as == "list" else len(tasks)
     n_threads, parent = 1 if n_jobs > 1 else None, process_to_end_with()
@@ -96,13 +93,13 @@ def _performed(
 
 
 def _tell(stage: Stage, n_done: int, n_tasks: int, done: float, total: float) -> None:
-    """Tell how far the study is, by the weights of its tasks."""
+    """Report the progress of the study, by the weights of its tasks."""
     tell(stage.name, done, total, detail=f"{n_done} of {n_tasks} tasks")
 
 
 @contextmanager
 def _dead_workers_named(workspace: Workspace) -> Iterator[None]:
-    """Say in one sentence what it means that a process of the pool is gone."""
+    """Explain in one sentence that a process of the pool is gone."""
     try:
         yield
     except BrokenProcessPool as error:

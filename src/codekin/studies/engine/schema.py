@@ -1,12 +1,11 @@
-"""What a configuration may hold, as tables of keys with a check each, and errors that name file, line, key and value.
+"""What a configuration may contain, as tables of keys with checks, and errors that name file, line, key and value.
 
-A configuration is checked as a whole before anything is done: no key is left unread, and no value is found to be
-wrong by the task that needs it.
+A configuration is checked as a whole before anything is run: every key is known and every value is valid.
 
-pydantic, msgspec and cattrs check what a parser returns, which has no lines any more, so their errors name a path of
-keys but neither file nor line; finding the line again is the hard part, and it would stay (``toml_lines``). What a
-table may hold is read from the tables of codebooks and data sets while it is checked, which their models, declared
-beforehand, would have to be built for each name.
+pydantic, msgspec and cattrs check the output of a parser, which has no line numbers, so their errors name a path of
+keys but neither file nor line; finding the line is the hard part, and would still be needed (``toml_lines``). What a
+table may contain is read from the tables of codebooks and data sets during the check; models would have to be built for
+each name.
 """
 
 from __future__ import annotations
@@ -27,8 +26,8 @@ MAX_SHOWN = 60
 class Place:
     """Where in a configuration a value is.
 
-    ``source`` is the file as the user named it, ``text`` what is in it; ``path`` holds the keys that lead to the value,
-    and its places in lists.
+    ``source`` is the file as the user named it, ``text`` its content; ``path`` has the keys that lead to the value, and
+    its positions in lists.
 
     >>> str(Place("small.toml").at("data", 1, "learner", "C"))
     'data[1].learner.C'
@@ -47,12 +46,12 @@ class Place:
         return "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in self.path).lstrip(".")
 
     def error(self, reason: str) -> ValueError:
-        """The error with this reason, a sentence, behind the file and the line."""
+        """The error with the file, the line and this reason, a sentence."""
         line = line_of(self.text, self.path)
         return ValueError(f"{self.source}{'' if line is None else f', line {line}'}: {reason}")
 
     def wrong(self, wanted: str, value: Any) -> ValueError:
-        """The error about a value that is not what it must be."""
+        """The error about an invalid value."""
         return self.error(f"'{self}' must be {wanted}. Got {_shown(value)} instead.")
 
 
@@ -62,7 +61,7 @@ def _shown(value: Any) -> str:
 
 
 class Check(Protocol):
-    """Says what a value must be, and raises where it is not."""
+    """Says what a value must be, and raises if it is not."""
 
     @property
     def wanted(self) -> str:
@@ -74,7 +73,7 @@ class Check(Protocol):
 
 @dataclass(frozen=True)
 class Rule:
-    """A value of which a function says whether it is right."""
+    """A value that a function checks."""
 
     wanted: str
     holds: Callable[[Any], Any]
@@ -85,12 +84,12 @@ class Rule:
             raise place.wrong(self.wanted, value)
 
     def __or__(self, other: Rule) -> Rule:
-        """The rule that one of two holds."""
+        """The rule that one of two rules holds."""
         return Rule(f"{self.wanted} or {other.wanted}", lambda value: self.holds(value) or other.holds(value))
 
 
 def is_whole(value: Any) -> bool:
-    """Whether a value is a whole number of 64 bits, as TOML has them; true and false are none."""
+    """Whether a value is a 64-bit integer, as in TOML; not true or false."""
     return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63
 
 
@@ -136,9 +135,9 @@ class OneOf:
 
 @dataclass(frozen=True)
 class ListOf:
-    """A list of values that all have to be right, none of them twice.
+    """A list of distinct values that all have to be right.
 
-    ``length`` says how many there must be, which may then be equal; by default one or more.
+    ``length`` is how many there must be, which may then be equal; by default one or more.
     """
 
     item: Check
@@ -160,7 +159,7 @@ class ListOf:
 
 
 Dependency = Callable[[Mapping[str, Any], Place], None]
-"""Takes a table whose keys are right, each for itself; raises where they do not go together."""
+"""Takes a table whose keys are right individually; raises if they do not fit together."""
 
 
 @dataclass(frozen=True)
@@ -182,7 +181,7 @@ class Table:
         return f"a table, for example {self.example}" if self.example else "a table"
 
     def check(self, value: Any, place: Place) -> None:
-        """Raise unless the table has all that it needs, and nothing that it does not know."""
+        """Raise unless the table has all required keys and no unknown ones."""
         if not isinstance(value, Mapping):
             raise place.wrong(self.wanted, value)
         checks = {**self.required, **self.optional}
@@ -201,7 +200,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Variants:
-    """A table whose other keys depend on the name under one of them.
+    """A table whose other keys depend on the name given by one of them.
 
     ``table`` takes the name and returns the table, which has ``key``, too.
     """
@@ -217,7 +216,7 @@ class Variants:
         return Table(example=self.example).wanted
 
     def check(self, value: Any, place: Place) -> None:
-        """Raise unless this is the table that belongs to its name."""
+        """Raise unless this is the right table for its name."""
         if not isinstance(value, Mapping):
             raise place.wrong(self.wanted, value)
         named = OneOf(self.names)
@@ -229,10 +228,7 @@ class Variants:
 
 @dataclass(frozen=True)
 class Entries:
-    """A list of tables that differ in what they are known by.
-
-    ``known_by``: the paths of keys in which no two may be equal together.
-    """
+    """A list of tables, no two of which may be equal in all of the keys ``known_by``."""
 
     entry: Check
     known_by: tuple[tuple[str, ...], ...] = (("name",),)

@@ -1,4 +1,4 @@
-"""A task: one piece of a study, known by what it computes."""
+"""A task: one piece of a study, identified by what it computes."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from typing import Any
 class Task:
     """Something to be computed, in full detail: equal tasks have equal results.
 
-    ``kind`` says which function computes it, ``parameters`` are its arguments, seeds included. ``label`` is what people
-    call it; it plays no part in what is computed. ``weight``: how long it takes, as far as is known before; for the
-    time that is left.
+    ``kind`` says which function computes it, ``parameters`` are its arguments, seeds included. ``label`` is its name
+    for display, without effect on the result. ``weight`` is an estimate of how long it takes, for the time left.
 
     >>> task = Task("train", {"dataset": "digits", "seed": 0})
     >>> task.key == Task("train", {"seed": 0, "dataset": "digits"}, label="digits").key

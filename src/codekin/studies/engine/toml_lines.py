@@ -1,4 +1,4 @@
-"""In which line of a TOML file a key is, which Python's parser does not tell."""
+"""The line of a key in a TOML file, which Python's parser does not give."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ _ASSIGNMENT = re.compile(r"\s*([\w.-]+)\s*=")
 
 
 def line_of(text: str, path: tuple[Key, ...]) -> int | None:
-    r"""The line of a TOML file in which a key is, or the table around it.
-
-    Counted from 1; None if it is not obvious.
+    r"""The line, from 1, of a key in a TOML file, or of the table around it; None if it is not obvious.
 
     >>> line_of("seed = 0\n[[data]]\nname = 'a'\n[[data]]\nname = 'b'", ("data", 1, "name"))
     5
@@ -29,7 +27,7 @@ def line_of(text: str, path: tuple[Key, ...]) -> int | None:
 
 
 def _paths_of_lines(text: str) -> Iterator[tuple[Key, ...]]:
-    """The path of what begins in each line; an empty one for lines in which nothing does."""
+    """The path of what begins in each line; empty for other lines."""
     table: tuple[Key, ...] = ()
     n_entries: dict[tuple[Key, ...], int] = {}
 

@@ -1,4 +1,4 @@
-"""The folder of a study: its journal, its arrays, and a lock that keeps a second run out."""
+"""The folder of a study: its journal, its arrays, and a lock against a second run."""
 
 from __future__ import annotations
 
@@ -21,10 +21,7 @@ from codekin.studies.engine.task import Task
 
 @dataclass(frozen=True)
 class Workspace:
-    """Where a study keeps what it has computed, and where its data is.
-
-    ``configuration`` is the file that says what is computed; a run keeps a copy of it beside what it computes.
-    """
+    """Where a study keeps its results, and where its data is; a run saves a copy of the configuration."""
 
     folder: Path
     data_home: Path | None = None
@@ -42,7 +39,7 @@ class Workspace:
 
     @property
     def configuration_path(self) -> Path:
-        """The copy of the configuration, under a name that leads back to this folder."""
+        """The copy of the configuration, named after this folder."""
         return self.folder / f"{self.folder.name}.toml"
 
     def array_path(self, key: str, name: str) -> Path:
@@ -50,13 +47,13 @@ class Workspace:
         return self.folder / "arrays" / f"{key}-{name}.npy"
 
     def save(self, task: Task, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Write the arrays of a result; each file appears whole or not at all."""
+        """Write the arrays of a result; each file is written completely or not at all."""
         for name, array in arrays.items():
             with whole_file(self.array_path(task.key, name)) as stream:
                 np.save(stream, array, allow_pickle=False)
 
     def load(self, task: Task, name: str) -> NDArray[Any]:
-        """One array of the result of a finished task, mapped into memory. It is read-only."""
+        """One array of the result of a finished task, memory-mapped and read-only."""
         path = self.array_path(task.key, name)
         if not path.exists():
             raise FileNotFoundError(f"{path} is missing. Run the study first.")
@@ -67,13 +64,13 @@ class Workspace:
         return {name: sha256(self.array_path(task.key, name)) for name in names}
 
     def is_finished(self, record: Record | None, *, is_checked: bool = False) -> bool:
-        """Whether a task is in the journal and all its arrays are there and, if that is to be checked, as written."""
+        """Whether a task is in the journal and all its arrays exist and, if ``is_checked``, are unchanged."""
         if record is None or not all(self.array_path(record.key, name).exists() for name in record.arrays):
             return False
         return not (is_checked and self.changed_arrays(record))
 
     def results(self, tasks: Mapping[str, Task]) -> dict[str, Mapping[str, Any]]:
-        """What came out of those of some tasks that are finished."""
+        """The results of the finished ones among some tasks."""
         journal = self.journal
         return {
             name: journal.result(task)
@@ -82,15 +79,15 @@ class Workspace:
         }
 
     def changed_arrays(self, record: Record) -> list[Path]:
-        """The files of a finished task that are not as they were written."""
+        """The files of a finished task that were changed."""
         files = {self.array_path(record.key, name): checksum for name, checksum in record.checksums.items()}
         return [path for path, checksum in files.items() if not path.is_file() or sha256(path) != checksum]
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other runs out while the block runs, and clear away what a killed one left half written.
+        """Lock the folder while the block runs, and remove incomplete files of a killed run.
 
-        Where nothing has been finished in the end, nothing is left.
+        If nothing is finished in the end, the folder is removed.
         """
         make_folder(self.folder / "arrays")
         with (self.folder / "lock").open("w") as file:
@@ -108,7 +105,7 @@ class Workspace:
                     self._remove_empty()
 
     def _remove_empty(self) -> None:
-        """Remove the folder, unless there is something in it that was computed, or that is not ours."""
+        """Remove the folder, unless it contains results or files that are not ours."""
         with suppress(OSError):
             (self.folder / "arrays").rmdir()
             self.configuration_path.unlink(missing_ok=True)

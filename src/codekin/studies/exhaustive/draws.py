@@ -1,4 +1,4 @@
-"""More codebooks of one kind: how much of a spread over assignments is due to the one that happened to be drawn."""
+"""More codebooks of one kind: how much of the spread over assignments is due to the particular random codebook."""
 
 from __future__ import annotations
 
@@ -25,10 +25,7 @@ TITLES = {
 
 
 def drawn_codebooks(study: Study, data_name: str) -> list[dict[str, Any]]:
-    """The codebooks that the ``draws`` of a study ask for on a data set, one per seed.
-
-    They are entries like those of the study's ``codebooks``.
-    """
+    """The codebooks of the ``draws`` of a study on a data set, one per seed, as entries like its ``codebooks``."""
     draws = study.options.get("draws")
     if draws is None or data_name not in draws["data"]:
         return []
@@ -37,10 +34,7 @@ def drawn_codebooks(study: Study, data_name: str) -> list[dict[str, Any]]:
 
 
 def draws_blocks(study: Study, data_name: str, tasks: list[Task], workspace: Workspace) -> list[Block]:
-    """A figure and a table of the sweeps over drawn codebooks; nothing where none is finished.
-
-    The figure is written into the workspace.
-    """
+    """A figure, saved in the workspace, and a table of the sweeps over drawn codebooks; empty if none is finished."""
     records = workspace.journal.records
     found = [records[task.key].result for task in tasks if task.key in records]
     if not found:
@@ -74,5 +68,5 @@ def _table(found: list[Mapping[str, Any]], paper: Mapping[str, float | None]) ->
     return Table(
         [*columns, Column("highest", ".2f"), Column("the paper's codebook", "g")],
         rows,
-        caption=f"How {len(found)} codebooks, drawn alike with different seeds, differ.",
+        caption=f"How {len(found)} codebooks, drawn the same way with different seeds, differ.",
     )

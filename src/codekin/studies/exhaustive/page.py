@@ -1,4 +1,4 @@
-"""The page about every assignment: variation, what foresees accuracy, what would be chosen, class distances."""
+"""The page about every assignment: variation, what predicts accuracy, what would be chosen, class distances."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ Results = Mapping[str, Mapping[str, Mapping[str, Any]]]
 
 
 def exhaustive_page(study: Study, workspace: Workspace) -> Page:
-    """The page of a study of every assignment, of as much of it as is finished."""
+    """The page of a study of every assignment, with everything that is finished."""
     results = results_by_data(study, workspace, sweep_task)
     sections = [
         Section("What was done", [Paragraph(text) for text in _method(study, results)]),
@@ -73,9 +73,9 @@ def _lead(results: Results) -> str:
     n_classes = _most_classes(results)
     word = number_word(n_classes)
     return (
-        f"{word.capitalize()} codewords can be given to {word} classes in {factorial(n_classes):,} ways. All of them "
-        "were tested: the same codewords, the same learner, the same samples. The accuracies of the widest spread are, "
-        f"on {'; on '.join(spans)}."
+        f"{word.capitalize()} codewords can be assigned to {word} classes in {factorial(n_classes):,} ways. All of "
+        "them were tested, with the same codewords, the same learner and the same samples. The widest spreads of "
+        f"accuracy are, on {'; on '.join(spans)}."
     )
 
 
@@ -88,12 +88,11 @@ def _method(study: Study, results: Results) -> tuple[str, ...]:
         return ("Nothing is finished yet.",)
     n_classes = _most_classes(results)
     return (
-        "An assignment decides which classes each bit has to keep apart. "
-        f"{number_word(n_classes).capitalize()} classes can be split in two in only {n_splits(n_classes)} ways, so as "
-        "many predictors are trained once, and every assignment of every codebook is made up of them. Predictions are "
-        "those of the smallest total hinge loss; of classes with equal losses the first wins. All counts are exact: "
-        "margins are rounded to a grid, finer than a millionth of the largest, on which sums do not depend on their "
-        "order.",
+        f"An assignment decides which classes each bit has to keep apart. {number_word(n_classes).capitalize()} "
+        f"classes can be split in two in only {n_splits(n_classes)} ways, so only that many predictors are trained, "
+        "and every assignment of every codebook is composed of them. The predicted class has the smallest total "
+        "hinge loss; among equal losses the first class wins. All counts are exact: margins are rounded to a grid, "
+        "finer than a millionth of the largest, on which sums do not depend on their order.",
         " ".join(LEARNER_SENTENCES[name] for name in learner_names(study, results)),
         PREDICTION,
     )
@@ -135,7 +134,7 @@ def _data_section(
         Picture(
             _saved(heat, figures / f"{name}-distances"),
             f"Heat maps of the distances between the classes of {name}.",
-            "The darker, the closer. Learnability is signed: the smaller, the better are two classes kept together.",
+            "Darker is closer. Learnability is signed: two classes with a small value should be kept together.",
         )
     )
     again = study_command("run", study.source, workspace.folder, only=name)
@@ -156,7 +155,7 @@ def _density_picture(data: str, code: str, sweep: Sweep, figures: Path) -> Pictu
         "All codewords are equally far apart: no assignment preserves more similarity than another, and the scores "
         "are constant."
         if sweep.codebook.is_equidistant
-        else "Each level set holds a tenth of the assignments, dots are the rarest thousandth, the line is the "
+        else "Each level set contains a tenth of the assignments, dots are the rarest thousandth, the line is the "
         "regression on all of them."
     )
     return Picture(
@@ -179,7 +178,7 @@ def _variation_table(data: str, results: Mapping[str, Mapping[str, Any]]) -> Tab
     return Table(
         columns,
         rows,
-        caption="Test accuracy in percent over all assignments, the paper's number in brackets where it prints one. "
+        caption="Test accuracy in percent over all assignments, with the paper's number, if any, in brackets. "
         "Distinct: assignments that differ by more than the order and the signs of the bits.",
     )
 
@@ -197,7 +196,7 @@ def _r_squared_table(data: str, results: Mapping[str, Mapping[str, Any]]) -> Tab
     return Table(
         [Column("codebook"), *(Column(SHORT[name]) for name in PREDICTORS)],
         rows,
-        caption="How much of the variation of accuracy is foreseen (r²); the best of those that need no trained bits "
+        caption="How much of the variation of accuracy is predicted (r²); the best of those that need no trained bits "
         "is bold. Empty: the score is the same for all assignments.",
     )
 
@@ -218,7 +217,7 @@ def _choice_table(data: str, results: Mapping[str, Mapping[str, Any]]) -> Table:
         [Column("codebook"), *(Column(title) for title in titles)],
         rows,
         caption="Test accuracy of the assignment that would have been chosen: the one with the smallest loss, score or "
-        "foreseen error. Bold: better than three quarters of all assignments. Breaking: the largest score instead.",
+        "predicted error. Bold: better than three quarters of all assignments. Breaking: the largest score instead.",
     )
 
 

@@ -1,4 +1,4 @@
-"""What a sweep over every assignment found: accuracies, what might have foreseen them, and any assignment looked up."""
+"""The results of a sweep over every assignment: accuracies, their predictors, and the lookup of an assignment."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Sweep:
         return np.asarray(self.n_correct * (100.0 / self.n_test))
 
     def values(self, predictor: str) -> FloatArray:
-        """The average binary losses, the class-codeword scores of a distance, or the errors that learnability foresees.
+        """The average binary losses, the class-codeword scores of a distance, or the errors predicted by learnability.
 
         ``predictor`` is a name from ``PREDICTORS``. The values are in lexicographic order; low is good.
         """
@@ -57,7 +57,7 @@ class Sweep:
         return all_scores(self.codebook, self.class_distances[predictor])
 
     def summary(self) -> dict[str, Any]:
-        """Everything that tables show, as JSON values."""
+        """The numbers for tables, as JSON values."""
         quantiles = np.quantile(self.accuracies, [0.25, 0.5, 0.75])
         best, worst = int(self.n_correct.argmax()), int(self.n_correct.argmin())
         return {
@@ -81,7 +81,7 @@ class Sweep:
         return {
             "r_squared": None if np.isnan(r_squared) else r_squared,
             "slope": slope,
-            # Of equal values, the first; which one chance would pick says nothing.
+            # Among equal values the first one.
             "lowest": float(self.accuracies[values.argmin()]),
             "highest": float(self.accuracies[values.argmax()]),
         }
@@ -91,10 +91,7 @@ class Sweep:
         return [int(codeword) for codeword in nth_assignment(rank, n, n)]
 
     def lookup(self, codeword_of_class: list[int]) -> dict[str, Any]:
-        """What is known of one assignment.
-
-        Its place, its accuracy, how many assignments are less and how many more accurate, and its values.
-        """
+        """One assignment: its rank, its accuracy, how many are less and more accurate, and its predictors."""
         n = self.codebook.n_codewords
         if len(codeword_of_class) != n:
             raise ValueError(f"An assignment of {n} classes has {n} numbers. Got {len(codeword_of_class)}.")

@@ -1,8 +1,8 @@
 """Every assignment of small codebooks (Sec. 4.1, App. C and D): the tasks of a study.
 
-All splits of the classes are trained once per data set; a sweep over all assignments of a codebook then only looks
-their margins up. Kept of each sweep is how many test samples every assignment gets right, at its place in
-lexicographic order; losses and scores follow exactly from small tables, whenever they are asked for.
+All splits of the classes are trained once per data set; a sweep over all assignments of a codebook then only looks up
+their margins. Each sweep stores how many test samples every assignment gets right, in lexicographic order; losses and
+scores are computed exactly from small tables on demand.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ SCHEMA = Table(
     {**NUMBERED, "draws": CodebookTable({"name": NAME, "data": ListOf(TEXT)}, seed=SEEDS, is_drawn=True)},
     _drawn_data_is_listed,
 )
-"""What a configuration holds."""
+"""The keys of a configuration."""
 
 
 def check(study: Study, data_names: list[str], data_home: Path | None) -> None:
@@ -169,7 +169,7 @@ def draw_tasks(study: Study, data: Mapping[str, Any]) -> list[Task]:
 
 
 def _samples(study: Study, data: Mapping[str, Any]) -> dict[str, Any]:
-    """What determines the samples, the learner and all that follows from them."""
+    """The parameters that determine the samples and the learner."""
     return {
         "data": data["name"],
         "n_test": data.get("n_test"),
@@ -233,7 +233,7 @@ def run_train(task: Task, workspace: Workspace) -> Outcome:
 
 
 def run_distances(task: Task, workspace: Workspace) -> Outcome:
-    """Measure the distances between the classes in each way."""
+    """Measure all distances between the classes."""
     given = task.parameters
     problem = _problem(task, workspace)
     X, y = problem.X_train, problem.y_train

@@ -1,4 +1,4 @@
-"""The paper's question asked of label trees: what is it worth which class sits at which leaf?"""
+"""The paper's question for label trees: how much does it matter which class is at which leaf?"""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from codekin.studies.extreme.orders import load_many_classes
 
 LEAVES = "extreme.leaves"
 POLICIES = ("random", "preserving", "learnability", "halving")
-"""How leaves are given to classes; "preserving" is the depth-first order of the taxonomy."""
+"""How leaves are assigned to classes; "preserving" is the depth-first order of the taxonomy."""
 WIDTH = 16
 
 
 def leaf_tasks(study: Study, data: Mapping[str, Any], policy: str | None = None) -> list[Task]:
-    """The tasks that learn label trees: all runs of one way to give leaves to classes, or of all."""
+    """The tasks that train label trees: all runs of one policy for leaves, or of all."""
     return [
         Task(
             LEAVES,
@@ -35,7 +35,7 @@ def leaf_tasks(study: Study, data: Mapping[str, Any], policy: str | None = None)
 
 
 def run_leaves(task: Task, workspace: Workspace) -> Outcome:
-    """Learn a label tree, and test it."""
+    """Train and test a label tree."""
     given = task.parameters
     known = load_many_classes(given["data"], workspace.data_home)
     leaves: Any = given["policy"]

@@ -15,15 +15,15 @@ from codekin.studies.extreme.results import finished, gain_cell, gain_of
 
 METHOD = (
     "A label tree is a code, too: every child of a node is a bit that ignores the classes elsewhere, and which class "
-    f"sits at which leaf is an assignment. Nodes have {WIDTH} children, each node is a softmax over them that is "
-    "learned from its own samples, and a beam search finds the class. Preserving takes the depth-first order of the "
-    "taxonomy, halving the halves of halves of the class means, learnability the same of what ridge regression sees of "
-    "the classes."
+    f"is at which leaf is an assignment. Nodes have {WIDTH} children, each node is a softmax over them that is trained "
+    "on its own samples, and a beam search finds the class. Preserving uses the depth-first order of the taxonomy, "
+    "halving repeatedly halves the class means, and learnability does the same with the class vectors of ridge "
+    "regression."
 )
 
 
 def leaves_section(study: Study, workspace: Workspace) -> Section | None:
-    """What the leaves are worth, of as much as is finished."""
+    """The gains of the policies for leaves, with everything that is finished."""
     rows: list[list[Cell | str | float | None]] = []
     for data in study.option("data"):
         accuracies: dict[str, FloatArray] = {}
@@ -36,7 +36,7 @@ def leaves_section(study: Study, workspace: Workspace) -> Section | None:
         return None
     columns = [Column("data"), Column("leaves"), Column("runs"), Column("accuracy, %", ".2f")]
     columns.append(Column("over random, points"))
-    caption = "Behind the gains ± their standard errors; bold: more than two of these."
+    caption = "After the gains ± their standard errors; bold: more than two of these."
     return Section("Leaves of label trees", [Paragraph(METHOD), Table(columns, rows, caption=caption)])
 
 

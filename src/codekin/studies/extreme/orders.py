@@ -1,4 +1,4 @@
-"""In which order many classes get the paths of a trellis: the ways that the extreme study compares."""
+"""The orders in which classes get the paths of a trellis, which the extreme study compares."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ManyClasses:
 
     @property
     def n_classes(self) -> int:
-        """How many classes occur."""
+        """The number of classes that occur."""
         return len(self.labels)
 
     def given_tree(self) -> ClassTree:
@@ -60,7 +60,7 @@ def load_many_classes(name: str, data_home: Path | None) -> ManyClasses:
 
 @dataclass(frozen=True)
 class Order:
-    """One way of giving paths to classes.
+    """One way to assign paths to classes.
 
     ``method`` is one that follows the class tree, or "learnability". ``tree`` is the class tree that it follows, None
     for the main one of the data set. ``chance`` plays no part, so that all runs share one assignment; or a part in a
@@ -97,7 +97,7 @@ ORDERS: Mapping[str, Order] = {
     "learned-searched": Order("searched, clustering", "tree_swaps", "learned", "search"),
     "learnability": Order("learnability", "learnability", chance="search"),
 }
-"""By name, in the order of tables and figures."""
+"""The orders by name, as in tables and figures."""
 
 
 def orders_of(data: Mapping[str, Any]) -> list[str]:

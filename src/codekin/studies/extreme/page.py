@@ -18,17 +18,17 @@ from codekin.studies.paper_numbers import paper_number
 from codekin.studies.prose import study_command
 
 METHOD = (
-    "The codewords are the paths of a trellis (W-LTLS); the codebook follows from the number of classes and the "
-    "width, and all that is left to choose is which class gets which path. Bits are learned by AROW, decoded by the "
-    "exponential loss; the best of a few passes is kept, by the validation samples. A run draws the order of the "
-    "samples, and of random assignments the assignment.",
-    "Depth-first lays the paths in their order onto the classes in the depth-first order of a class tree: the "
-    "taxonomy that came with the data, or one that was learned by clustering the class means. The searches start "
-    "from there and lower the class-codeword score of the same tree by swaps. Learnability ignores the score: it "
-    "looks for the paths whose bits least squares would learn best, starting from the order of the taxonomy. "
-    "Searches were made several times with few enough classes, once with very many.",
-    "z says by how many standard deviations a score lies below the mean of random assignments; mean and deviation "
-    "are exact. Behind ± stand two standard deviations of the runs, as in the paper.",
+    "The codewords are the paths of a trellis (W-LTLS). The number of classes and the width determine the codebook; "
+    "the only choice left is which class gets which path. Bits are learned by AROW and decoded by the exponential "
+    "loss; of a few passes the one with the best validation accuracy is kept. A run draws the order of the samples "
+    "and, for random assignments, the assignment.",
+    "Depth-first gives the paths, in their order, to the classes in the depth-first order of a class tree: the "
+    "taxonomy that came with the data, or a clustering of the class means. The searches start from there and lower "
+    "the class-codeword score of the same tree by swaps. Learnability ignores the score: it looks for the paths "
+    "whose bits are easiest for least squares, starting from the order of the taxonomy. Searches were repeated "
+    "several times with fewer classes, and run once with very many.",
+    "z is the number of standard deviations by which a score is below the mean of random assignments; mean and "
+    "deviation are exact. After ± are two standard deviations of the runs, as in the paper.",
 )
 
 LIKE = {
@@ -37,11 +37,11 @@ LIKE = {
     "LSHTC2": "wordnet_hypernym",
     "ODP": "debian_dirs100k",
 }
-"""For each of the paper's data sets the one of ours whose numbers of classes and samples are nearest to it."""
+"""For each of the paper's data sets, ours with the nearest numbers of classes and samples."""
 
 
 def extreme_page(study: Study, workspace: Workspace) -> Page:
-    """The page of a study of very many classes, of as much of it as is finished."""
+    """The page of a study of very many classes, with everything that is finished."""
     found = collect(study, workspace)
     sections = [Section("What was done", [Paragraph(text) for text in METHOD])]
     if any(gain for one in found for gain in search_gains(one)):
@@ -104,8 +104,8 @@ def _question_section(found: Sequence[Found], workspace: Workspace) -> Section:
             Table(
                 columns,
                 rows,
-                caption="Scores and gains over the depth-first order of the same class tree, run by run; behind ± the "
-                "standard error, bold where the gain is more than two of them.",
+                caption="Scores and gains over the depth-first order of the same class tree, run by run; after ± the "
+                "standard error, bold if the gain is more than two of them.",
             ),
         ],
     )
@@ -126,7 +126,7 @@ def _data_section(study: Study, found: Found, workspace: Workspace) -> Section:
         Picture(
             save_figure(figure, workspace.folder / "figures" / found.name)[1],
             f"Test accuracy on {found.name} against the number of bits, by order.",
-            "Bars: two standard deviations of the runs. Orders of the same codebook stand beside each other.",
+            "Bars: two standard deviations of the runs. Orders of the same codebook are next to each other.",
         ),
         _table(found),
     ]
@@ -165,8 +165,8 @@ def _table(found: Found) -> Table:
     return Table(
         columns,
         rows,
-        caption="Scores and z of random orders are those of the first run. Behind the accuracies ± two standard "
-        "deviations of the runs, behind the gains ± their standard errors; bold: more than two of these.",
+        caption="Scores and z of random orders are those of the first run. After the accuracies ± two standard "
+        "deviations of the runs, after the gains ± their standard errors; bold: more than two of these.",
     )
 
 
@@ -179,7 +179,7 @@ def _in_brackets(data: str, n_bits: int, quantity: str) -> str:
 
 
 def _paper_section(study: Study, found: Sequence[Found]) -> Section | None:
-    """The paper's gains beside ours on the data most like it."""
+    """The paper's gains, and ours on the most similar data."""
     ours = {one.name: one for one in found}
     columns = [Column("the paper's data"), Column("width"), Column("bits"), Column("random", ".2f")]
     columns += [Column("preserving", ".2f"), Column("gain", "+.2f"), Column("ours"), Column("bits")]
@@ -208,8 +208,8 @@ def _paper_section(study: Study, found: Sequence[Found]) -> Section | None:
     if not ours:
         return None
     text = (
-        "The paper's data sets may not be redistributed; if you have them, run this study on them. Beside its numbers "
-        "stand those of the data set here that is nearest in the numbers of classes and samples, with the same kind of "
-        "class tree. The data differ: what compares is the direction and the size of the gains, not the accuracies."
+        "The paper's data sets may not be redistributed; if you have them, run this study on them. Its numbers are "
+        "shown next to those of our data set with the nearest numbers of classes and samples and the same kind of "
+        "class tree. The data differ: compare the direction and the size of the gains, not the accuracies."
     )
     return Section("Beside the paper", [Paragraph(text), Table(columns, rows)])

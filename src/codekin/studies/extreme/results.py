@@ -1,4 +1,4 @@
-"""What the extreme study found so far: accuracies and scores by width and order, and what searches gained."""
+"""The results of the extreme study so far: accuracies and scores by width and order, and gains of searches."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Found:
 
     @property
     def name(self) -> str:
-        """What the data set is called."""
+        """The name of the data set."""
         return str(self.data["name"])
 
     @property
@@ -96,7 +96,7 @@ def finished(tasks: Sequence[Task], journal: Journal) -> list[Mapping[str, Any]]
 
 
 def search_gains(found: Found) -> list[SearchGain]:
-    """What searches from a depth-first order gained, for every width and class tree."""
+    """The gains of searches over depth-first orders, for every width and class tree."""
     gains = []
     for width in found.widths:
         for tree in trees_of(found.data):
@@ -126,7 +126,7 @@ standard errors and 0 less accurate; the mean change is +0.35 points."
 
 
 def gain_of(own: FloatArray, others: FloatArray) -> Mean:
-    """By how much runs are better than others, one by one."""
+    """The mean difference of runs, one by one."""
     n_runs = min(len(own), len(others))
     return Mean.of(own[:n_runs] - others[:n_runs])
 

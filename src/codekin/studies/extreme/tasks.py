@@ -1,8 +1,8 @@
 """Very many classes (Sec. 4.2, App. F): what the order of the classes on the paths of a trellis gains.
 
-Class trees are learned once per data set, assignments are found for every width and scored against every class tree,
-and then each run learns the bits again. The recipe is the paper's: AROW, exponential decoding, the best pass by the
-validation samples where there are some.
+Class trees are computed once per data set, assignments are found for every width and scored against every class tree,
+and each run trains the bits again. As in the paper: AROW, exponential decoding, and the best pass on the validation
+samples, if there are any.
 """
 
 from __future__ import annotations
@@ -71,11 +71,11 @@ SCHEMA = Table(
     },
     NUMBERED,
 )
-"""What a configuration holds."""
+"""The keys of a configuration."""
 
 
 def check(study: Study, data_names: list[str], data_home: Path | None) -> None:
-    """Raise unless the data sets have the features, the samples and the taxonomies that are asked for."""
+    """Raise unless the data sets have the required features, samples and taxonomies."""
     for number, data in enumerate(study.option("data")):
         if data["name"] not in data_names:
             continue
@@ -95,7 +95,7 @@ def check(study: Study, data_names: list[str], data_home: Path | None) -> None:
 
 
 def stages(study: Study, data_names: list[str]) -> list[Stage]:
-    """Trees, assignments and fits of some of the data sets, and one-vs-rest where the study asks for it."""
+    """Trees, assignments and fits of some of the data sets, and one-vs-rest if the study includes it."""
     chosen = data_among(study, data_names)
     fits = [task for data in chosen for width in data["widths"] for task in fit_tasks(study, data, width)]
     assignments = {task.key: task for task in (_assign_task(fit.parameters) for fit in fits)}
@@ -125,14 +125,14 @@ def fit_tasks(study: Study, data: Mapping[str, Any], width: int, order: str | No
             label=f"{data['name']}, width {width}, {name}, run {run}",
             weight=data.get("seconds", 1.0) * data["n_epochs"] * n_bits / 100,
         )
-        # Run by run, so that a study that is stopped has all orders, if not all runs.
+        # Run by run, so that a stopped study has all orders, if not all runs.
         for run in range(int(study.option("n_runs")))
         for name in ([order] if order else orders_of(data))
     ]
 
 
 def assign_task(data: Mapping[str, Any], width: int, order: str, run: int = 0) -> Task:
-    """The task that finds the assignment of a run; where chance plays no part there is one for all runs."""
+    """The task that finds the assignment of a run; one for all runs if nothing is random."""
     seed = ORDERS[order].seed(run, int(data.get("n_searches", 1)))
     parameters = {"data": data["name"], "trees": list(trees_of(data)), "width": width, "order": order, "seed": seed}
     limit = {"search_seconds": data["search_seconds"]} if "search_seconds" in data else {}
@@ -150,7 +150,7 @@ def _assign_task(parameters: Mapping[str, Any]) -> Task:
 
 
 def oversample_tasks(data: Mapping[str, Any]) -> list[Task]:
-    """The tasks that try how often one-vs-rest should see its positives."""
+    """The tasks that try how often to show positives to one-vs-rest."""
     weight = data.get("seconds", 1.0) * data["n_epochs"] * DATASETS[data["name"]].n_classes / 100
     return [
         Task(
@@ -228,13 +228,13 @@ def run_fit(task: Task, workspace: Workspace) -> Outcome:
 
 
 def run_oversample(task: Task, workspace: Workspace) -> Outcome:
-    """The validation accuracy of one-vs-rest with its positives shown so many times."""
+    """The validation accuracy of one-vs-rest with its positives shown this many times."""
     given = task.parameters
     return Outcome({"accuracy": _one_vs_rest(given, workspace, given["oversample"], run=0, part="validation")})
 
 
 def run_one_vs_rest(task: Task, workspace: Workspace) -> Outcome:
-    """The test accuracy of one-vs-rest, its positives shown as often as the validation samples want it."""
+    """The test accuracy of one-vs-rest, with positives shown as often as is best on the validation samples."""
     given = task.parameters
     trials = oversample_tasks({**given, "name": given["data"]})
     accuracies = [workspace.journal.result(trial)["accuracy"] for trial in trials]

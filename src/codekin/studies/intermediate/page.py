@@ -29,7 +29,7 @@ METRIC_NAMES = {
 
 
 def intermediate_page(study: Study, workspace: Workspace) -> Page:
-    """The page of a study of a hundred classes, of as much of it as is finished."""
+    """The page of a study of a hundred classes, with everything that is finished."""
     sections, leads, shown = [], [], []
     for data in study.option("data"):
         tasks = {metric: compare_task(study, data, metric) for metric in study.option("metrics")}
@@ -46,8 +46,8 @@ def intermediate_page(study: Study, workspace: Workspace) -> Page:
                 Picture(
                     save_figure(figure, workspace.folder / "figures" / f"{name}-{data['learner']['name']}-{metric}")[1],
                     f"Test accuracy against class-codeword score, {METRIC_NAMES[metric]}.",
-                    f"Class distance: {METRIC_NAMES[metric]}. On top the scores of random assignments, which no "
-                    "sampling would lead out of.",
+                    f"Class distance: {METRIC_NAMES[metric]}. At the top the scores of random assignments: sampling "
+                    "alone would not reach the others.",
                 )
             )
         blocks: list[Block] = [Beside(pictures[at : at + 2]) for at in range(0, len(pictures), 2)]
@@ -73,11 +73,10 @@ def intermediate_page(study: Study, workspace: Workspace) -> Page:
 
 
 LIKE_PAPER = (
-    "The features of cifar100 are those of a pretrained network. The paper extracts features by another network, on "
-    "the official split, and prints no numbers for this experiment: what compares is the order of the policies, not "
-    "the accuracies."
+    "The features of cifar100 are those of a pretrained network. The paper uses another network and the official "
+    "split, and prints no numbers for this experiment: compare the order of the policies, not the accuracies."
 )
-LEARNABILITY = "Learnability is made for least squares: there it is on its home ground, with other learners it is not."
+LEARNABILITY = "Learnability is designed for least squares; for other learners it is an approximation."
 
 
 def _method(study: Study, data_names: Collection[str]) -> Iterator[str]:
@@ -85,7 +84,7 @@ def _method(study: Study, data_names: Collection[str]) -> Iterator[str]:
     options = "".join(f", {name} = {value}" for name, value in code.get("options", {}).items())
     n_classes = enumerated(sorted({f"{DATASETS[name].n_classes:,}" for name in data_names}))
     yield (
-        f"A codebook ({code['codebook'].replace('_', ' ')}{options}) was given to {n_classes} classes by chance, by "
+        f"A codebook ({code['codebook'].replace('_', ' ')}{options}) was assigned to {n_classes} classes at random, by "
         "steepest descent on the class-codeword score (preserving) and by steepest ascent (breaking), as in the paper, "
         f"and by codekin's portfolio of searches. The bits were learned by "
         f"{enumerated(learner_names(study, data_names))}, and decoded by the hinge loss."
@@ -119,6 +118,6 @@ def _table(found: Mapping[str, Mapping[str, Any]]) -> Table:
     return Table(
         columns,
         rows,
-        caption="Means over the assignments of a policy; behind ± the standard error. z: standard deviations below "
+        caption="Means over the assignments of a policy; after ± the standard error. z: standard deviations below "
         "the mean score of random assignments, exact.",
     )

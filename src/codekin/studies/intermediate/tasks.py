@@ -31,7 +31,7 @@ from codekin.studies.splits.dichotomies import Problem, learned, load_problem
 
 COMPARE = "intermediate.compare"
 CODES_AT_ONCE = 10
-"""How many codes are learned together: linear learners take many columns at once in much less time than one by one."""
+"""How many codes are trained together: linear learners are much faster with many columns at once."""
 
 POLICIES = ("random", "preserving", "breaking", "portfolio")
 
@@ -49,7 +49,7 @@ NEEDS: dict[str, Callable[[Dataset], bool]] = {
     "taxonomy": lambda dataset: dataset.class_tree is not None,
     "human": lambda dataset: "human_confusion" in dataset.extras,
 }
-"""Which data sets have what a class distance is made of, where not all have it."""
+"""Which data sets have the input of a class distance, if not all have it."""
 
 SCHEMA = Table(
     {
@@ -65,7 +65,7 @@ SCHEMA = Table(
     },
     NUMBERED,
 )
-"""What a configuration holds."""
+"""The keys of a configuration."""
 
 
 def check(study: Study, data_names: list[str], data_home: Path | None) -> None:
@@ -89,7 +89,7 @@ def stages(study: Study, data_names: list[str]) -> list[Stage]:
 
 
 def compare_task(study: Study, data: Mapping[str, Any], metric: str) -> Task:
-    """Search assignments by one class distance, and learn them all."""
+    """Search assignments with one class distance, and train them all."""
     options = ("seed", "n_assignments", "n_random_scores")
     parameters = {
         "data": data["name"],

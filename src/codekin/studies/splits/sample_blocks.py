@@ -38,7 +38,7 @@ def grid_exponent(margins: FloatArray, n_bits: int) -> int:
 
 @dataclass(frozen=True)
 class SampleBlocks:
-    """Samples that not every assignment gets right, with their agreements turned towards their own classes."""
+    """Samples that not every assignment gets right, with agreements signed towards their own classes."""
 
     class_of_block: IntArray
     exact: NDArray[np.int32]
@@ -48,11 +48,11 @@ class SampleBlocks:
     slack: int
     """Sums of the small numbers have the signs of the exact ones if they are further from zero than this."""
     n_always_right: int
-    """How many samples there are that every assignment gets right."""
+    """How many samples every assignment gets right."""
 
     @property
     def is_rounded(self) -> bool:
-        """Whether small numbers are not the exact ones, divided."""
+        """Whether small numbers are rounded."""
         return self.slack > 0
 
 
@@ -87,7 +87,7 @@ def sample_blocks(codebook: Codebook, margins: FloatArray, y: IntArray) -> Sampl
         np.array([k for k, _ in samples_of_blocks], dtype=np.intp),
         exact,
         small,
-        # A rounded number is off by a half at most, a sum of them by half the number of terms.
+        # A rounded number is off by at most a half, a sum of them by half the number of terms.
         slack=most_terms // 2 if is_rounded else 0,
         n_always_right=int((n_against == 0).sum()),
     )

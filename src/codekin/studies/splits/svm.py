@@ -27,7 +27,7 @@ STAGES = ((1.0, 25), (0.3, 25), (0.1, 30), (0.03, 40))
 """Widths of the rounding and numbers of steps."""
 
 MIN_PENALTY = 1e-9
-"""What keeps the metric invertible where features are constant, as a share of the mean second moment."""
+"""Keeps the metric invertible if features are constant, as a share of the mean second moment."""
 
 
 @dataclass(frozen=True, eq=False)

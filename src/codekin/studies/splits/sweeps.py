@@ -14,11 +14,11 @@ from codekin.coding import Codebook, FloatArray, IntArray
 from codekin.studies.splits.sample_blocks import sample_blocks
 
 ASSIGNMENTS_PER_BLOCK = 40_320
-"""As many as share the first two codewords of ten."""
+"""The number of assignments of ten codewords that share the first two."""
 
 
 def lexicographic_rank(codeword_of_class: ArrayLike) -> int:
-    """The place of an assignment in the order of :func:`itertools.permutations`.
+    """The position of an assignment in the order of :func:`itertools.permutations`.
 
     >>> lexicographic_rank([1, 2, 0])
     3
@@ -123,7 +123,7 @@ def distinct_assignments(codebook: Codebook) -> tuple[IntArray, IntArray]:
 
 
 def check_sweepable(codebook: Codebook) -> None:
-    """Raise unless all assignments of the codebook can be looked at."""
+    """Raise unless all assignments of the codebook can be examined."""
     if codebook.n_codewords > 10 or codebook.is_ternary:
         raise ValueError(
             f"All assignments are examined for codebooks of at most 10 codewords without zeros. Got {codebook!r}."
@@ -131,8 +131,8 @@ def check_sweepable(codebook: Codebook) -> None:
 
 
 def _symmetries(codebook: Codebook) -> IntArray:
-    """The permutations of the codewords that permute and flip bits only, (n_symmetries, n_codewords)."""
-    # Sums of squares rule most assignments out; what is left is compared in full.
+    """The permutations of the codewords that only permute and flip bits, (n_symmetries, n_codewords)."""
+    # Sums of squares rule out most assignments; the rest are compared in full.
     square = np.arange(2 ** (codebook.n_codewords - 1), dtype=np.int64) ** 2
     found: list[int] = []
     own = np.empty(0, dtype=np.uint16)
@@ -147,7 +147,7 @@ def _symmetries(codebook: Codebook) -> IntArray:
 
 
 def _splits_of_assignments(codebook: Codebook) -> Iterator[tuple[int, NDArray[np.uint16]]]:
-    """The splits of all assignments, (n_assignments, n_bits), some at a time, with the place of the first."""
+    """The splits of all assignments, (n_assignments, n_bits), in blocks, with the position of the first."""
     from codekin.kernels.sweep import fill_assignments
 
     codewords = np.ascontiguousarray(codebook.matrix)

@@ -38,11 +38,11 @@ def synthetic_page(study: Study, workspace: Workspace) -> Page:
     table = Table(
         [Column("quantity"), Column("ours"), Column("paper", ".4g")],
         rows,
-        caption="The paper's samples are not published; these are of our own making, with the same property.",
+        caption="The paper's samples are not published; these are our own, with the same property.",
     )
     intro = (
         f"{found['n_samples']} samples in six classes, cut out of a disc by three lines. A bit is learned by a linear "
-        "SVM; predictions are those of the smallest hinge loss."
+        "SVM; the predicted class has the smallest hinge loss."
     )
     histogram = Picture(
         pictures["histogram"],
@@ -51,9 +51,9 @@ def synthetic_page(study: Study, workspace: Workspace) -> Page:
     )
     samples = Picture(pictures["samples"], "The six classes in the plane.", "The samples.")
     why = (
-        "Each bit asks a line to keep some classes apart from the others. Under the best assignment neighbouring "
-        "classes have similar codewords, and every question can be answered; under the worst, the classes on one side "
-        "of a bit are scattered, and no line helps."
+        "For each bit, a line has to separate some classes from the others. With the best assignment neighbouring "
+        "classes have similar codewords, and a line can separate them; with the worst, the classes on one side of a "
+        "bit are scattered, and no line can."
     )
     bits = [
         Picture(
@@ -66,9 +66,9 @@ def synthetic_page(study: Study, workspace: Workspace) -> Page:
     again = Command(study_command("run", study.source, workspace.folder))
     return Page(
         study.title,
-        f"A codebook of three bits can be given to six classes in 720 ways. Only {found['n_perfect']} of them, which "
-        "differ by nothing but the order and the signs of the bits, fit the samples with straight lines; the next best "
-        f"reaches {found['second_best']:.0f} %, the worst {found['worst']:.0f} %, one-vs-rest "
+        f"A codebook of three bits can be assigned to six classes in 720 ways. Only {found['n_perfect']} of them, "
+        "which differ only in the order and the signs of the bits, fit the samples with straight lines; the next "
+        f"best reaches {found['second_best']:.0f} %, the worst {found['worst']:.0f} %, one-vs-rest "
         f"{found['one_vs_rest']:.0f} %.",
         [
             Section("The samples and the 720 assignments", [Paragraph(intro), Beside([samples, histogram]), table]),

@@ -1,8 +1,8 @@
 """Six classes in the plane of which only one way to assign three bits makes sense (App. A and B).
 
 Three lines cut the plane into seven regions; the six largest are the classes, and the sides of the lines are the
-codewords. Given to the classes in this way, the three bits are learned without an error. All other assignments ask for
-bits that no line can learn.
+codewords. With this assignment, the three bits are learned without errors. All other assignments have bits that no line
+can learn.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ OPTIONS: Mapping[str, Check] = {
     "one_vs_rest_C": ListOf(POSITIVE),
 }
 SCHEMA = Table({**HEAD, **OPTIONS}, NUMBERED)
-"""What a configuration holds."""
+"""The keys of a configuration."""
 
 
 def check(study: Study, _data_names: list[str], _data_home: Path | None) -> None:
