@@ -1,1 +1,1 @@
-"""From settings and samples to a model: what is chosen, by whom, and in which order it is learned."""
+"""From settings and samples to a model: what is chosen, how, and in which order it is trained."""

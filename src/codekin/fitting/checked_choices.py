@@ -1,4 +1,4 @@
-"""Is a parameter of an estimator what it may be? Where not, one sentence that says so, and the remedy."""
+"""Checks of the parameters of estimators: errors are one sentence, with a remedy."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from codekin.decoding import LOSSES
 ASSIGNMENT_POLICIES = ("preserving", "breaking", "random", "learnability")
 
 CODEBOOK_ARGUMENTS = "n_bits, n_symbols, rng, class_distances, class_moments and class_tree"
-"""What a function that makes a codebook is given, if it wants it."""
+"""The arguments that a function that makes a codebook may have."""
 
 
 def check_codebook_choice(choice: Any) -> None:
-    """Raise where the ``codebook`` parameter of an estimator can be nothing of the kind."""
+    """Raise if the ``codebook`` parameter of an estimator is not valid."""
     names = sorted(set(CODEBOOKS) - {"given"})
     if isinstance(choice, str):
         if choice in names:
@@ -42,7 +42,7 @@ def check_codebook_choice(choice: Any) -> None:
 def warn_of_constant_bits(codebook: Codebook, assignment: Assignment) -> None:
     """Warn of bits that have the same sign for all classes that they do not ignore: they tell no classes apart.
 
-    A trellis may have an edge that all paths share. It is part of the graph, and nothing to warn of.
+    A trellis may have an edge that all paths share; that is no reason for a warning.
     """
     if codebook.graph is not None:
         return
@@ -87,7 +87,7 @@ def check_assignment_choice(choice: Any, *more_names: str) -> None:
 
 
 def check_loss_choice(choice: Any) -> None:
-    """Raise where the ``loss`` parameter of an estimator is a name that no loss has."""
+    """Raise if the ``loss`` parameter of an estimator is an unknown name."""
     names = ["auto", *sorted(LOSSES)]
     if isinstance(choice, str) and choice not in names:
         raise ValueError(
@@ -97,7 +97,7 @@ def check_loss_choice(choice: Any) -> None:
 
 
 def check_distances_choice(choice: Any) -> None:
-    """Raise where the ``class_distances`` parameter of an estimator can be nothing of the kind."""
+    """Raise if the ``class_distances`` parameter of an estimator is not valid."""
     names = list(CLASS_DISTANCES_FROM_DATA)
     if are_distances(choice) or (isinstance(choice, str) and choice in names):
         return
@@ -121,18 +121,18 @@ def check_distances_choice(choice: Any) -> None:
 
 
 def are_distances(choice: Any) -> bool:
-    """Whether these are distances already, and not a name or a function for them."""
+    """Whether these are distances, and not a name or a function."""
     # A class has the attributes of its instances, which is all that a protocol looks at.
     return not isinstance(choice, type) and (isinstance(choice, ClassDistances | ClassTree) or is_array_like(choice))
 
 
 def is_array_like(choice: Any) -> bool:
-    """Whether NumPy can make an array of it, which it also does of None and of dicts, as a single object."""
+    """Whether NumPy can make an array of it, except for None and dicts, which become a single object."""
     return isinstance(choice, list | tuple) or hasattr(choice, "__array__")
 
 
 def missing_arguments(function: Callable[..., Any], given: Sequence[Any], named: Mapping[str, Any]) -> str:
-    """Why a function cannot be called so; empty where it can, or where its signature is not known."""
+    """Why a function cannot be called like this; empty if it can, or if its signature is not known."""
     try:
         inspect.signature(function).bind(*given, **named)
     except TypeError as error:
@@ -143,7 +143,7 @@ def missing_arguments(function: Callable[..., Any], given: Sequence[Any], named:
 
 
 def shown(choice: Any) -> str:
-    """A wrong value as an error shows it."""
+    """A wrong value as shown in an error."""
     if choice is None or isinstance(choice, str | int | float):
         return repr(choice)
     if callable(choice):

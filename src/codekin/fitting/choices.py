@@ -1,4 +1,4 @@
-"""From what a user wrote to the parts of the method: every choice is a name from a table, or the object itself."""
+"""From the user's parameters to the parts of the method: every choice is a name from a table, or the object itself."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from codekin.fitting.checked_choices import (
 from codekin.progress import tell
 
 MAX_CLASSES_AS_MATRIX = 200
-"""Up to so many classes learnability is searched as a matrix, which has no start."""
+"""Up to this many classes learnability is searched as a matrix, without a given start."""
 
 LEARNABILITY_RIDGE = 0.6
 """About one unit of weight on rows of length one, where the penalty is not divided by the number of samples."""
@@ -42,7 +42,7 @@ STAGES = {
     "splitting": "learning a class tree",
     "learnability": "measuring learnability",
 }
-"""What is told while distances are made of samples."""
+"""The stages of progress while distances are computed from samples."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +71,7 @@ class Classes:
 
     @cached_property
     def distances(self) -> ClassDistances:
-        """How far apart classes are, by the user's choice."""
+        """How far apart classes are, as chosen by the user."""
         choice = self.distances_choice
         check_distances_choice(choice)
         if isinstance(choice, str):
@@ -92,13 +92,13 @@ class Classes:
 
     @property
     def known_distances(self) -> ClassDistances | None:
-        """The distances if some choice has asked for them, or if they were given; None otherwise."""
+        """The distances if some choice needed them, or if they were given; None otherwise."""
         is_given = not (isinstance(self.distances_choice, str) or callable(self.distances_choice))
         return self.distances if is_given or "distances" in self.__dict__ else None
 
     @cached_property
     def tree(self) -> ClassTree:
-        """The tree that the distances come from, or one learned from the class means."""
+        """The tree of the distances, or one from the class means."""
         tree = self.distances.tree
         if tree is None:
             tree = self._from_data("clustering").tree
@@ -127,7 +127,7 @@ class Classes:
         return self._from_data("learnability", form="factored", ridge=LEARNABILITY_RIDGE)
 
     def learned_tree(self) -> ClassTree:
-        """A tree made by halving the set of classes again and again, for any number of them."""
+        """A tree made by repeatedly halving the set of classes, for any number of them."""
         tree = self._from_data("splitting").tree
         assert tree is not None
         return tree
@@ -214,7 +214,7 @@ def _make_codebook(
     if "class_moments" in wanted:
         arguments["class_moments"] = classes.moments
     if "class_tree" in wanted:
-        # A tree is learned only for codebooks that cannot do without.
+        # A tree is computed only for codebooks that need one.
         is_needed = wanted["class_tree"].default is inspect.Parameter.empty
         arguments["class_tree"] = classes.tree if is_needed else classes.distances.tree
     missing = missing_arguments(make, [classes.n_classes], arguments)
@@ -247,7 +247,7 @@ def choose_assignment(
             result = learnability_assignment(codebook, classes, rng)
             return replace(result.assignment, policy=choice), result
         if choice == "random":
-            # Needs no distances, which may take long to learn.
+            # Needs no distances, which may take long to compute.
             return Assignment(rng.permutation(codebook.n_codewords)[: classes.n_classes], method="random"), None
         if choice == "identity" or (choice in POLICIES and (codebook.is_designed or is_blind(codebook))):
             # No distances could make a difference.
@@ -275,7 +275,7 @@ def is_one_order(choice: Any) -> bool:
 def learnability_assignment(
     codebook: Codebook, classes: Classes, rng: np.random.Generator, **options: Any
 ) -> AssignmentResult:
-    """The assignment whose bits a linear learner learns best, as far as a search finds it.
+    """The assignment whose bits are easiest for a linear learner, as far as a search finds it.
 
     Up to 200 classes a matrix of all pairs is searched. For more, the search goes from the depth-first order of the
     taxonomy, its children shuffled, or of a class tree made by halving the set of classes; it needs no matrix.

@@ -1,4 +1,4 @@
-"""Which codebook "auto" stands for: by the kind of bits and the number of classes."""
+"""The codebook for "auto", depending on the kind of bits and the number of classes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from codekin.learners import Learner
 from codekin.learners.natural_loss import learns_linearly
 
 MAX_COLUMNS = 1_000
-"""For more classes than this, one column a class takes longer than it is worth."""
+"""With more classes, one column per class takes too long for its gain."""
 
 
 FEW_COLUMNS = 15
@@ -25,7 +25,7 @@ class CodeDefault(NamedTuple):
 
 
 def default_code(learner: Learner, n_classes: int, n_bits: int | None = None, n_symbols: int = 2) -> CodeDefault:
-    """The code that is taken where the user leaves it open.
+    """The default code.
 
     One column a class loses nothing with linear bits, and under a learned decoder it is rarely behind any other code of
     as many bits (``benchmarks/predictors.py``). Others gain by dense columns, each another problem to learn: as many as

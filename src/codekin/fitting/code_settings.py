@@ -1,4 +1,4 @@
-"""The plan of a classifier with any code: its parameters, checked, and what becomes of those that are left open."""
+"""The plan of a classifier with any code: its parameters, checked, with all automatic choices made."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def learned_decoder(plan: Plan, member: Member, samples: Samples, rng: np.random
 def _honest_margins(
     member: Member, learner: Learner, samples: Samples, n_wanted: int, *, rng: np.random.Generator
 ) -> tuple[Margins, IntArray]:
-    """Margins such as new samples would have, and of which samples, by the cheapest way there is."""
+    """Honest margins, and of which samples, computed in the cheapest way."""
     bits, code = member.bits, member.code
     tell("finding margins of samples by bits without them, for the decoder")
     found = left_out_margins(bits, samples, code, n_margins=n_wanted, rng=rng)
@@ -81,6 +81,6 @@ def _honest_margins(
 
 
 def with_decoder(plan: Plan, member: Member, fit: DecoderFit | None) -> Member:
-    """The same code behind a learned decoder, if there is one; "auto" wants it to pay on held-out samples."""
+    """The same code with a learned decoder, if there is one; with "auto" it must pay on held-out samples."""
     is_taken = fit is not None and (plan.decoding == "learned" or fit.pays)
     return replace(member, decoder=fit.decoder) if fit is not None and is_taken else member

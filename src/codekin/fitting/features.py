@@ -1,4 +1,4 @@
-"""The samples as class distances see them: the features of the learner, as numbers."""
+"""The samples for class distances: the features of the learner, as numbers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MAX_CATEGORIES = 100
 """How many values of a column without numbers become features of their own; rarer ones have none."""
 
 N_FOLDS = 3
-"""How many times the learner is trained where its own confusion has to serve."""
+"""How many times the learner is trained if its own confusion is needed."""
 
 
 def classes_as_learned(
@@ -53,7 +53,7 @@ def classes_as_learned(
 
 
 def last_step_features(learner: Any, X: Any, class_index: IntArray, rng: np.random.Generator) -> Any:
-    """What the last step of a pipeline sees; X itself where there is no pipeline."""
+    """The input of the last step of a pipeline; X itself without a pipeline."""
     if is_search(learner):
         return last_step_features(learner.estimator, X, class_index, rng)
     if not hasattr(learner, "steps") or len(learner.steps) < 2:
@@ -62,7 +62,7 @@ def last_step_features(learner: Any, X: Any, class_index: IntArray, rng: np.rand
 
 
 def as_numbers(X: Any) -> Any:
-    """Samples as finite numbers, (n_samples, n_features), for class distances; None for what is no table.
+    """Samples as finite numbers, (n_samples, n_features), for class distances; None if they are not a table.
 
     Missing and infinite entries count as the mean of their feature. Columns of a table that are no numbers become one
     feature for each of their most frequent values, and the numbers beside them are brought to the same scale.
@@ -113,7 +113,7 @@ def _as_float(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def _filled(X: Any) -> Any:
-    """X with the mean of the feature in place of what is missing or infinite."""
+    """X with missing and infinite entries replaced by the mean of the feature."""
     is_sparse = sparse.issparse(X)
     entries = X.data if is_sparse else X
     with np.errstate(over="ignore", invalid="ignore"):

@@ -1,4 +1,4 @@
-"""What is chosen before bits are learned, and what a fit leaves behind."""
+"""What is chosen before bits are trained, and the result of a fit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from codekin.model.temperature import Temperature
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """What is chosen before any bit is learned: the codewords, who gets them, and how far apart the classes are."""
+    """What is chosen before any bit is trained: codewords, their assignment, and how far apart the classes are."""
 
     codebook: Codebook
     orders: Orders

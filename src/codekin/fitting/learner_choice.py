@@ -1,4 +1,4 @@
-"""Who learns the bits, one by one or together, and the decoding loss that goes with it."""
+"""The learner of the bits, and its decoding loss."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class AutoLearner:
         return memory_limit(self.softmax)
 
     def at_width(self, width: int) -> Learner:
-        """Who learns the bits of a trellis of this width."""
+        """The learner for a trellis of this width."""
         return self.arow if width <= NARROW else self.softmax
 
 
 def chosen_learner(learner: Any, width: int) -> Learner:
-    """Whom the ``learner`` parameter of an estimator stands for."""
+    """The learner for the ``learner`` parameter of an estimator."""
     if isinstance(learner, str) and learner == "auto":
         learner = AutoLearner()
     if hasattr(learner, "at_width"):
@@ -60,7 +60,7 @@ def can_learn_trees(learner: Any) -> bool:
 
 
 def tree_learner(learner: Any) -> Learner:
-    """Who learns the nodes of a tree, by the ``learner`` parameter of an estimator."""
+    """The learner of the nodes of a tree, from the ``learner`` parameter of an estimator."""
     if not can_learn_trees(learner):
         raise ValueError(f"The nodes of a tree are learned by softmax. Got estimator={learner!r} instead.")
     found: Learner = getattr(learner, "softmax", None) or learner_of(learner) or Softmax()

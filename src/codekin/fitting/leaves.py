@@ -1,4 +1,4 @@
-"""Which class sits at which leaf of a tree: an order of the classes, laid onto the row of leaves."""
+"""Which class is at which leaf of a tree: an order of the classes, matched to the leaves."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from codekin.coding import Assignment, Codebook, IntArray
 from codekin.fitting.choices import Classes
 
 LEAF_POLICIES = ("halving", "learnability", "preserving", "breaking", "random", "identity")
-"""How the leaves of a tree may be given to classes."""
+"""How the leaves of a tree may be assigned to classes."""
 
 
 def leaf_assignment(policy: str, codebook: Codebook, classes: Classes, rng: np.random.Generator) -> Assignment:

@@ -1,4 +1,4 @@
-"""Which orders of the classes a trellis gets: where it is left open, by their number and by a short trial."""
+"""The orders of the classes on a trellis; by default chosen by the number of classes and a short trial."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def better_policy(
     rng: np.random.Generator,
     max_memory: int | None = None,
 ) -> tuple[str, Assignment, AssignmentResult | None]:
-    """The policy under which held-out samples are right most often after one pass of AROW, and what it found."""
+    """The policy with the best held-out accuracy after one pass of AROW, and its result."""
     found = {policy: choose_assignment(policy, codebook, classes, rng) for policy in policies}
     learner = AROW(n_epochs=1, max_memory=max_memory)
     accuracy = {}

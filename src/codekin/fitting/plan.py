@@ -1,4 +1,4 @@
-"""All settings of a fit, none of them left open: what will be done, before it is done."""
+"""All settings of a fit, with all automatic choices made."""
 
 from __future__ import annotations
 
@@ -117,12 +117,12 @@ def _plain(value: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Watch:
-    """Who is told of every pass over the samples, and where a fit leaves what it needs to go on."""
+    """Where a fit reports every pass over the samples, and saves checkpoints."""
 
     on_epoch: Callable[[EpochReport], None] | None = None
     checkpoints: Checkpoints | None = None
 
     def options(self, checkpoints: Checkpoints | None) -> dict[str, Any]:
-        """What a learner is given: only what there is, since one of somebody's own need not know them all."""
+        """The options for a learner: only those that are set, since a custom learner need not know them all."""
         given = {"on_epoch": self.on_epoch, "checkpoints": checkpoints}
         return {name: value for name, value in given.items() if value is not None}

@@ -1,4 +1,4 @@
-"""The settings of a trellis classifier, what becomes of those that are left open, and what a recipe was worth."""
+"""Settings of a trellis classifier with all automatic choices made, and how good a recipe is."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from codekin._system.threads import limited_threads
 from codekin.learners.compact import Precision
 
 GENTLE_PRUNING = 0.001
-"""How much validation accuracy may go with small weights where none have to."""
+"""How much validation accuracy pruning may cost by default."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Trial:
-    """A recipe and what it was worth.
+    """A recipe and its results.
 
     - ``accuracy``: of the validation samples.
     - ``n_bytes``: what the model takes on disk, with all that is saved beside it.
