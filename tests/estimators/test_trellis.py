@@ -231,7 +231,7 @@ def test_validation_samples_that_can_choose_nothing_are_refused(digits, validati
         ({"taxonomy": {"root": "a"}}, "The taxonomy of 1 class has no leaf for 10 of the 10 labels, '0' among them"),
         ({"taxonomy": 3}, "The 'taxonomy' parameter must be a ClassTree, .* Got 3 instead"),
         ({"taxonomy": "tree.txt"}, "The 'taxonomy' parameter must be a ClassTree, .* Got 'tree.txt' instead"),
-        ({"taxonomy": [("root", "0"), "01"]}, "Got '01' in the place of a pair"),
+        ({"taxonomy": [("root", "0"), "01"]}, "Got '01' instead of a pair"),
         ({"assignment": "best"}, r"'assignment' parameter must be one of \['auto', 'halving', 'preserving',"),
     ],
     ids=str,
