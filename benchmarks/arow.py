@@ -147,7 +147,7 @@ def against_sgd(repeats, n_bits=338):
             SGDClassifier(max_iter=1, tol=None, random_state=0).fit(X, codewords[class_index, bit])
 
     sides = {
-        "AROW, a pass": lambda: bits.learned(samples, codewords, order, r=1.0),
+        "AROW, a pass": lambda: list(bits.learning(samples, codewords, order, r=1.0)),
         "AROW, with its memory": lambda: learner.fit(Samples(X, class_index), Code.of(codewords), rng=0),
         "SGDClassifier": by_sgd,
     }

@@ -36,22 +36,21 @@ def size(text: str) -> int:
     return n_bytes
 
 
-def trellis_width(text: str) -> int | Literal["auto"]:
-    """A number from 2 on, or "auto"."""
-    if text == "auto":
-        return "auto"
-    if not str(text).isdecimal() or int(text) < 2:
-        raise typer.BadParameter(f"must be 'auto' or a whole number of at least 2. Got {text!r} instead.")
-    return int(text)
+def whole_or_auto(least: int) -> Callable[[str], int | Literal["auto"]]:
+    """Accepts whole numbers from one on, and "auto"."""
+
+    def parse(text: str) -> int | Literal["auto"]:
+        if text == "auto":
+            return "auto"
+        if not str(text).isdecimal() or int(text) < least:
+            raise typer.BadParameter(f"must be 'auto' or a whole number of at least {least}. Got {text!r} instead.")
+        return int(text)
+
+    parse.__name__ = "N|auto"
+    return parse
 
 
-def count_or_auto(text: str) -> int | Literal["auto"]:
-    """A number from 1 on, or "auto"."""
-    if text == "auto":
-        return "auto"
-    if not str(text).isdecimal() or int(text) < 1:
-        raise typer.BadParameter(f"must be 'auto' or a whole number of at least 1. Got {text!r} instead.")
-    return int(text)
+trellis_width, count_or_auto = whole_or_auto(2), whole_or_auto(1)
 
 
 def positive_number(text: str) -> float:
@@ -90,8 +89,6 @@ def two_numbers(text: str) -> tuple[int, int]:
 
 
 size.__name__ = "SIZE"
-trellis_width.__name__ = "N|auto"
-count_or_auto.__name__ = "N|auto"
 positive_number.__name__ = "NUMBER"
 share_or_none.__name__ = "MAX_LOSS"
 two_numbers.__name__ = "FROM,TO"

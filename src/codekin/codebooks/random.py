@@ -202,12 +202,13 @@ class _Search:
         """The best codebook, or the best one with exactly the given minimum distance."""
         wanted = None if min_distance is None else _doubled(min_distance)
         draw = codebook_sampler(self.n_codewords, self.n_bits, self.entries)
+        at_once = max(1, min(MAX_DRAWS_AT_ONCE, MAX_ENTRIES_AT_ONCE // (self.n_codewords * self.n_bits)))
         best: CodingMatrix | None = None
         # Distances are doubled to make them integers. Equal codewords have distance 0 and never pass.
         best_distance, best_correlation, largest_seen = 1, np.inf, 0
         n_done = 0
         while n_done < self.n_draws or (largest_seen == 0 and n_done < MAX_USELESS_DRAWS):
-            drawn = draw(rng, min(self._n_at_once, max(self.n_draws - n_done, 1)))
+            drawn = draw(rng, min(at_once, max(self.n_draws - n_done, 1)))
             n_done += len(drawn)
             distances = self._doubled_min_distances(drawn, floor=best_distance if wanted is None else 1)
             for distance in np.unique(distances[distances >= best_distance])[::-1]:
@@ -225,10 +226,6 @@ class _Search:
         if best is None:
             raise ValueError(self._failure(wanted, n_done, largest_seen))
         return best
-
-    @property
-    def _n_at_once(self) -> int:
-        return max(1, min(MAX_DRAWS_AT_ONCE, MAX_ENTRIES_AT_ONCE // (self.n_codewords * self.n_bits)))
 
     def _doubled_min_distances(self, drawn: Draws, floor: int) -> IntArray:
         """Twice the minimum distance of each codebook; -1 if it is below the floor."""

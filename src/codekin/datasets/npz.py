@@ -62,7 +62,10 @@ def _rows(archive: zipfile.ZipFile, source: str, options: ReadOptions, features:
         raise DataError(source, "'indptr' must begin with 0 and must not decrease.")
     labels = _labels(archive, source, options, n_rows)
     weights = _weights(archive, source, n_rows)
-    _decide_number_of_features(features, n_columns, source)
+    features.index_base = 0
+    if features.n_features is None and n_columns < 1:
+        raise DataError(source, "the matrix has no columns.")
+    features.n_features = features.n_features or n_columns
     limit = features.allowed_range()[1]
     with _Items(archive, "indices", source) as all_indices, _Items(archive, "data", source) as all_values:
         for items, kinds in ((all_indices, "iu"), (all_values, "fiu")):
@@ -87,14 +90,6 @@ def _rows(archive: zipfile.ZipFile, source: str, options: ReadOptions, features:
                 None if labels is None else labels[here],
                 None if weights is None else weights[here],
             )
-
-
-def _decide_number_of_features(features: FeatureNumbers, n_columns: int, source: str) -> None:
-    features.index_base = 0
-    if features.n_features is None:
-        if n_columns < 1:
-            raise DataError(source, "the matrix has no columns.")
-        features.n_features = n_columns
 
 
 def _labels(

@@ -46,9 +46,7 @@ def classes_as_learned(
         classes,
         features=lambda: as_numbers(last_step_features(learner, X, class_index, rng)),
         samples=X,
-        confusion=lambda: learner_confusion(
-            learner, X, class_index, n_classes=n_classes, sample_weight=sample_weight, rng=rng
-        ),
+        confusion=lambda: learner_confusion(learner, X, classes),
     )
 
 
@@ -139,15 +137,7 @@ def _indicators(column: NDArray[Any]) -> sparse.csr_array:
     return sparse.csr_array(one_hot[:, np.sort(frequent)])
 
 
-def learner_confusion(
-    learner: Any,
-    X: Any,
-    class_index: IntArray,
-    *,
-    n_classes: int,
-    sample_weight: FloatArray | None,
-    rng: np.random.Generator,
-) -> ClassDistances:
+def learner_confusion(learner: Any, X: Any, classes: Classes) -> ClassDistances:
     """Distances where X is no table of numbers: by whom the learner itself takes for whom.
 
     All equal, after a warning, where the learner tells only two classes apart.
@@ -160,7 +150,7 @@ def learner_confusion(
             f"equally far apart. {remedy}",
             stacklevel=2,
         )
-        return DenseDistances(1 - np.eye(n_classes))
+        return DenseDistances(1 - np.eye(classes.n_classes))
     warnings.warn(
         f"X is no table of numbers, so class distances come from the confusion of {type(learner).__name__} itself, "
         f"which is trained {N_FOLDS} times for it. {remedy}",
@@ -168,13 +158,13 @@ def learner_confusion(
     )
     return learned_confusion_distances(
         X,
-        class_index,
-        n_classes=n_classes,
-        sample_weight=sample_weight,
-        rng=rng,
-        estimator=seeded(learner, int(rng.integers(2**31 - 1))),
+        classes.class_index,
+        n_classes=classes.n_classes,
+        sample_weight=classes.sample_weight,
+        rng=classes.rng,
+        estimator=seeded(learner, int(classes.rng.integers(2**31 - 1))),
         counted="out_of_fold",
-        n_folds=min(N_FOLDS, len(class_index)),
+        n_folds=min(N_FOLDS, len(classes.class_index)),
     )
 
 

@@ -206,7 +206,8 @@ class AROW:
             )
         seed = int(np.random.default_rng(rng).integers(2**63))
         for some, order in rows.in_turns(self._order, seed):
-            begun = begun.learned(some, code.coding_matrix, order, r=self.r)
+            for learned in begun.learning(some, code.coding_matrix, order, r=self.r):
+                begun = learned
         return begun
 
     @property

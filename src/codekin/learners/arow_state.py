@@ -46,22 +46,13 @@ class AROWBits(LearningBits):
         """Whether the margins are those of the average weights."""
         return bool(self.state.shape[1] == 3)
 
-    def learned(
-        self, samples: TrainingRows, codewords: CodingMatrix, order: NDArray[np.int64], *, r: float
-    ) -> AROWBits:
-        """The bits after one pass over the samples in ``order``; changes the state in place.
-
-        The regularisation ``r`` is divided by a sample's weight, so that weight 0 means no influence.
-        """
-        bits = self
-        for learned in self.learning(samples, codewords, order, r=r):
-            bits = learned
-        return bits
-
     def learning(
         self, samples: TrainingRows, codewords: CodingMatrix, order: NDArray[np.int64], *, r: float
     ) -> Iterator[AROWBits]:
-        """Yields the bits during one pass, several times a second, so that Python can report or be interrupted."""
+        """Yields the bits during one pass, several times a second, so that Python can report or be interrupted.
+
+        The regularisation ``r`` is divided by a sample's weight, so that weight 0 means no influence.
+        """
         from codekin.kernels.arow import arow_pass
 
         rows = samples.rows

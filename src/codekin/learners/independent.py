@@ -173,9 +173,11 @@ class IndependentBits:
         if samples.weights is not None:
             params["sample_weight"] = samples.weights
         seeds = _draw_seeds(code.n_bits, rng)
+        # Of a precomputed kernel samples are columns as well as rows.
+        is_pairwise = bool(get_tags(self.estimator).input_tags.pairwise)
         begun = [seeded(self.estimator, int(seed)) for seed in seeds]
         tasks = [self.tasks.popleft() if self.tasks else None for _ in seeds]
-        lesson = _Lesson(samples.X, samples.class_index, code.coding_matrix, params, _is_pairwise(self.estimator))
+        lesson = _Lesson(samples.X, samples.class_index, code.coding_matrix, params, is_pairwise)
         if code.n_symbols > 2:
             lesson = lesson._replace(ignored=-1)
         symbols = None if code.n_symbols == 2 else [lesson.present(bit) for bit in range(code.n_bits)]
@@ -360,11 +362,6 @@ def _rows(values: Any, index: IntArray) -> Any:
 
 def _columns(values: Any, index: Any) -> Any:
     return _safe_indexing(values, index, axis=1)
-
-
-def _is_pairwise(estimator: Any) -> bool:
-    """Whether X is a precomputed kernel, so that samples are columns as well as rows."""
-    return bool(get_tags(estimator).input_tags.pairwise)
 
 
 def _is_per_sample(value: Any, n_samples: int) -> bool:
