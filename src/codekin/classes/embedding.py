@@ -54,7 +54,14 @@ class EmbeddingDistances(SummedDistances):
         return self._sums[1]
 
     def _quadratic_form(self, matrix: CodingMatrix) -> float:
-        return self._squared_form(matrix) if self.squared else self._blockwise_form(matrix)
+        M = matrix.astype(np.float64)
+        if self.squared:
+            apart = float((self._squares @ M) @ M.sum(axis=0))
+            return 2 * apart - 2 * float(np.sum(np.asarray(self._centred.T @ M) ** 2))
+        return sum(
+            float(np.vdot(M[rows], block @ M[columns])) * (1 if rows == columns else 2)
+            for rows, columns, block in self._blocks()
+        )
 
     @cached_property
     def _centred(self) -> Any:
@@ -92,17 +99,6 @@ class EmbeddingDistances(SummedDistances):
         step = max(1, _BLOCK_ENTRIES // self.n_classes)
         products = (x[start : start + step] @ x.T for start in range(0, self.n_classes, step))
         return sum(float(np.sum((block.data if _is_sparse(block) else block) ** 2)) for block in products)
-
-    def _squared_form(self, matrix: CodingMatrix) -> float:
-        M = matrix.astype(np.float64)
-        return 2 * float((self._squares @ M) @ M.sum(axis=0)) - 2 * float(np.sum(np.asarray(self._centred.T @ M) ** 2))
-
-    def _blockwise_form(self, matrix: CodingMatrix) -> float:
-        M = matrix.astype(np.float64)
-        return sum(
-            float(np.vdot(M[rows], block @ M[columns])) * (1 if rows == columns else 2)
-            for rows, columns, block in self._blocks()
-        )
 
     def _blocks(self) -> Iterator[tuple[slice, slice, FloatArray]]:
         """Blocks of distances on and above the diagonal."""

@@ -68,7 +68,9 @@ def check_needs(context: typer.Context, needs: Iterable[Need], **known: Any) -> 
     """Raise if an option was given without what it needs; ``known`` overrides values of the command line."""
     values = {**context.params, **known}
     for need in needs:
-        if _is_given(context, need.option) and not need.is_met(SimpleNamespace(**values)):
+        source: Any = context.get_parameter_source(need.option)
+        is_given = source is not None and source.name != "DEFAULT"
+        if is_given and not need.is_met(SimpleNamespace(**values)):
             raise ValueError(f"{_shown(context, need.option)} needs {need.what.format(**values)}.")
 
 
@@ -87,11 +89,6 @@ def check_standard_input(sources: Mapping[str, Any]) -> None:
     names = [name for name, source in sources.items() if str(source) == "-"]
     if len(names) > 1:
         raise ValueError(f"The standard input can be read only once. Got - for {' and for '.join(names)}.")
-
-
-def _is_given(context: typer.Context, option: str) -> bool:
-    source: Any = context.get_parameter_source(option)
-    return source is not None and source.name != "DEFAULT"
 
 
 def _shown(context: typer.Context, option: str) -> str:

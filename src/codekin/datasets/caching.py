@@ -341,17 +341,14 @@ class _LabelNumbers:
         if isinstance(labels, np.ndarray):
             distinct, inverse = np.unique(labels, return_inverse=True)
             # If any label is text, all of them are.
-            spelled = [self._spelled(label) for label in distinct.tolist()]
+            has_text = isinstance(next(iter(number), 0), str)
+            spelled = [str(label) if has_text else label for label in distinct.tolist()]
             of_distinct = np.array([number.setdefault(label, len(number)) for label in spelled], dtype=np.int32)
             self._rows.append(of_distinct[inverse])
             return
         if any(isinstance(label, int) for label in number):
             self._number = number = {str(label): k for label, k in number.items()}
         self._rows.append(np.array([number.setdefault(label, len(number)) for label in labels or ()], dtype=np.int32))
-
-    def _spelled(self, label: int) -> int | str:
-        has_text = isinstance(next(iter(self._number), 0), str)
-        return str(label) if has_text else label
 
     def settled(self, source: str) -> tuple[NDArray[np.int32], NDArray[Any]]:
         """The class of each row, and the labels in sorted order."""
