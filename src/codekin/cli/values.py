@@ -40,6 +40,7 @@ def whole_or_auto(least: int) -> Callable[[str], int | Literal["auto"]]:
     """Accepts whole numbers from one on, and "auto"."""
 
     def parse(text: str) -> int | Literal["auto"]:
+        """A whole number, or "auto"."""
         if text == "auto":
             return "auto"
         if not str(text).isdecimal() or int(text) < least:
