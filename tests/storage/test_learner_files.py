@@ -209,6 +209,7 @@ FORGED = {
     "a random state": lambda: changed(MLPClassifier((2,), max_iter=1), forged_random_state),
     "a folder for pickles": lambda: set_and_return(make_pipeline(SVC()), "memory", "here"),
     "a class for an estimator": lambda: set_and_return(make_pipeline(SVC()), "steps", [("svc", float)]),
+    "steps without names": lambda: set_and_return(make_pipeline(SVC()), "steps", [2.0]),
     "a thousand threads": lambda: set_and_return(SGDClassifier(), "n_jobs", 10**6),
     "a sparse matrix": lambda: changed(SGDClassifier(), forged_coefficients),
 }

@@ -24,6 +24,9 @@ WORDS = r"(?u)\b\w\w+\b"
 HOLDERS = {"steps", "transformer_list", "transformers", "transformers_", "estimator", "estimator_", "estimators"}
 """The attributes of learners that hold other estimators."""
 
+NAMED = {"steps": 2, "transformer_list": 2, "transformers": 3, "transformers_": 3, "estimators": 2}
+"""Those that are lists of tuples of so many items, the first of them a name."""
+
 
 def check_learners(learners: Any, trusted: Sequence[str] = ()) -> None:
     """Raise if a learner or one of its parts would let compiled code read beyond an array; trusted ones pass."""
@@ -51,9 +54,18 @@ def _check(item: Any) -> None:
     for name in HOLDERS & attributes.keys():
         if any(isinstance(held, type) for held in _flat(attributes[name])):
             _refuse(f"{name} holds a class where an estimator belongs")
+        if name in NAMED and not _are_named(attributes[name], NAMED[name]):
+            _refuse(f"{name} is no list of names and estimators")
     check = CHECKS.get(type(item).__name__)
     if check is not None and not _is_unfitted(item):
         check(item)
+
+
+def _are_named(items: Any, length: int) -> bool:
+    is_list = isinstance(items, list | tuple)
+    return is_list and all(
+        isinstance(item, list | tuple) and len(item) == length and isinstance(item[0], str) for item in items
+    )
 
 
 def _flat(value: Any) -> Iterator[Any]:
