@@ -120,7 +120,7 @@ class TrellisSettings:
         Weights that are followed by a second look take one byte, and small ones can be spared.
         """
         if self.code == "tree":
-            return self._default_tree()
+            return self._default_tree(X)
         given = self.open
         rerank = given["rerank"]
         if rerank == "auto":
@@ -136,9 +136,11 @@ class TrellisSettings:
         }
         return Recipe(**{name: defaults[name] if value == "auto" else value for name, value in given.items()})
 
-    def _default_tree(self) -> Recipe:
-        """A tree with one byte a weight."""
-        defaults: dict[str, Any] = {"rerank": None, "prune": None} | {
+    def _default_tree(self, X: Any) -> Recipe:
+        """A tree with one byte a weight, re-ranked as a trellis is."""
+        defaults: dict[str, Any] = {
+            "rerank": "learned" if self.n_classes >= MANY_CLASSES and is_sparse(X) else None,
+            "prune": None,
             "width": TREE_WIDTH,
             "n_members": 1,
             "precision": "int8",

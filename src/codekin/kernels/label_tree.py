@@ -229,6 +229,8 @@ def search_leaves(rows, tree, weights, beam, scale, leaves, log_probabilities):
         while n_nodes > 0:
             n_next = 0
             for p in range(n_nodes):
+                if n_leaves == leaves.shape[1] and scores[p] <= log_probabilities[i, n_leaves - 1]:
+                    break  # no leaf below is more probable than its node
                 node = nodes[p]
                 first = first_bits[node]
                 n = first_bits[node + 1] - first

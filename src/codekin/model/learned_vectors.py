@@ -16,6 +16,7 @@ from codekin.model.class_vectors import ClassVectors, centroids, listed_by_featu
 START = 8.0
 """The length of the vectors before the first pass."""
 RATE = 0.5
+"""The share of a Newton step that is made."""
 FIRST_CURVATURE = 0.2
 
 
@@ -26,6 +27,7 @@ def learned_vectors(
     *,
     n_classes: int | None = None,
     sample_weight: ArrayLike | None = None,
+    rate: float = RATE,
     rng: np.random.Generator | int | None = None,
 ) -> Iterator[ClassVectors]:
     """Yields the class vectors after one pass over the samples, after two, and so on.
@@ -55,7 +57,7 @@ def learned_vectors(
         samples = block.indptr.astype(np.int64), block.indices.astype(np.int32), block.data.astype(np.float32)
         listed = np.ascontiguousarray(listed, dtype=np.int32)
         of_rows = samples, classes[rows], weights[rows], listed
-        learn_vectors(order, *of_rows, vectors, by_feature, curvature, start.shape[1], RATE)
+        learn_vectors(order, *of_rows, vectors, by_feature, curvature, start.shape[1], rate)
 
     whole = slice(0, len(classes))
     in_memory = None if isinstance(X, StoredRows) else sparse.csr_array(X)
