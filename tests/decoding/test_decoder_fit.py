@@ -144,9 +144,14 @@ def test_no_strength_is_taken_that_is_less_accurate_than_loss_based_decoding():
     assert module._choice(tried, np.ones(100)) == 2
 
 
-def test_loss_based_decoding_stays_unless_learning_gains_more_than_chance_does():
-    assert module._choice([trial(1.0, 90), trial(0.5, 90)], np.ones(100)) == 0
-    assert module._choice([trial(1.0, 90), trial(0.5, 99)], np.ones(100)) == 1
+def test_loss_based_decoding_stays_unless_others_are_likelier_and_no_less_accurate():
+    assert module._choice([trial(1.0, 90), trial(0.5, 89)], np.ones(100)) == 0
+    assert module._choice([trial(0.5, 90), trial(1.0, 90)], np.ones(100)) == 0
+    assert module._choice([trial(1.0, 90), trial(0.5, 90)], np.ones(100)) == 1
+
+
+def test_a_gain_in_accuracy_beyond_chance_outweighs_the_likelihood():
+    assert module._choice([trial(0.6, 90), trial(0.5, 90), trial(0.8, 99)], np.ones(100)) == 2
 
 
 def test_samples_without_weight_change_nothing():

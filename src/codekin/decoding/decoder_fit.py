@@ -65,8 +65,7 @@ PATIENCE = 2
 """The comparison ends after this many strengths in a row with a lower likelihood."""
 
 LEAST_GAIN = 1.0
-"""How many standard errors learning must gain in held-out accuracy; otherwise the coding matrix is kept, with
-calibrated probabilities."""
+"""A gain in held-out accuracy counts if it is larger than so many of its standard errors."""
 
 ROUNDING = 1e-12
 """Accuracies closer than this differ only by rounding."""
@@ -131,8 +130,8 @@ def fit_decoder(
     """Learn a decoder from honest margins, with weights shrunk towards the coding matrix as far as that pays.
 
     The weights apply to the margins themselves, whatever the loss. The strength of the shrinkage is the one with the
-    largest held-out likelihood among those whose held-out accuracy is at least that of decoding under the loss and
-    within one standard error of the best.
+    largest held-out likelihood among those whose held-out accuracy is at least that of decoding under the loss and, if
+    the best of them gains more than a standard error, within one of the best.
 
     Parameters
     ----------
@@ -332,15 +331,18 @@ def _has_passed_the_best(tried: list[_Trial]) -> bool:
 
 
 def _choice(tried: list[_Trial], weights: FloatArray) -> int:
-    """The likeliest of those that are at least as accurate as the first one and nearly as accurate as the best."""
+    """The likeliest of those that are no less accurate than the first.
+
+    If one gains more accuracy than chance explains, only those that are about as accurate as the best are considered.
+    """
     is_right = np.array([trial.is_right for trial in tried], dtype=np.float64)
     share = weights / weights.sum()
     accuracies = is_right @ share
     best = int(accuracies.argmax())
     errors = np.sqrt((is_right[best] - is_right) ** 2 @ share**2)
-    if accuracies[best] - accuracies[0] <= LEAST_GAIN * errors[0]:
-        return 0
-    is_candidate = accuracies >= np.maximum(accuracies[0], accuracies[best] - errors) - ROUNDING
+    is_candidate = accuracies >= accuracies[0] - ROUNDING
+    if accuracies[best] - accuracies[0] > LEAST_GAIN * errors[0]:
+        is_candidate &= accuracies >= accuracies[best] - errors - ROUNDING
     log_losses = np.array([trial.log_losses @ share for trial in tried])
     return int(np.where(is_candidate, log_losses, np.inf).argmin())
 
