@@ -63,8 +63,8 @@ def fingerprints(X: Any) -> NDArray[np.uint16]:
         rows = rows.copy()
         rows.sum_duplicates()
         rows.eliminate_zeros()
-    words = _mixed(np.arange(1, rows.shape[1] + 1, dtype=np.uint64))
-    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(words[rows.indices], dtype=np.uint64)])
+    words = _mixed(rows.indices.astype(np.uint64) + np.uint64(1))
+    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(words, dtype=np.uint64)])
     own = sums[rows.indptr[1:]] - sums[rows.indptr[:-1]]
     return (_mixed(own) >> np.uint64(64 - PRINT_BITS)).astype(np.uint16)
 
