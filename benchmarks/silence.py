@@ -1,8 +1,8 @@
 """No command is silent for more than two seconds: the longest silence on stderr, in a log and in a terminal.
 
-    python benchmarks/silence.py [--data-home FOLDER] [--sets wordnet_hypernym] [--cold]
+    python benchmarks/silence.py [--data-home FOLDER] [--sets wordnet_hypernym] [--budget 5MB] [--cold]
 
-``codekin train`` with its defaults, then ``codekin evaluate``, each as a process of its own whose stderr is read as it
+``codekin train`` with its defaults, or within a budget, then ``codekin evaluate``, each as a process of its own whose stderr is read as it
 is written: through a pipe, and through a pseudo-terminal. Starting Python and ending it count. ``--cold`` starts with
 an empty cache of compiled code, as after an installation. On a machine that does other work, the share of the wall time
 that the process got (CPU seconds / seconds) says how much of a silence is its own.
@@ -69,6 +69,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--data-home", type=Path)
     parser.add_argument("--sets", nargs="+", default=["wordnet_hypernym"])
+    parser.add_argument("--budget", help="train within so many bytes, such as 5MB")
     parser.add_argument("--cold", action="store_true", help="begin with an empty cache of compiled code")
     options = parser.parse_args()
     is_fine = True
@@ -79,7 +80,9 @@ def main():
                 model, environment = Path(workplace) / "model", dict(os.environ)
                 if options.cold:
                     environment["NUMBA_CACHE_DIR"] = str(Path(workplace) / "compiled")
-                for command in (("train", folder / "train.svm.gz", model), ("evaluate", model, folder / "test.svm.gz")):
+                budget = [] if options.budget is None else ["--max-model-bytes", options.budget]
+                train = ("train", folder / "train.svm.gz", model, *budget)
+                for command in (train, ("evaluate", model, folder / "test.svm.gz")):
                     written, cpu = run(command, in_terminal=in_terminal, environment=environment)
                     silence, since, line = longest_silence(written)
                     is_fine &= silence <= LIMIT
