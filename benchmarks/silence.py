@@ -2,10 +2,10 @@
 
     python benchmarks/silence.py [--data-home FOLDER] [--sets wordnet_hypernym] [--budget 5MB] [--cold]
 
-``codekin train`` with its defaults, or within a budget, then ``codekin evaluate``, each as a process of its own whose stderr is read as it
-is written: through a pipe, and through a pseudo-terminal. Starting Python and ending it count. ``--cold`` starts with
-an empty cache of compiled code, as after an installation. On a machine that does other work, the share of the wall time
-that the process got (CPU seconds / seconds) says how much of a silence is its own.
+``codekin train`` with its defaults, or within a budget, then ``codekin evaluate``, each as a process of its own whose
+stderr is read as it is written: through a pipe, and through a pseudo-terminal. Starting Python and ending it count.
+``--cold`` starts with an empty cache of compiled code, as after an installation. On a machine that does other work,
+the share of the wall time that the process got (CPU seconds / seconds) says how much of a silence is its own.
 """
 
 import argparse

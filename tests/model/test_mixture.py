@@ -7,7 +7,7 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax
 
 from codekin.model.class_vectors import ClassVectors
-from codekin.model.mixture import mixed_vectors, score_weights, share_of_means
+from codekin.model.mixture import mixed_vectors, share_of_means, three_weights
 
 
 def negative_log_likelihood(weights, scores, is_true):
@@ -24,7 +24,7 @@ def test_three_weights_are_those_of_the_smallest_loss(strengths):
     places = (np.cumsum(chances / chances.sum(axis=1, keepdims=True), axis=1) < rng.random((800, 1))).sum(axis=1)
     is_true = places[:, None] == np.arange(6)
     is_true[:50] = False  # not among the candidates
-    found = score_weights(scores, is_true)
+    found = three_weights(scores, is_true)
     best = minimize(negative_log_likelihood, np.ones(3), (scores, is_true), bounds=[(0, None)] * 3)
     np.testing.assert_allclose(found, best.x, atol=3e-3)
 
@@ -35,8 +35,8 @@ def test_missing_candidates_and_unknown_classes_say_nothing():
     longer = np.concatenate([scores, rng.normal(size=(3, 200, 2))], axis=2)
     longer[0, :, 4:] = -np.inf
     more = np.pad(is_true, ((0, 0), (0, 2)))
-    np.testing.assert_allclose(score_weights(longer, more), score_weights(scores, is_true), rtol=0.02)
-    assert score_weights(scores, np.zeros_like(is_true)).shape == (3,)
+    np.testing.assert_allclose(three_weights(longer, more), three_weights(scores, is_true), rtol=0.02)
+    assert three_weights(scores, np.zeros_like(is_true)).shape == (3,)
 
 
 def test_mixed_vectors_score_like_the_two_together():

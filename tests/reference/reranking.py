@@ -54,13 +54,3 @@ def learned(order, X, class_index, sample_weight, candidates, values, support, r
             here = support[c] & (X[i] != 0)
             curvature[c, here] += sample_weight[i] * share * (1 - share) * X[i, here] ** 2
             values[c, here] -= rate * gradient * X[i, here] / curvature[c, here]
-
-
-def seen_marks(row_prints, classes, prints_of_class):
-    """1 where the fingerprint of a sample is among those of a class, else 0; 0 for class -1."""
-    return np.array(
-        [
-            [float(c >= 0 and own in prints_of_class[c]) for c in named]
-            for own, named in zip(row_prints, classes, strict=True)
-        ]
-    )

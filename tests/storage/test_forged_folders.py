@@ -2,7 +2,6 @@
 
 import json
 import struct
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,7 +14,6 @@ from codekin.cli.main import main
 from codekin.datasets import TextVectorizer
 from codekin.datasets.caching import CacheError, cached_data, open_cache
 from codekin.estimators import ECOCClassifier, TrellisClassifier
-from codekin.model.seen_rows import SeenRows
 from codekin.storage import ModelFolderError, ModelInput, load_assignment, load_model, save_model
 
 X = sparse.random(36, 12, density=0.4, rng=np.random.default_rng(0), format="csr", dtype=np.float32)
@@ -30,12 +28,6 @@ def made(name):
         return TrellisClassifier(2, **options).fit(X, Y)
     if name == "learners":
         return ECOCClassifier(LogisticRegression(), calibrate="holdout", random_state=0).fit(X.toarray(), Y)
-    if name == "seen":
-        classifier = TrellisClassifier(2, code="tree", **{**options, "rerank": "centroid"}).fit(X, np.arange(36) % 18)
-        seen = SeenRows.of(X, np.arange(36) % 18, n_classes=18)
-        model = classifier.model_
-        classifier.model_ = replace(model, ranking=replace(model.ranking, seen=seen, seen_weight=-1.0))
-        return classifier
     if name == "tree":
         return TrellisClassifier(2, code="tree", **options).fit(X, np.arange(36) % 18)
     precision = "float32" if name == "sparse" else "int8"
@@ -44,7 +36,7 @@ def made(name):
 
 @pytest.fixture(scope="module")
 def models():
-    return {name: made(name) for name in ("ranked", "plain", "learners", "sparse", "gapped", "tree", "seen")}
+    return {name: made(name) for name in ("ranked", "plain", "learners", "sparse", "gapped", "tree")}
 
 
 @pytest.fixture
@@ -113,8 +105,6 @@ def wrapped_features(arrays):
         ("gapped", add_twice("weights_counts", 2**63), "numbers of weights"),
         ("ranked", add_twice("vector_lengths", 2**63), "lengths of class vectors"),
         ("ranked", wrapped_features, "features of class vectors"),
-        ("seen", add_twice("seen_lengths", 2**63), "lengths of seen rows"),
-        ("seen", set_last("seen_lengths", 99), "lengths of seen rows"),
         ("plain", add_twice("codeword_of_class", 2**63), "Codewords are numbered from 0"),
         ("tree", add_twice("chunk_counts", 2**63), "numbers of chunks"),
         ("tree", set_last("chunk_nodes", 99), "nodes of chunks"),
@@ -167,7 +157,6 @@ def test_an_assignment_of_a_trellis_far_beyond_its_classes_is_refused(tmp_path):
     [
         ("plain", "classifier.temperature", float("nan"), "'temperature' must be a finite number greater than 0"),
         ("ranked", "ranking.temperature", float("nan"), "'temperature' must be a finite number greater than 0"),
-        ("seen", "ranking.seen.weight", float("nan"), "'seen_weight' of a re-ranking must be finite"),
         ("ranked", "ranking.n_candidates", 2.5, "'n_candidates' must be an integer"),
         ("ranked", "ranking.vectors.n_features", 10**12, "weights for 12, 1000000000000 features"),
         ("plain", "classifier.report.bit_losses", [1.0], "the report is not of 6 classes"),

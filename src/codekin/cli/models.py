@@ -67,7 +67,6 @@ def ranking_facts(model: Model) -> dict[str, Any] | None:
         "temperature": model.ranking.temperature,
         "n_vector_entries": None if vectors is None else vectors.n_entries,
         "vector_bytes": None if vectors is None else vectors.nbytes,
-        "seen_weight": None if model.ranking.seen is None else model.ranking.seen_weight,
     }
 
 
@@ -79,6 +78,4 @@ def ranking_text(facts: dict[str, Any] | None) -> list[str]:
     if facts["n_vector_entries"] is not None:
         vectors = f"{facts['n_vector_entries']:,} entries, {in_units(facts['vector_bytes'])}"
         lines.append(f"  class vectors                  {vectors}, weight {facts['weight']:.3g}")
-    if facts["seen_weight"] is not None:
-        lines.append(f"  seen rows                      weight {facts['seen_weight']:.3g}")
     return lines

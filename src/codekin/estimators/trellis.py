@@ -102,9 +102,7 @@ class TrellisClassifier(PathProbabilities):
         Rescore the best classes of the code with sparse class vectors: the class means, which need no training, or
         vectors trained to separate each class from those that the code confuses it with. The number of classes and the
         weight of the vectors are chosen on the validation samples of :meth:`fit`. "auto" is "learned" for sparse
-        samples of 100 classes or more, None otherwise, and what fits within a budget. On a tree, "learned" also counts
-        whether a class has seen a sample's features before, if that makes half a point of the validation samples right;
-        the weight may be negative, and then training samples are often classified wrongly.
+        samples of 100 classes or more, None otherwise, and what fits within a budget.
     n_members : int or "auto", default="auto"
         How many codes of this width to train, each with its own order of the classes; their losses are added.
         "auto" is 1, or the best within a budget unless ``assignment`` is one order.

@@ -10,7 +10,6 @@ from codekin.coding import IntArray
 from codekin.fitting.members import Members
 from codekin.model import Model
 from codekin.model.judges import Judges, RerankMethod, final_vectors
-from codekin.model.seen_rows import SeenRows
 from codekin.model.temperature import Temperature, fit_temperature
 from codekin.progress import within
 from codekin.samples import Samples
@@ -51,12 +50,7 @@ def fit_ranked(
         temperature = fit_temperature(Model(trial, reranking), judges.X, judges.class_index)
     members = tuple(members_to_be.fit(r, samples, None) for r in numbers)
     vectors = final_vectors(members, method, samples, how, seed)
-    seen = (
-        None
-        if reranking.seen is None
-        else SeenRows.of(samples.X, samples.class_index, n_classes=trial[0].code.n_classes)
-    )
-    return Model(members, replace(reranking, vectors=vectors, seen=seen)), Temperature(temperature.value)
+    return Model(members, replace(reranking, vectors=vectors)), Temperature(temperature.value)
 
 
 def holdout(class_index: IntArray, rng: np.random.Generator) -> tuple[IntArray, IntArray]:

@@ -297,23 +297,3 @@ def score_classes(rows, vectors, by_feature, n_features, classes, scores):
                 scores[s, p] = scales[c] * _summed(sums, summed_for, c, s)
         for q in range(row_indptr[s], row_indptr[s + 1]):
             spread[row_indices[q]] = 0
-
-
-@njit(cache=True, nogil=True)
-def mark_seen(row_prints, classes, indptr, prints, marks):
-    """Mark the classes that have the fingerprint of a sample among their own.
-
-    ``row_prints``: uint16 (n_samples,)
-    ``classes``: int (n_samples, n). Which classes; -1 for none.
-    ``indptr``, ``prints``: int64 (n_classes + 1,) and uint16. The fingerprints of each class.
-    ``marks``: float (n_samples, n). Receives 1 for a class that has it and 0 otherwise.
-    """
-    for s in range(classes.shape[0]):
-        for p in range(classes.shape[1]):
-            c = classes[s, p]
-            marks[s, p] = 0.0
-            if c >= 0:
-                for j in range(indptr[c], indptr[c + 1]):
-                    if prints[j] == row_prints[s]:
-                        marks[s, p] = 1.0
-                        break

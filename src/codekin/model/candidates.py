@@ -70,14 +70,12 @@ class RankedCodes:
                     f"The members of a ranked model must have the same trellis. Got {code.codebook.trellis} beside "
                     f"{self.codes[0].codebook.trellis}."
                 )
-        if ranking.seen is not None:
-            raise ValueError("Seen rows can only rescore the classes of trees. Got codes on a trellis.")
         self._check_vectors(ranking)
 
     def _check_vectors(self, ranking: Reranking) -> None:
-        for name, own in (("class vectors", ranking.vectors), ("sets of seen rows", ranking.seen)):
-            if own is not None and own.n_classes != self.n_classes:
-                raise ValueError(f"{self.n_classes} classes need as many {name}. Got {own.n_classes}.")
+        vectors = ranking.vectors
+        if vectors is not None and vectors.n_classes != self.n_classes:
+            raise ValueError(f"{self.n_classes} classes need as many class vectors. Got {vectors.n_classes}.")
 
     @property
     def n_classes(self) -> int:

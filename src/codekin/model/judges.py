@@ -16,9 +16,8 @@ from codekin.coding import FloatArray, IntArray
 from codekin.model import Member, Model
 from codekin.model.class_vectors import ClassVectors, centroid_vectors, centroids
 from codekin.model.learned_vectors import RATE, learned_vectors
-from codekin.model.mixture import mixed_vectors, score_weights, share_of_means
+from codekin.model.mixture import mixed_vectors, share_of_means, three_weights
 from codekin.model.reranking import CANDIDATE_NUMBERS, TOLERANCE, Reranking, best_weight
-from codekin.model.seen_rows import SeenRows
 from codekin.model.temperature import fit_candidate_temperature
 from codekin.progress import tell
 from codekin.samples import Samples
@@ -29,8 +28,6 @@ N_CONFUSED, N_CONFUSED_IN_TREES = 20, 10
 time: of 20,000 validation samples of 102,673 classes 38.8 and 38.6 % are right after one pass."""
 RATE_ON_TREES = 1.0
 """The share of a Newton step while vectors are learned on trees: 39.0 % are right after one pass and 38.8 % at 0.5."""
-LEAST_GAIN_OF_SEEN = 0.005
-"""Seen rows have to make this share of the held-out samples right to be kept."""
 SAMPLES_PER_BLOCK = 20_000
 
 RerankMethod = Literal["centroid", "learned"]
@@ -52,7 +49,6 @@ class Judges:
     samples: Samples
     held_out: Samples
     seed: int
-    seen: SeenRows | None = None
 
     def choice(self) -> tuple[Reranking, LearnedHow]:
         """The re-ranking under which they are most often right, and how its vectors were learned."""
@@ -75,16 +71,16 @@ class Judges:
         if self.method == "learned":
             means = class_means(self.samples, n_classes)
             of_means = self._scores(ClassVectors.of(means))
-            self._look_at_seen()
         best, highest, how = None, -1.0, LearnedHow()
         for i, vectors in enumerate(_vectors_after_passes(self.members, self.method, self.samples, self.seed)):
-            scores, share, of_seen = self._scores(vectors), 0.0, 0.0
+            scores, share = self._scores(vectors), 0.0
             if means is not None:
                 assert vectors is not None
-                weights = self._weights(scores[-1], of_means[-1])
-                share, of_seen = share_of_means(weights), 0.0 if self.seen is None else _of_seen(weights)
+                share = share_of_means(
+                    three_weights(np.stack([-lists[-1].losses, scores[-1], of_means[-1]]), self.is_true[-1])
+                )
                 scores = [m if share == np.inf else v + share * m for v, m in zip(scores, of_means, strict=True)]
-            reranking, accuracy = self._best(scores, of_seen)
+            reranking, accuracy = self._best(scores)
             gain = accuracy - highest
             if gain > 0:
                 mixed = vectors if means is None or vectors is None else mixed_vectors(vectors, means, share)
@@ -105,43 +101,14 @@ class Judges:
         longest = vectors.scores(self.held_out.X, self.lists[-1][1].classes)
         return [longest[:, :n] for n, _ in self.lists]
 
-    def _look_at_seen(self) -> None:
-        """Mark the candidates in whose classes a sample was seen before, if that helps to rank them."""
-        if self.members[0].code.codebook.tree is None:
-            return
-        samples, n_classes = self.samples, self.members[0].code.n_classes
-        seen = SeenRows.of(samples.X, samples.class_index, n_classes=n_classes)
-        self.marks = [seen.marks(self.held_out.X, found.classes) for _, found in self.lists]
-        losses, is_true = self.lists[0][1].losses, self.is_true[0]
-        weights = score_weights(np.stack([-losses, self.marks[0]]), is_true, n_signed=1)
-        places = np.argmin([losses, losses - _of_seen(weights) * self.marks[0]], axis=2)
-        before, after = (is_true[np.arange(len(is_true)), place].mean() for place in places)
-        if after - before >= LEAST_GAIN_OF_SEEN:
-            self.seen = seen
-
-    def _weights(self, *scores: FloatArray) -> FloatArray:
-        """The weights of the code's own scores, of others and, if they count, of seen rows."""
-        losses = self.lists[-1][1].losses
-        if self.seen is None:
-            return score_weights(np.stack([-losses, *scores]), self.is_true[-1])
-        # Seen rows are among the first candidates, and what is behind these would blur how much they count.
-        own = [column[:, : self.lists[0][0]] for column in (-losses, *scores, self.marks[-1])]
-        return score_weights(np.stack(own), self.is_true[-1][:, : self.lists[0][0]], n_signed=1)
-
-    def _best(self, scores: list[FloatArray], of_seen: float) -> tuple[Reranking, float]:
+    def _best(self, scores: list[FloatArray]) -> tuple[Reranking, float]:
         """The weight and the number of candidates that are right most often; few candidates are faster."""
         tried: list[tuple[Reranking, float]] = []
-        for i, (n, found) in enumerate(self.lists):
-            losses = found.losses if self.seen is None else found.losses - of_seen * self.marks[i]
-            weight, accuracy = best_weight(losses, scores[i], self.is_true[i])
-            tried.append((Reranking(n, None, weight, seen=self.seen, seen_weight=of_seen), accuracy))
+        for (n, found), of_list, is_true in zip(self.lists, scores, self.is_true, strict=True):
+            weight, accuracy = best_weight(found.losses, of_list, is_true)
+            tried.append((Reranking(n, None, weight), accuracy))
         highest = max(accuracy for _, accuracy in tried)
         return next((reranking, accuracy) for reranking, accuracy in tried if accuracy >= highest - TOLERANCE)
-
-
-def _of_seen(weights: FloatArray) -> float:
-    """The weight of seen rows, the last one, relative to the code's own scores."""
-    return float(weights[-1] / weights[0]) if weights[0] > 0 else 0.0
 
 
 def class_means(samples: Samples, n_classes: int) -> sparse.csr_array:

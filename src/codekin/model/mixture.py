@@ -1,4 +1,4 @@
-"""Weights of a code, learned class vectors, class means and seen rows, fitted with the multinomial logistic loss.
+"""Weights of a code, learned class vectors and class means, fitted with the multinomial logistic loss.
 
 The final score of a candidate is ``a * path + b * <learned vector, x> + c * <class mean, x>``. The two vectors have
 entries on the same features, so that ``learned + c / b * mean`` is one vector: no extra bytes, no extra time.
@@ -22,26 +22,23 @@ LEAST_SHARE = 1e-3
 """If a learned vector has less than this share of the weight of the mean, it is noise."""
 
 
-def score_weights(scores: FloatArray, is_true: NDArray[np.bool_], *, n_signed: int = 0) -> FloatArray:
-    """The weights that maximise the likelihood of the true classes among the candidates.
+def three_weights(scores: FloatArray, is_true: NDArray[np.bool_]) -> FloatArray:
+    """The non-negative weights that maximise the likelihood of the true classes among the candidates.
 
-    ``scores`` of shape (n_scores, n_samples, n_candidates); minus infinity in the first means a missing candidate. The
-    last ``n_signed`` weights may be negative, the others not. Newton steps on a convex function of a few numbers;
-    samples whose class is not among the candidates are ignored.
+    ``scores`` of shape (3, n_samples, n_candidates); a path score of minus infinity means a missing candidate. Newton
+    steps on a convex function of three numbers; samples whose class is not among the candidates are ignored.
 
     >>> scores = np.array([[[1.0, 0.0], [0.0, 1.0]], [[0.0, 0.2], [0.5, 0.1]], [[0.0, 0.0], [0.0, 0.0]]])
-    >>> (score_weights(scores, np.array([[True, False], [False, True]])) > 0).tolist()
+    >>> (three_weights(scores, np.array([[True, False], [False, True]])) > 0).tolist()
     [True, False, False]
     """
     rows = is_true.any(axis=1)
     missing = ~np.isfinite(scores[0][rows])
     features = np.where(missing, 0.0, scores[:, rows])
-    n = len(scores)
-    scale = np.maximum(features.std(axis=(1, 2)), 1e-12)[:, None, None] if features.size else np.ones((n, 1, 1))
+    scale = np.maximum(features.std(axis=(1, 2)), 1e-12)[:, None, None] if features.size else np.ones((3, 1, 1))
     features = features / scale
     own = features[:, is_true[rows]]
-    lowest = np.where(np.arange(n) < n - n_signed, 0.0, -np.inf)
-    weights = np.where(np.isfinite(lowest), 1.0, 0.0)
+    weights = np.ones(3)
 
     def logits(weights: FloatArray) -> FloatArray:
         return np.where(missing, -np.inf, np.tensordot(weights, features, axes=1))
@@ -54,18 +51,18 @@ def score_weights(scores: FloatArray, is_true: NDArray[np.bool_], *, n_signed: i
         means = (shares * features).sum(axis=2)
         gradient = (means - own).mean(axis=1) + RIDGE * weights
         curved = np.einsum("snk,tnk->st", shares * features, features) - means @ means.T
-        bend = curved / features.shape[1] + RIDGE * np.eye(n)
+        bend = curved / features.shape[1] + RIDGE * np.eye(3)
         # A weight at zero that would become negative stays there.
-        active = (weights > lowest) | (gradient < 0)
-        step = np.zeros(n)
+        active = (weights > 0) | (gradient < 0)
+        step = np.zeros(3)
         step[active] = np.linalg.solve(bend[np.ix_(active, active)], gradient[active])
         highest = loss(weights)
         # A full step may lead beyond the minimum, from where the next one leads back.
         for _ in range(N_HALVINGS):
-            if loss(np.maximum(weights - step, lowest)) <= highest:
+            if loss(np.maximum(weights - step, 0.0)) <= highest:
                 break
             step /= 2
-        weights = np.maximum(weights - step, lowest)
+        weights = np.maximum(weights - step, 0.0)
         if np.abs(step).max() < ENOUGH:
             break
     return np.asarray(weights / scale[:, 0, 0])
@@ -73,7 +70,7 @@ def score_weights(scores: FloatArray, is_true: NDArray[np.bool_], *, n_signed: i
 
 def share_of_means(weights: FloatArray) -> float:
     """How much of a class mean is added to a learned vector; infinite if only the mean counts."""
-    learned, mean = weights[1:3]
+    _, learned, mean = weights
     return float(np.inf if learned < LEAST_SHARE * mean else mean / learned) if mean > 0 else 0.0
 
 

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from codekin.coding import FloatArray
 from codekin.model.class_vectors import ClassVectors
-from codekin.model.seen_rows import SeenRows
 
 CANDIDATE_NUMBERS = (10, 20, 50, 100)
 """The numbers of candidates per code to try."""
@@ -23,7 +22,7 @@ class Reranking:
     """The last step of a prediction: the best classes of one or several codes, rescored.
 
     The loss of a candidate is the sum of its decoding losses, minus ``weight`` times the dot product of the sample and
-    the class's vector, and minus ``seen_weight`` if the class had one training sample with the same features.
+    the class's vector.
 
     Parameters
     ----------
@@ -35,18 +34,12 @@ class Reranking:
         The weight of the dot products relative to the decoding losses.
     temperature : float, default=1.0
         Divides the losses before the candidates' total probability is redistributed.
-    seen : SeenRows, optional
-        The training samples of the classes, on trees only.
-    seen_weight : float, default=0.0
-        What a training sample with the same features takes off the loss of its class; adds to it where negative.
     """
 
     n_candidates: int
     vectors: ClassVectors | None = None
     weight: float = 0.0
     temperature: float = 1.0
-    seen: SeenRows | None = None
-    seen_weight: float = 0.0
 
     def __post_init__(self) -> None:
         """Check the numbers."""
@@ -54,8 +47,6 @@ class Reranking:
             raise ValueError(f"The 'n_candidates' of a re-ranking must be at least 1. Got {self.n_candidates} instead.")
         if not (np.isfinite(self.weight) and self.weight >= 0):
             raise ValueError(f"The 'weight' of a re-ranking must not be negative. Got {self.weight} instead.")
-        if not np.isfinite(self.seen_weight):
-            raise ValueError(f"The 'seen_weight' of a re-ranking must be finite. Got {self.seen_weight} instead.")
         if not (np.isfinite(self.temperature) and self.temperature > 0):
             raise ValueError(
                 f"The 'temperature' of a re-ranking must be greater than 0. Got {self.temperature} instead."

@@ -58,8 +58,6 @@ class RankedTrees(RankedCodes):
         is_certified = (losses.min(axis=1) <= least) | (n_listed == self.n_classes)
         scores = np.zeros(classes.shape) if ranking.vectors is None else ranking.vectors.scores(X, classes)
         losses[is_candidate] -= ranking.weight * scores[is_candidate]
-        if ranking.seen is not None:
-            losses[is_candidate] -= ranking.seen_weight * ranking.seen.marks(X, classes)[is_candidate]
         worst = np.where(is_candidate, losses, -np.inf).max(axis=1)
         others = np.where(is_candidate, np.inf, losses).min(axis=1)
         raised = np.where(np.isfinite(others), np.maximum(worst - others, 0), 0)

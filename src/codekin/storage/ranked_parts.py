@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from codekin._system.arrays import Arrays, as_narrow
+from codekin._system.arrays import Arrays
 from codekin._system.index_arrays import check_counts, check_indices
 from codekin.model import Member, Model
 from codekin.model.class_vectors import ClassVectors, features_of_gaps
 from codekin.model.reranking import Reranking
-from codekin.model.seen_rows import SeenRows
 from codekin.storage.files import Json
 from codekin.storage.parts import describe_member, restore_member
 from codekin.storage.values import positive_number, typed, whole_number
@@ -37,10 +35,6 @@ def describe_ranking(model: Model, arrays: Arrays, learners: list[Any]) -> Json:
     if vectors is not None:
         arrays.update({f"vector_{name}": array for name, array in vectors.to_arrays().items()})
         description["vectors"] = {"n_features": vectors.n_features}
-    if reranking.seen is not None:
-        seen = reranking.seen
-        arrays.update(seen_lengths=as_narrow(np.diff(seen.indptr)), seen_prints=seen.prints)
-        description["seen"] = {"weight": reranking.seen_weight}
     return description
 
 
@@ -58,16 +52,7 @@ def restore_ranking(first: Member, description: Json, arrays: Arrays, learners: 
         float(description["weight"]),
         positive_number(description["temperature"], "temperature"),
     )
-    if "seen" in description:
-        weight = float(description["seen"]["weight"])
-        reranking = replace(reranking, seen=_restore_seen(arrays), seen_weight=weight)
     return Model(tuple(members), reranking)
-
-
-def _restore_seen(arrays: Arrays) -> SeenRows:
-    lengths, prints = arrays["seen_lengths"], typed(arrays["seen_prints"], "seen_prints", "uint16")
-    check_counts(lengths, len(prints), "the lengths of seen rows")
-    return SeenRows(np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]), np.array(prints))
 
 
 def _restore_vectors(description: Json, arrays: Arrays) -> ClassVectors:
