@@ -23,6 +23,8 @@ MAX_BITS_PER_CLASS = 8
 """Of more bits "auto" learns no decoder: it would take long, and their losses lose little."""
 LEAST_SAMPLES, LEAST_PER_CLASS = 100, 10
 """From fewer samples, or fewer for each class, "auto" learns no decoder: which strength is best would be chance."""
+LEAST_VARIANCE = 1e-7
+"""Directions in which margins vary by less than this share of the largest variance are rounding."""
 ENOUGH_MARGINS, MARGINS_PER_CLASS = 500, 2
 """Where samples are left out a fifth at a time, "auto" stops once so many margins are known."""
 
@@ -70,14 +72,28 @@ def _honest_margins(
     tell("finding margins of samples by bits without them, for the decoder")
     found = left_out_margins(bits, samples, code, n_margins=n_wanted, rng=rng)
     if found is not None:
-        return found
+        margins, rows = found
+        return within_span(margins, bits.margins(rows_at(samples.X, rows))), rows
     counted = np.flatnonzero(samples.class_index >= 0)
     if has_honest_margins(bits, Samples(None, samples.class_index[counted]), code):
         return bits.margins(rows_at(samples.X, counted)), counted
     tell("learning the bits again without some samples, for the decoder")
     margins, rows = unseen_margins(learner, samples, code, n_margins=n_wanted, rng=rng)
     is_counted = samples.class_index[rows] >= 0
-    return margins[is_counted], rows[is_counted]
+    margins, rows = margins[is_counted], rows[is_counted]
+    return within_span(margins, bits.margins(rows_at(samples.X, rows))) if are_linear(bits) else margins, rows
+
+
+def within_span(margins: Margins, own: Margins) -> Margins:
+    """Margins without what lies outside the span of those that the bits themselves give to the same samples.
+
+    More linear bits than features say nothing new, but without a sample they are slightly different bits, and how they
+    differ betrays its class. A decoder would take that for a signal, which no new sample has.
+    """
+    mean = own.mean(axis=0)
+    values, vectors = np.linalg.eigh((own - mean).T @ (own - mean))
+    kept = vectors[:, values > LEAST_VARIANCE * values[-1]]
+    return np.asarray(mean + (margins - mean) @ kept @ kept.T)
 
 
 def with_decoder(plan: Plan, member: Member, fit: DecoderFit | None) -> Member:
