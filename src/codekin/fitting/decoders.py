@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from codekin.coding import IntArray, Margins
 from codekin.decoding import fit_decoder
@@ -71,16 +72,15 @@ def _honest_margins(
     bits, code = member.bits, member.code
     tell("finding margins of samples by bits without them, for the decoder")
     found = left_out_margins(bits, samples, code, n_margins=n_wanted, rng=rng)
-    if found is not None:
-        margins, rows = found
-        return within_span(margins, bits.margins(rows_at(samples.X, rows))), rows
-    counted = np.flatnonzero(samples.class_index >= 0)
-    if has_honest_margins(bits, Samples(None, samples.class_index[counted]), code):
-        return bits.margins(rows_at(samples.X, counted)), counted
-    tell("learning the bits again without some samples, for the decoder")
-    margins, rows = unseen_margins(learner, samples, code, n_margins=n_wanted, rng=rng)
-    is_counted = samples.class_index[rows] >= 0
-    margins, rows = margins[is_counted], rows[is_counted]
+    if found is None:
+        counted = np.flatnonzero(samples.class_index >= 0)
+        if has_honest_margins(bits, Samples(None, samples.class_index[counted]), code):
+            return bits.margins(rows_at(samples.X, counted)), counted
+        tell("learning the bits again without some samples, for the decoder")
+        margins, rows = unseen_margins(learner, samples, code, n_margins=n_wanted, rng=rng)
+        is_counted = samples.class_index[rows] >= 0
+        found = margins[is_counted], rows[is_counted]
+    margins, rows = found
     return within_span(margins, bits.margins(rows_at(samples.X, rows))) if are_linear(bits) else margins, rows
 
 
@@ -91,9 +91,11 @@ def within_span(margins: Margins, own: Margins) -> Margins:
     differ betrays its class. A decoder would take that for a signal, which no new sample has.
     """
     mean = own.mean(axis=0)
-    values, vectors = np.linalg.eigh((own - mean).T @ (own - mean))
-    kept = vectors[:, values > LEAST_VARIANCE * values[-1]]
-    return np.asarray(mean + (margins - mean) @ kept @ kept.T)
+    # One thread: sums must not depend on how many there are.
+    with threadpool_limits(1, user_api="blas"):
+        values, vectors = np.linalg.eigh((own - mean).T @ (own - mean))
+        kept = vectors[:, values > LEAST_VARIANCE * values[-1]]
+        return margins if kept.shape == vectors.shape else np.asarray(mean + (margins - mean) @ kept @ kept.T)
 
 
 def with_decoder(plan: Plan, member: Member, fit: DecoderFit | None) -> Member:
