@@ -6,6 +6,7 @@ A display holds its numbers; ``plot`` draws them, into given axes or into a new 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
 
-class Display:
+class Display(ABC):
     """The base of all displays: where they are drawn."""
 
     ax_: Axes
@@ -35,13 +36,13 @@ class Display:
         self._draw()
         return self
 
+    @abstractmethod
     def _size(self) -> tuple[float, float]:
         """Width and height of a new figure, in inches."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _draw(self) -> None:
         """Draw into ``ax_``."""
-        raise NotImplementedError
 
 
 def code_of(estimator: Any) -> Code:
