@@ -26,7 +26,7 @@ class Progress:
     Parameters
     ----------
     stage : str
-        What is being done. Empty for something besides the stage, such as compiling: ``detail`` then says what it is,
+        What is being done. Empty for something outside the stages, such as compiling: ``detail`` then says what it is,
         and is empty when it is over.
     done : float, default=0.0
         How much of it is done.
@@ -131,7 +131,7 @@ def telling(stage: str) -> Callable[[float, float | None], None]:
 
 
 def counted_off(items: Sequence[_Item], stage: str, *, unit: str, every: int = 1_000) -> Iterator[_Item]:
-    """The items one after the other, reporting after every ``every`` of them."""
+    """The items one after the other, with a report before every ``every``-th of them."""
     for n_done, item in enumerate(items):
         if n_done % every == 0:
             tell(stage, n_done, len(items), unit=unit)

@@ -119,7 +119,5 @@ def test_class_vectors_are_those_of_the_samples_in_memory(both):
 
 def test_class_means_that_would_not_fit_are_an_error_with_a_way_out(both):
     _, stored, y = both
-    with pytest.raises(
-        MemoryError, match=r"The means of 20 classes have more than .* Allow more memory, or do without"
-    ):
+    with pytest.raises(MemoryError, match=r"The means of 20 classes have more than .* Allow more memory, or avoid the"):
         class_sums(replace(stored, max_memory=4_000), y, np.ones(400), 20)

@@ -116,7 +116,7 @@ def test_columns_of_symbols_are_measured_and_compared_as_such(of_symbols):
 def test_a_classifier_that_knows_no_distances_is_ordered_by_its_codewords(fitted):
     restored = load_model(save_model(fitted[10], mkdtemp() + "/model"))
     assert CodingMatrixDisplay.from_estimator(restored).coding_matrix.shape == fitted[10].coding_matrix_.shape
-    with pytest.raises(ValueError, match="knows no class distances.*Give class_distances"):
+    with pytest.raises(ValueError, match="has no class distances.*Give class_distances"):
         ClassDistanceDisplay.from_estimator(restored)
     given = CodewordDistanceDisplay.from_estimator(restored, class_distances=fitted[10].class_distances_)
     assert given.correlation > 0.3

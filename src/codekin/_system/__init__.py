@@ -1,1 +1,1 @@
-"""What lies under the method: files, locks, memory, threads and workers. Nobody outside the package needs it."""
+"""Below the method: files, locks, memory, threads and workers. Private to the package."""

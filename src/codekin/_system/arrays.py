@@ -1,6 +1,6 @@
-"""Arrays in a safetensors file: written from where they lie in memory, mapped into memory when read.
+"""Arrays in a safetensors file: written without a copy, memory-mapped when read.
 
-The format is a header in JSON and the bytes of the arrays, so that no file can run code.
+The format is a JSON header followed by the bytes of the arrays, so no file can run code.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ NOT_AN_ARRAY = (
     RecursionError,
     BadZipFile,
 )
-"""What NumPy raises for a file that is no .npy file: some of it comes from the parsers of Python literals and of ZIP
-archives, for which it takes whatever begins with PK."""
+"""What NumPy raises for a file that is not a .npy file. Some come from its parsers of Python literals and of ZIP
+archives, which it takes any file that begins with PK for."""
 
-# In the order in which the safetensors package writes them: every array begins at a multiple of its items' size.
+# In the order in which the safetensors package writes them: every array starts at a multiple of its item size.
 _KINDS = "U64 <u8, I64 <i8, F64 <f8, F32 <f4, U32 <u4, I32 <i4, F16 <f2, U16 <u2, I16 <i2, I8 i1, U8 u1, BOOL ?"
 _DTYPES: dict[str, np.dtype[Any]] = {name: np.dtype(kind) for name, kind in map(str.split, _KINDS.split(", "))}
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 
 
 def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write arrays to a file, which appears whole or not at all; when this returns, they are on the disk.
+    """Write arrays to a file, which appears whole or not at all, and flush it to disk.
 
     Contiguous arrays are not copied.
     """
@@ -56,12 +56,12 @@ def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
 
 
 def n_bytes_of(arrays: Mapping[str, NDArray[Any]]) -> int:
-    """How large the file is that :func:`write_arrays` writes."""
+    """The size of the file that :func:`write_arrays` writes."""
     return len(_header(arrays)[0]) + sum(array.nbytes for array in arrays.values())
 
 
 def _header(arrays: Mapping[str, NDArray[Any]]) -> tuple[bytes, list[str]]:
-    """What stands before the arrays, and the order in which they follow."""
+    """The header of the file, and the names of the arrays in the order in which they are written."""
     kinds = {name: _NAMES[array.dtype.newbyteorder("<")] for name, array in arrays.items()}
     names = sorted(arrays, key=lambda name: (list(_DTYPES).index(kinds[name]), name))
     header: dict[str, Any] = {}
@@ -75,7 +75,7 @@ def _header(arrays: Mapping[str, NDArray[Any]]) -> tuple[bytes, list[str]]:
 
 
 def read_arrays(path: Path) -> Arrays:
-    """The arrays of a file, memory-mapped and read-only. Raises ValueError if it is no such file."""
+    """The arrays of a file, memory-mapped and read-only. Raises ValueError if it is not a safetensors file."""
     try:
         with path.open("rb") as file:
             (header_size,) = struct.unpack("<Q", file.read(8))
@@ -91,12 +91,12 @@ def read_arrays(path: Path) -> Arrays:
             if not all(isinstance(size, int) and size >= 0 for size in shape):
                 raise ValueError(f"the array {name!r} has the shape {shape}")
             end = first + prod(shape) * dtype.itemsize
-            # One after the other: arrays of the same bytes could have any size together.
+            # Without gaps or overlaps: arrays that share bytes could be larger than the file.
             if facts["data_offsets"] != [first - start, end - start] or end > len(content) or first % dtype.itemsize:
-                raise ValueError(f"the array {name!r} is not where the one before it ends")
+                raise ValueError(f"the array {name!r} does not start where the one before it ends")
             arrays[name] = content[first:end].view(dtype).reshape(shape)
         if end != len(content):
-            raise ValueError("there is something behind its last array")
+            raise ValueError("there are more bytes after its last array")
         return {name: arrays[name] for name in header}
     except (struct.error, KeyError, ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise ValueError(f"{path} is not a readable safetensors file: {error}.") from error
@@ -113,9 +113,9 @@ def as_narrow(integers: NDArray[Any]) -> NDArray[Any]:
 
 
 def read_npy(path: Path, *, is_mapped: bool = False) -> NDArray[Any]:
-    """The array of a file in NumPy's own format; never one of Python objects, which would have to be unpickled.
+    """The array of a file in NumPy's own format. Arrays of Python objects, which need unpickling, are refused.
 
-    An array that ``is_mapped`` stays on disk until it is used. Raises ValueError if it is no such file.
+    An array that ``is_mapped`` stays on disk until it is used. Raises ValueError if it is not such a file.
     """
     try:
         with path.open("rb") as file:
@@ -125,7 +125,7 @@ def read_npy(path: Path, *, is_mapped: bool = False) -> NDArray[Any]:
         array = np.load(path, mmap_mode="r" if is_mapped else None, allow_pickle=False)
     except NOT_AN_ARRAY as error:
         reason = " ".join(str(error).split()).rstrip(".")
-        # NumPy's own sentence goes on to say how to unpickle them all the same.
+        # NumPy's own message suggests unpickling them.
         reason = "it holds Python objects, which are not read" if "object" in reason else reason
         raise ValueError(f"{path} is not a readable .npy file: {reason}.") from error
     if not isinstance(array, np.ndarray):
@@ -135,10 +135,9 @@ def read_npy(path: Path, *, is_mapped: bool = False) -> NDArray[Any]:
 
 
 def npy_shape(file: IO[bytes], n_bytes: int) -> tuple[int, ...]:
-    """The shape of an array in NumPy's own format, if the bytes that its header promises are there.
+    """The shape of an array in NumPy's own format, from a header that fits a file of ``n_bytes`` bytes.
 
-    Raises ValueError if it has more than ``n_bytes`` bytes or fewer. NumPy would first make room for as many as the
-    header says.
+    Raises ValueError if the header promises more bytes or fewer; NumPy would first allocate what it promises.
     """
     version = npy.read_magic(file)
     shape, _, dtype = (npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0)(file)

@@ -1,7 +1,7 @@
 """Checkpoints of a long training, from which it can resume: a folder of arrays and JSON.
 
     checkpoint.json    which training it is, its progress, checksums of the other files
-    *.safetensors      weights, variances and whatever else the training needs
+    *.safetensors      weights, variances and other arrays that the training needs
 
 ``checkpoint.json`` is replaced last and atomically, so there is always one complete checkpoint.
 """
@@ -61,7 +61,7 @@ class Checkpoints:
     resume: bool = False
 
     def __post_init__(self) -> None:
-        """Accept the folder as a string, too."""
+        """Accept the folder as a string as well."""
         object.__setattr__(self, "folder", Path(self.folder))
 
     @property

@@ -1,4 +1,4 @@
-"""Bring what was written to the disk, and the names under which it was written: a power cut leaves both."""
+"""Flush files and the folders that list them to disk, so that both survive a power cut."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from pathlib import Path
 
 
 def sync_folder(folder: Path) -> None:
-    """Bring the names of a folder's files to the disk, as far as the system does that."""
+    """Flush a folder's list of names to disk, where the system supports it."""
     if os.name != "nt":
         _sync(folder)
 
 
 def sync_tree(folder: Path) -> None:
-    """Bring everything in a folder to the disk, and the names of it. The files must be closed."""
+    """Flush a folder and everything in it to disk. The files must be closed."""
     for place, _, names in os.walk(folder):
         for name in names:
             _sync(Path(place, name))
@@ -22,7 +22,7 @@ def sync_tree(folder: Path) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder and those that it is in, as far as they are not there, and bring their names to the disk."""
+    """Create a folder and its missing parents, and flush their names to disk."""
     missing = [place for place in (folder, *folder.parents) if not place.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     for place in missing:
@@ -31,7 +31,7 @@ def make_folder(folder: Path) -> None:
 
 def _sync(path: Path) -> None:
     try:
-        # Windows wants to be able to write what it brings to the disk.
+        # Windows flushes only files that are open for writing.
         descriptor = os.open(path, os.O_RDWR | os.O_BINARY if os.name == "nt" else os.O_RDONLY)  # type: ignore[attr-defined]
     except PermissionError:  # we may write here, but not read
         return

@@ -1,7 +1,7 @@
-"""Files that appear whole or not at all, whatever interrupts the writing of them, and their checksums.
+"""Files that appear whole or not at all, even if the writer is killed, and their checksums.
 
-Until it is whole, a file has a hidden name beside its own, and its writer has it locked. So one of these that nobody
-has locked was left by a process that was killed, and the next writer clears it away.
+An incomplete file has a hidden name in the same folder and is locked by its writer. One without a lock was left by a
+killed process; the next writer removes it.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ from codekin._system.locks import try_lock
 def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """A binary stream whose content becomes the file ``path`` when the block ends without an error.
 
-    Until then it is in a hidden file of the same folder; a reader sees the old file or the new one, never a part. A
-    symbolic link is followed. Devices and pipes are written as they are, and so is a file that is a mount point.
+    Until then the content is in a hidden file of the same folder: readers see the old file or the new one, never a
+    part. Symbolic links are followed. Devices and pipes are written directly. A file that is a mount point cannot be
+    replaced, so the finished content is copied into it.
 
-    Its folder must exist.
+    The folder must exist.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -63,9 +64,9 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def followed(path: str | os.PathLike[str]) -> Path:
-    """The file or folder that a path leads to, which need not be there: the path itself unless it is a symbolic link.
+    """The file or folder, existing or not, that a path leads to: the path itself unless it is a symbolic link.
 
-    Raises OSError if links lead in a circle.
+    Raises OSError if links form a loop.
     """
     target = Path(path)
     if target.is_symlink() or target.name in ("", ".."):
@@ -79,8 +80,8 @@ def followed(path: str | os.PathLike[str]) -> Path:
 def output_stream(target: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """A binary stream to a file or to the standard output.
 
-    ``"-"`` is the standard output. A file is written by :func:`whole_file`, zipped if its name ends with ``.gz``, and
-    always the same bytes for the same content.
+    ``"-"`` is the standard output. A file is written by :func:`whole_file`, compressed if its name ends with ``.gz``;
+    the same content gives the same bytes.
     """
     if str(target) == "-":
         if sys.stdout is None:
@@ -88,7 +89,7 @@ def output_stream(target: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
     elif Path(target).suffix == ".gz":
-        # Without a name and a time in it, the same content gives the same bytes.
+        # No file name and no time, so that the same content gives the same bytes.
         with whole_file(target) as raw, gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as zipped:
             yield cast(IO[bytes], zipped)
     else:
@@ -98,7 +99,7 @@ def output_stream(target: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def named_in_errors(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Let the error of a write for which there is no room say which file it was for; Python does not."""
+    """Add the file's name to errors about a full disk, which Python raises without it."""
     try:
         yield
     except OSError as error:
@@ -114,9 +115,9 @@ def sha256(path: str | os.PathLike[str]) -> str:
 
 
 def json_checksum(content: Mapping[str, Any]) -> str:
-    """The SHA-256 checksum of a JSON object without its field ``sha256``, in which it is then kept.
+    """The SHA-256 checksum of a JSON object, ignoring the field ``sha256`` in which the checksum is stored.
 
-    The order of its keys does not matter.
+    The order of the keys does not matter.
     """
     others = {key: value for key, value in content.items() if key != "sha256"}
     return hashlib.sha256(json.dumps(others, sort_keys=True).encode()).hexdigest()
@@ -129,24 +130,21 @@ def _new_file(target: Path) -> tuple[Path, BinaryIO]:
         stream = partial.open("xb")
         if try_lock(stream.fileno()) and partial.exists():
             return partial, stream
-        stream.close()  # another writer has cleared it away in the moment before it was locked
+        stream.close()  # another writer removed it just before it was locked
 
 
 def hidden_name(place: Path, name: str) -> Path:
-    """A name in a folder for what will be called ``name`` when it is complete.
+    """A hidden path in the folder ``place`` for something that is called ``name`` once it is complete.
 
-    The name is empty for what is to be in the folder under names of its own.
+    The name is empty for a temporary folder whose files move into ``place`` under their own names.
     """
     return place / f".{name}.{secrets.token_hex(4)}.partial"
 
 
 def remove_abandoned(place: Path, name: str) -> None:
-    """Clear away what killed processes left of earlier attempts to write something.
-
-    ``name`` is what it is called when it is complete.
-    """
+    """Remove what killed processes left of earlier attempts to write ``name`` in the folder ``place``."""
     for abandoned in place.glob(f".{glob.escape(name)}.*.partial"):
-        with suppress(OSError):  # gone by now, or not ours to remove
+        with suppress(OSError):  # already gone, or not ours to remove
             descriptor = os.open(abandoned, os.O_RDONLY)
             try:
                 if try_lock(descriptor) and abandoned.is_dir():
@@ -158,13 +156,13 @@ def remove_abandoned(place: Path, name: str) -> None:
 
 
 def _is_device(path: str | os.PathLike[str]) -> bool:
-    """Whether there is something that is neither a file nor a folder."""
+    """Whether the path exists and is neither a file nor a folder."""
     target = Path(path)
     return target.exists() and not target.is_file() and not target.is_dir()
 
 
 def _put_in_place(complete: Path, target: Path) -> None:
-    """Rename a complete file to its name, or copy it where a file is a mount point, which nothing can replace."""
+    """Rename a complete file to its name, or copy it if the target is a mount point, which cannot be replaced."""
     try:
         complete.replace(target)
     except OSError as error:

@@ -1,8 +1,8 @@
-"""Folders that appear whole or not at all, and sets of files that appear all or none.
+"""Folders that appear whole or not at all, and sets of files that replace others once all are written.
 
-A folder is made under a hidden name beside its own and renamed when it is complete. A mount point cannot be renamed,
-nor can a folder that stands where we may not write: there the new files are made in a hidden folder inside, and then
-renamed one by one.
+A folder is created under a hidden name next to its own and renamed when it is complete. A mount point cannot be
+renamed, nor can a folder in a place where we may not write: there the new files are created in a hidden folder inside
+and then renamed one by one.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from codekin._system.files import followed, hidden_name, remove_abandoned
 from codekin._system.locks import try_lock
 
 FIXED = (errno.EBUSY, errno.EXDEV, errno.EACCES, errno.EPERM)
-"""What systems say of a folder that they do not rename: a mount point, of another layer, of another user."""
+"""Errors of renaming a folder that cannot be renamed: a mount point, a lower layer, or not permitted."""
 
 
 @contextmanager
 def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A new folder whose content becomes that of the folder ``path`` when the block ends without an error.
 
-    Until then it has a hidden name beside it. What was at ``path`` before stays until the new folder is complete, and
-    goes then; where the system can exchange two names, there is no moment without either of them. A symbolic link is
-    followed. In a folder that :func:`is_fixed`, there is a moment with some files of each; hidden ones stay.
+    Until then it has a hidden name next to ``path``. What was at ``path`` stays until the new folder is complete and is
+    then removed; where the system can exchange two names, ``path`` exists at every moment. Symbolic links are followed.
+    A folder that :func:`is_fixed` holds some old and some new files for a moment; its hidden files stay.
 
-    The folder that it is in must exist.
+    The parent folder must exist.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as home:
@@ -59,9 +59,10 @@ def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 @contextmanager
 def whole_files(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A new folder whose files go into the folder ``path`` when the block ends without an error, all or none.
+    """A new folder whose files move into the folder ``path`` when the block ends; none do if it raises an error.
 
-    Until then it has a hidden name inside that folder. Files of the same names are replaced, others stay.
+    Until then it has a hidden name inside that folder. The files are renamed one by one: those of the same names are
+    replaced, others stay.
     """
     target = followed(path)
     with _new_folder(target, "") as partial:
@@ -73,9 +74,9 @@ def whole_files(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def check_folder(path: str | os.PathLike[str]) -> None:
-    """Raise if :func:`whole_folder` could not write a folder; nothing is left of the attempt.
+    """Raise OSError if :func:`whole_folder` could not write this folder. The attempt leaves nothing behind.
 
-    Those that it is in need not be there. Raises OSError if nothing can be written.
+    The parent folders need not exist.
     """
     target = followed(path)
     place, name = (target, "") if is_fixed(target) else (target.parent, target.name)
@@ -90,16 +91,13 @@ def check_folder(path: str | os.PathLike[str]) -> None:
 
 
 def is_fixed(folder: Path) -> bool:
-    """Whether a folder is there and cannot be renamed: a mount point, or in a folder where we may not write.
-
-    The folder need not be there yet.
-    """
+    """Whether a folder exists and cannot be renamed: a mount point, or in a folder where we may not write."""
     if not folder.is_dir():
         return False
     target = followed(folder)
     try:
         with _new_folder(target.parent, target.name) as full:
-            # No folder takes the place of one that is not empty, but the reason tells whether this one could be moved.
+            # A folder cannot replace one that is not empty, but the error tells whether it could be renamed at all.
             (full / "something").touch()
             return _refusal(target, full) in FIXED
     except OSError:
@@ -107,19 +105,19 @@ def is_fixed(folder: Path) -> bool:
 
 
 def visible(folder: Path) -> list[Path]:
-    """What is in a folder, sorted, without hidden names and what a file system has in its topmost folder."""
+    """The entries of a folder, sorted, without hidden ones and the ``lost+found`` of a file system's root."""
     return sorted(path for path in folder.iterdir() if not path.name.startswith(".") and path.name != "lost+found")
 
 
 @contextmanager
 def _new_folder(place: Path, name: str) -> Iterator[Path]:
-    """A new hidden folder for the time of the block, locked; a name that it loses in the block is not missed."""
+    """A new hidden folder, locked, and removed after the block unless it was renamed."""
     remove_abandoned(place, name)
     partial, descriptor = _locked_folder(place, name)
     try:
         yield partial
     finally:
-        # The new folder, if something went wrong, or the one that it has replaced.
+        # The new folder if something went wrong, otherwise the old one that it was exchanged with.
         shutil.rmtree(partial, ignore_errors=True)
         if descriptor is not None:
             os.close(descriptor)
@@ -136,21 +134,21 @@ def _locked_folder(place: Path, name: str) -> tuple[Path, int | None]:
             descriptor = os.open(partial, os.O_RDONLY)
             if try_lock(descriptor) and partial.exists():
                 return partial, descriptor
-            os.close(descriptor)  # another writer has cleared it away in the moment before it was locked
+            os.close(descriptor)  # another writer removed it just before it was locked
 
 
 def _refusal(folder: Path, full: Path) -> int | None:
-    """Why a folder cannot take the place of one that is not empty."""
+    """The error number of renaming a folder to one that is not empty; None if the system allows it."""
     try:
         folder.rename(full)
     except OSError as error:
         return error.errno
-    full.rename(folder)  # a system that does it all the same
+    full.rename(folder)  # undo it
     return None
 
 
 def _put_in_place(complete: Path, target: Path) -> None:
-    """Rename a complete folder to its name; what was there before is then under the other name, or gone."""
+    """Rename a complete folder to its name; a folder of that name gets the other name or is removed."""
     while True:
         try:
             complete.rename(target)
@@ -161,7 +159,7 @@ def _put_in_place(complete: Path, target: Path) -> None:
         if _exchange(complete, target):
             return
         previous = hidden_name(target.parent, target.name)
-        with suppress(FileNotFoundError):  # another writer was faster; its folder is replaced in the next round
+        with suppress(FileNotFoundError):  # another writer renamed it first; its folder is replaced in the next round
             target.rename(previous)
             try:
                 complete.rename(target)
@@ -173,7 +171,7 @@ def _put_in_place(complete: Path, target: Path) -> None:
 
 
 def _exchange(one: Path, other: Path) -> bool:
-    """Let two names change places at once; False where the system cannot."""
+    """Exchange two names atomically; False if the system cannot."""
     import ctypes
 
     try:

@@ -1,8 +1,7 @@
-"""Locks on files and folders, which the system gives up when a process ends, however it ends.
+"""Locks on files and folders, which the system releases when a process ends, even if it is killed.
 
-What is locked is the folder or the file that is written, not a file beside it, so that a model's folder holds the
-model and nothing else. The package filelock locks a file of its own and, on Unix, leaves it there on purpose; of what
-is here it could replace the one call of ``flock``.
+The lock is on the file or folder that is written, so a model's folder holds the model and nothing else. The package
+filelock locks a separate file and could replace only the call of ``flock``.
 """
 
 from __future__ import annotations
@@ -17,10 +16,10 @@ from codekin._system.disk import make_folder
 
 
 def try_lock(descriptor: int) -> bool:
-    """Lock an open file or folder, unless another process has done so.
+    """Lock an open file or folder; False if another process has locked it.
 
-    The lock ends when the descriptor is closed. False if another process has it; true if it is ours, and also where
-    there are no locks: on Windows, and on file systems that know none.
+    The lock ends when the descriptor is closed. Always True where there are no locks: on Windows, and on file systems
+    that don't support them.
     """
     try:
         import fcntl
@@ -37,10 +36,10 @@ def try_lock(descriptor: int) -> bool:
 def locked_folder(folder: Path, refusal: str) -> Iterator[None]:
     """Keep other processes from locking a folder while the block runs.
 
-    The folder is made if it is not there, and removed if it is empty at the end. Raises FileExistsError with
-    ``refusal`` if another process has locked it.
+    The folder is created if it does not exist, and removed if it is empty at the end. Raises FileExistsError with the
+    message ``refusal`` if another process has locked it.
     """
-    if os.name == "nt":  # a folder cannot be opened there, so nothing keeps a second process out
+    if os.name == "nt":  # folders cannot be opened there, so there is no lock
         yield
         return
     descriptor = _opened(folder)
@@ -57,7 +56,7 @@ def locked_folder(folder: Path, refusal: str) -> Iterator[None]:
 
 
 def _opened(folder: Path) -> int:
-    """A descriptor of the folder, which another process may remove between its making and its opening."""
+    """A descriptor of the folder; retries if another process removes it before it is opened."""
     while True:
         make_folder(folder)
         with suppress(FileNotFoundError):

@@ -1,4 +1,4 @@
-"""How large numbers may be, so that what is computed from them is finite; asked before anything is learned."""
+"""Checks before learning that numbers are neither too large nor too small to compute with."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from scipy import sparse
 from codekin._system.stored_rows import StoredRows
 
 MAX_SINGLE = 1e15
-"""In single precision squares of larger numbers, or sums of a hundred million of these squares, may be infinite."""
+"""In single precision, a sum of a hundred million squares of larger numbers may overflow."""
 MAX_DOUBLE = 1e100
 """The same for double precision, with some room for weights."""
 MIN_SINGLE = 1e-15
-"""Where no number is larger than this, what single precision makes of them may be zero."""
+"""If all numbers are smaller than this, their squares may underflow to zero in single precision."""
 
 
 def largest_magnitude(X: Any) -> float:
-    """The largest absolute value; 0 where there is none, NaN where a value is.
+    """The largest absolute value; 0 if there are no values, NaN if one of them is NaN.
 
     >>> largest_magnitude(np.array([[1, -3], [2, 0]]))
     3.0
@@ -34,7 +34,7 @@ def largest_magnitude(X: Any) -> float:
 
 
 def check_single_precision(X: Any, *, is_to_learn_from: bool) -> None:
-    """Raise where samples are too large for learners in single precision, or, to learn from, too small."""
+    """Raise ValueError if samples are too large for learners in single precision or, in training, too small."""
     largest = largest_magnitude(X)
     if not np.isfinite(largest):
         raise ValueError(f"The values of X must be finite. Got {largest}.")
@@ -51,7 +51,7 @@ def check_single_precision(X: Any, *, is_to_learn_from: bool) -> None:
 
 
 def check_weights(weights: NDArray[Any]) -> None:
-    """Raise where weights of samples are too large to be summed and multiplied."""
+    """Raise ValueError if weights of samples are too large to add and multiply."""
     largest = largest_magnitude(weights)
     if not largest <= MAX_SINGLE:
         raise ValueError(
@@ -60,7 +60,7 @@ def check_weights(weights: NDArray[Any]) -> None:
 
 
 def check_learned(weights: NDArray[Any]) -> None:
-    """Raise where a learner has diverged, as none does with its own settings on samples that passed the checks."""
+    """Raise ValueError if a learner diverged; with default settings none does on samples that passed the checks."""
     if not np.isfinite(largest_magnitude(weights)):
         raise ValueError(
             "The weights of the bits have grown beyond single precision. Scale the features and the sample weights, "
@@ -69,9 +69,7 @@ def check_learned(weights: NDArray[Any]) -> None:
 
 
 def bounded_margins(margins: NDArray[Any]) -> NDArray[Any]:
-    """Margins whose squares can be added up; an error where there is no number.
-
-    Returns the margins themselves, cut off at ``MAX_SINGLE``.
+    """Margins clipped to ``MAX_SINGLE``, so that their squares can be added up. Raises ValueError if one is NaN.
 
     >>> bounded_margins(np.array([[0.5, -np.inf]]))
     array([[ 5.e-01, -1.e+15]])

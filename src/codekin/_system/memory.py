@@ -1,4 +1,4 @@
-"""How much memory there is, asked before it is needed, and sizes as people write them."""
+"""How much memory is available, checked before large allocations, and sizes in readable units."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ STATM = Path("/proc/self/statm")
 
 
 def available_memory() -> int | None:
-    """The bytes that this process may still take without swapping, or None where the system does not say.
+    """How many bytes this process can still allocate without swapping, or None if the system does not say.
 
-    The least of what the machine, the process's control group (a container's limit) and the process's own limit
-    (``ulimit -v``) have left.
+    The minimum over the machine, the process's control group (a container's limit) and the process's own limit
+    (``ulimit -v``).
     """
     sources = (_left_on_machine(), _left_in_control_group(), _left_in_address_space())
     left = [known for known in sources if known is not None]
@@ -23,9 +23,9 @@ def available_memory() -> int | None:
 
 
 def require_memory(n_bytes: int, what: str, remedy: str) -> None:
-    """Raise before an allocation that would fail, or that would make the system end some process.
+    """Raise MemoryError if fewer than ``n_bytes`` are available, before an allocation fails or a process is killed.
 
-    ``what`` begins the sentence of the error, ``remedy`` is a sentence of its own. Raises MemoryError if there is less.
+    ``what`` is the subject of the message, ``remedy`` its second sentence.
 
     >>> require_memory(10**18, "A matrix of all pairs", "Use a class tree.")
     Traceback (most recent call last):
@@ -38,7 +38,7 @@ def require_memory(n_bytes: int, what: str, remedy: str) -> None:
 
 
 def in_units(n_bytes: float) -> str:
-    """A number of bytes for people.
+    """A number of bytes in readable units.
 
     >>> in_units(512), in_units(3 * 2**20), in_units(1.5 * 2**30)
     ('512 B', '3.0 MiB', '1.5 GiB')
@@ -51,10 +51,10 @@ def in_units(n_bytes: float) -> str:
 
 
 def in_bytes(text: str) -> int:
-    """A number of bytes as people write it.
+    """Parse a number of bytes with an optional unit.
 
-    A number, perhaps with a unit: B, kB, MB, GB, TB (powers of 1,000) or KiB, MiB, GiB, TiB (powers of 1,024); case
-    does not matter, nor does a blank before it, and K, M, G, T are short for kB, MB, GB, TB.
+    Units are B, kB, MB, GB, TB (powers of 1,000) and KiB, MiB, GiB, TiB (powers of 1,024); K, M, G, T are short for
+    kB, MB, GB, TB. Case and spaces before the unit do not matter.
 
     >>> in_bytes("5MB"), in_bytes("1.5 GiB"), in_bytes("800")
     (5000000, 1610612736, 800)
@@ -86,7 +86,7 @@ def _left_in_control_group() -> int | None:
     try:
         limit = (CONTROL_GROUP / "memory.max").read_text().strip()
         used = int((CONTROL_GROUP / "memory.current").read_text())
-        # Cached files are given back when memory gets short.
+        # The system drops cached files when memory runs short.
         statistics = (CONTROL_GROUP / "memory.stat").read_text().split()
         cached = int(statistics[statistics.index("inactive_file") + 1])
     except (OSError, ValueError):

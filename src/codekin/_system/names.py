@@ -1,4 +1,4 @@
-"""What a name was probably meant to be: errors about names of a table suggest one that is in it."""
+"""Suggestions for misspelled names: errors about unknown names suggest a known one."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ ALIASES = {
     "euclidean": "means",
     "simulated_annealing": "annealing",
 }
-"""Names that others use for entries of our tables."""
+"""Other common names of entries in our tables."""
 
 
 def near_name(given: Any, names: Iterable[str]) -> str | None:
-    """The name that was probably meant.
+    """The known name that was probably meant, or None.
 
     >>> near_name("ovr", ["one_vs_one", "one_vs_rest"])
     'one_vs_rest'
@@ -42,7 +42,7 @@ def near_name(given: Any, names: Iterable[str]) -> str | None:
 
 
 def suggestion(given: Any, names: Iterable[str]) -> str:
-    """A sentence that asks for the name that was probably meant, after a blank; nothing where there is none.
+    """A space and a question that suggests the name that was probably meant; empty if there is none.
 
     >>> suggestion("hing", ["hinge", "logistic"])
     " Did you mean 'hinge'?"

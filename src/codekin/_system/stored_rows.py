@@ -1,6 +1,6 @@
-"""Rows of a sparse matrix that stay on disk: read a block at a time, in their order or shuffled.
+"""Rows of a sparse matrix that stay on disk: read a block at a time, in order or shuffled.
 
-What is done block by block takes the same memory for any number of rows, except for a few bytes a row.
+Work that goes block by block needs the same memory for any number of rows, except for a few bytes per row.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ IntArray = NDArray[np.intp]
 FloatArray = NDArray[np.float64]
 
 PAGES_PER_BLOCK = 64
-"""A shuffled block is made of so many pieces of the file from anywhere, so that files in order of class do no harm."""
+"""How many pieces from all over the file make up a shuffled block, so that files sorted by class do no harm."""
 LEAST_PAGE = 1 << 14
-"""Smaller pieces than this take longer to find than to read."""
+"""In bytes; smaller pieces take longer to find than to read."""
 BYTES_PER_VALUE = 8
 BYTES_PER_ROW = 24
 
@@ -33,14 +33,13 @@ BYTES_PER_ROW = 24
 class StoredRows:
     """The rows of a sparse matrix on disk, or some of its rows and columns.
 
-    Estimators and learners take it in the place of a sparse matrix. A slice or an increasing array of rows, ``X[:10]``,
-    reads these into memory; :meth:`at` and ``X[:, columns]`` read nothing.
+    Estimators and learners accept it instead of a sparse matrix. Indexing by a slice or by increasing rows, ``X[:10]``,
+    reads those rows into memory; :meth:`at` and ``X[:, columns]`` read nothing.
 
-    The folder holds ``features.npy``, the columns of the values, row after row, and ``values.npy``; ``row_ends`` says
-    where the values of each row of the file begin, and where the last one's end. ``checksum`` changes when anything in
-    the files does. ``max_memory``: how many bytes of the samples, or of what is made of them, may be in memory. A block
-    takes half of it; the rest is for what is made of it. ``rows`` and ``columns`` say which ones of the file these are,
-    in increasing order; all by default.
+    The folder holds ``values.npy`` and ``features.npy``, the values and their columns, row after row; ``row_ends`` says
+    where the values of each row of the file start, and where those of the last one end. ``checksum`` changes with the
+    files. ``max_memory``: how many bytes the samples and what is computed from them may take in memory; a block takes
+    half of it. ``rows`` and ``columns``: which rows (increasing) and columns of the file these are; all by default.
     """
 
     folder: Path
@@ -75,7 +74,7 @@ class StoredRows:
         return max(int(self.max_memory // 2 / row_bytes), 1)
 
     def __getitem__(self, key: Any) -> Any:
-        """Some rows in memory, or some columns as another view of the file."""
+        """Some rows in memory, or some columns still on disk."""
         if isinstance(key, tuple):
             rows, columns = key
             if rows != slice(None):
@@ -90,25 +89,22 @@ class StoredRows:
         return self.at(np.asarray(key)).in_memory()
 
     def at(self, rows: IntArray) -> StoredRows:
-        """Some of the rows, still on disk. The rows are in increasing order."""
+        """Some of the rows, in increasing order, still on disk."""
         return replace(self, rows=rows if self.rows is None else self.rows[rows])
 
     def in_memory(self) -> sparse.csr_array:
-        """All rows as a sparse matrix; read page by page, so that rows far apart do no harm."""
+        """All rows as a sparse matrix, read piece by piece, so that rows far apart need no extra memory."""
         return self._joined(self._pages)
 
     def blocks(self) -> Iterator[tuple[slice, sparse.csr_array]]:
-        """The rows in their order, as many at a time as the memory allows."""
+        """The rows in order, as many at a time as the memory allows."""
         step = self._pages_per_block
         for first in range(0, len(self._pages), step):
             start, stop = self._pages[first][0], self._pages[first : first + step][-1][1]
             yield slice(start, stop), self._joined(self._pages_between(start, stop))
 
     def shuffled_blocks(self, rng: np.random.Generator) -> Iterator[tuple[IntArray, sparse.csr_array]]:
-        """Blocks of pieces from all over the file, each piece in one of them; the rows of a block are not shuffled.
-
-        Each comes with the numbers of its rows.
-        """
+        """The row numbers and rows of blocks made of random pieces of the file; rows in a piece keep their order."""
         order, step = rng.permutation(len(self._pages)).tolist(), self._pages_per_block
         for first in range(0, len(order), step):
             pages = [self._pages[number] for number in order[first : first + step]]
@@ -124,7 +120,7 @@ class StoredRows:
 
     @cached_property
     def _pages(self) -> list[tuple[int, int]]:
-        """The first row of each piece of the file, and the one after its last."""
+        """The first row of each piece of the file, and the row after its last one."""
         n_rows, n_bytes = self.shape[0], self._page_bytes
         numbers = np.arange(n_rows) if self.rows is None else self.rows
         ends = BYTES_PER_VALUE * self.row_ends[numbers + 1] + BYTES_PER_ROW * (numbers + 1)
@@ -137,7 +133,7 @@ class StoredRows:
         return list(pairwise(starts))
 
     def _pages_between(self, start: int, stop: int) -> list[tuple[int, int]]:
-        """The pieces of the file that hold some rows; one piece where no other rows lie between them."""
+        """The pieces of the file that hold the rows from ``start`` to ``stop - 1``; one if all rows are used."""
         if self.rows is None or start == stop:
             return [(start, stop)]
         return [(max(a, start), min(b, stop)) for a, b in self._pages if a < stop and start < b]
@@ -145,8 +141,8 @@ class StoredRows:
     def _joined(self, pages: Sequence[tuple[int, int]]) -> sparse.csr_array:
         """Some pieces of the file in one matrix.
 
-        What lies between the rows of a piece is read with it and dropped before the next piece is read: rows that are
-        far apart take the memory of the rows and of one piece.
+        Unused rows within a piece are read and dropped before the next piece is read, so rows that are far apart take
+        the memory of these rows and of one piece.
         """
         if self.rows is None:
             joined = self._read(pages)
@@ -157,7 +153,7 @@ class StoredRows:
         return cast(sparse.csr_array, joined if self.columns is None else sparse.csr_array(joined[:, self.columns]))
 
     def _read(self, spans: Sequence[tuple[int, int]]) -> sparse.csr_array:
-        """All rows of the file from the first one of each span to before its last."""
+        """All rows of the file in some spans, each given by its first row and the row after its last one."""
         ends = [self.row_ends[first : stop + 1] for first, stop in spans if first < stop]
         lengths = np.concatenate([np.zeros(0, np.int64), *(np.diff(of_span) for of_span in ends)])
         indptr = np.concatenate([[0], np.cumsum(lengths)])
@@ -170,7 +166,7 @@ class StoredRows:
         return cast(sparse.csr_array, read)
 
     def _items(self, name: str, dtype: type, pieces: Sequence[tuple[int, int]]) -> NDArray[Any]:
-        """The items of some pieces of an array on disk, each given by its first item and how many it has."""
+        """The items of some pieces of an array on disk, each given by its first item and its number of items."""
         path = self.folder / name
         items = np.empty(sum(count for _, count in pieces), dtype=np.dtype(dtype).newbyteorder("<"))
         content, n_done = items.view(np.uint8).data, 0
@@ -188,7 +184,7 @@ class StoredRows:
 
 
 def _is_among(rows: IntArray, first: int, stop: int) -> NDArray[np.bool_]:
-    """Which of the numbers from ``first`` to ``stop - 1`` are among increasing ones."""
+    """Which of the numbers from ``first`` to ``stop - 1`` are among the increasing ``rows``."""
     is_among = np.zeros(stop - first, dtype=bool)
     is_among[rows[np.searchsorted(rows, first) : np.searchsorted(rows, stop)] - first] = True
     return is_among
@@ -200,7 +196,7 @@ def is_sparse(X: Any) -> bool:
 
 
 def blocks_of(X: Any) -> Iterator[tuple[slice, Any]]:
-    """What is in memory as one block, what is on disk in many."""
+    """The samples in blocks: a single one if they are in memory, several if they are on disk."""
     if isinstance(X, StoredRows):
         yield from X.blocks()
     else:
@@ -210,8 +206,8 @@ def blocks_of(X: Any) -> Iterator[tuple[slice, Any]]:
 def class_sums(X: Any, class_index: IntArray, weights: FloatArray, n_classes: int) -> sparse.csr_array:
     """The weighted sum of the samples of each class.
 
-    Returns shape (n_classes, n_features), float64. Raises MemoryError if the samples are on disk and the sums do not
-    fit into half of their memory.
+    Returns shape (n_classes, n_features), float64. Raises MemoryError if the samples are on disk and the sums take more
+    than half of ``max_memory``.
     """
     total: sparse.csr_array | None = None
     for rows, block in blocks_of(X):
@@ -222,7 +218,7 @@ def class_sums(X: Any, class_index: IntArray, weights: FloatArray, n_classes: in
         if isinstance(X, StoredRows) and 12 * total.nnz > X.max_memory // 2:
             raise MemoryError(
                 f"The means of {n_classes:,} classes have more than {total.nnz:,} entries, {in_units(12 * total.nnz)}, "
-                f"which is too much beside samples that may take {in_units(X.max_memory)}. Allow more memory, or do "
-                "without them: with the preserving assignment of a taxonomy and no re-ranking."
+                f"which is too much if the samples may take {in_units(X.max_memory)}. Allow more memory, or avoid the "
+                "means: use the preserving assignment of a taxonomy and no re-ranking."
             )
     return sparse.csr_array((n_classes, X.shape[1])) if total is None else total

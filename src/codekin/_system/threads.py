@@ -1,8 +1,8 @@
 """Run a compiled function over disjoint blocks on several threads.
 
 Kernels release the interpreter's lock and write to disjoint outputs, so the result does not depend on the number of
-threads. A pool of ordinary threads is preferred to Numba's own: the latter spins while it waits and is slow on a
-machine that does other work.
+threads. We use a pool of ordinary threads because Numba's own threads spin while they wait, which is slow on a busy
+machine.
 """
 
 from __future__ import annotations
@@ -28,9 +28,7 @@ def available_threads() -> int:
 
 @contextmanager
 def limited_threads(n_threads: int | None) -> Iterator[None]:
-    """Let everything within the block use so many threads at most, where it is not told otherwise.
-
-    None sets no limit.
+    """Limit the default number of threads within the block. None sets no limit.
 
     >>> with limited_threads(1):
     ...     available_threads()
@@ -54,8 +52,8 @@ def _processors() -> int:
 def run_blocks(function: Callable[[int, int], None], n_items: int, *, block: int, n_threads: int | None = None) -> None:
     """Call ``function(start, stop)`` for consecutive blocks that cover ``range(n_items)``.
 
-    The function takes the bounds of a block of ``block`` items and writes only what belongs to it. By default, there
-    are as many threads as processors.
+    The function takes the bounds of a block of ``block`` items and writes only to the outputs of that block. The
+    default number of threads is :func:`available_threads`.
     """
     if n_items <= block:
         if n_items > 0:
@@ -71,10 +69,10 @@ def run_blocks(function: Callable[[int, int], None], n_items: int, *, block: int
 
 
 def on_threads(function: Callable[[Item], Result], items: Iterable[Item], *, n_threads: int) -> list[Result]:
-    """The function of every item, in their order; what is set around this call holds on the threads, too.
+    """The results of the function for all items, in order. The threads inherit the caller's context variables.
 
-    The function releases the interpreter's lock most of the time.
+    The function should release the interpreter's lock most of the time.
     """
     with ThreadPoolExecutor(n_threads) as pool:
-        # A context is for one thread at a time, so each item has a copy. list() raises what the function raised.
+        # A context serves one thread at a time, so each item has a copy. list() raises what the function raised.
         return list(pool.map(lambda work: work[0].run(function, work[1]), [(copy_context(), item) for item in items]))

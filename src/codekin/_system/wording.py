@@ -1,10 +1,10 @@
-"""Numbers with their nouns, as sentences want them: 1 class, 2 classes."""
+"""Numbers with their nouns in the singular or plural: 1 class, 2 classes."""
 
 from __future__ import annotations
 
 
 def counted(n: int, what: str) -> str:
-    """So many things: 1 class, 2 classes.
+    """A number and its noun: 1 class, 2 classes.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""Share work among joblib's workers: processes of this machine, or those of a Dask or Ray cluster.
+"""Share work among joblib's workers: processes on this machine, or the workers of a Dask or Ray cluster.
 
-Bits, restarts and splits do not depend on each other, so each can be worked on elsewhere, and no result depends on
-where. Who the workers are is joblib's business: ``n_jobs`` processes of this machine, or whatever a block of
-``joblib.parallel_config`` names. Without either there are none, and threads share the work.
+Bits, restarts and splits do not depend on each other, so any worker can do any of them with the same result. joblib
+provides the workers: ``n_jobs`` processes on this machine, or the backend of a ``joblib.parallel_config`` block.
+Without either there are no workers, and threads share the work.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ Part = TypeVar("Part")
 Found = TypeVar("Found")
 
 SECONDS_BETWEEN_LOOKS = 1.0
-"""How often a worker looks whether the process that has started it is still there."""
+"""How often a worker checks whether the process that started it is still alive."""
 
 
 def with_workers(n_jobs: int | None) -> AbstractContextManager[Any]:
-    """Let everything within the block share its work among so many of joblib's workers.
+    """Share all work within the block among ``n_jobs`` of joblib's workers.
 
-    -1 is as many as there are processors, 1 none but this process. None leaves it to the blocks around this one.
+    -1 means one per processor, 1 only this process. None keeps the setting of the enclosing block.
 
     >>> with with_workers(2):
     ...     n_workers()
@@ -56,7 +56,7 @@ def with_workers(n_jobs: int | None) -> AbstractContextManager[Any]:
 
 
 def n_workers() -> int:
-    """How many workers share the work; 1 where nobody asked for any."""
+    """How many workers share the work; 1 by default."""
     from joblib import effective_n_jobs
 
     return int(effective_n_jobs(None))
@@ -65,60 +65,54 @@ def n_workers() -> int:
 def share_work(
     function: Callable[[Shared, Part], Found], shared: Shared, parts: Sequence[Part], *, n_threads: int | None = 1
 ) -> Iterator[Found]:
-    """Let the workers call ``function(shared, part)`` for every part; what they found, in order, as it comes in.
+    """Call ``function(shared, part)`` on the workers for every part; yields the results in order as they come in.
 
-    What is shared goes to each worker once: large arrays in it are mapped into the memory of processes on this
-    machine. A Dask cluster hands it on from worker to worker, and its scheduler keeps a copy: no loss of a worker
-    matters, and parts that were in work are worked on again.
+    ``shared`` is sent to each worker once: processes on this machine memory-map its large arrays. On a Dask cluster,
+    workers pass it on to each other and the scheduler keeps a copy, so a lost worker does no harm: its unfinished parts
+    are computed again.
 
-    The function may be called again for a part whose worker was lost. ``shared`` is what all parts need; it is not to
-    be changed: it may be read-only, and others read it, too. ``n_threads``: how many threads a worker may use for a
-    part; None for all that it has.
+    The function may be called again for a part whose worker was lost, and must not change ``shared``, which may be
+    read-only and which other workers read as well. ``n_threads``: how many threads a worker may use for a part; None
+    for all that it has.
     """
     from joblib import Parallel, delayed
     from joblib.parallel import get_active_backend
 
     backend, _ = get_active_backend()
     placed, parent = _placed(backend, shared), process_to_end_with()
-    # A process here that got no part would outlive this one by minutes if this one were killed.
+    # A local process without a part would outlive this one by minutes if this one were killed.
     n_jobs = None if parent is None else max(1, min(n_workers(), len(parts)))
-    # Mapped arrays are copied where they are written to, and so taken by kernels compiled for ordinary arrays.
+    # Copy-on-write arrays count as writable, so kernels compiled for ordinary arrays accept them.
     pool = Parallel(n_jobs, return_as=returned_as("generator"), mmap_mode="c")
     try:
         yield from pool(delayed(_call)(function, placed, part, n_threads, parent) for part in parts)
     except BrokenProcessPool as error:
         raise ChildProcessError(
-            "A worker process ended before its work did: it was killed, or memory was short."
+            "A worker process ended before it finished its work: it was killed, or memory ran out."
         ) from error
 
 
 def returned_as(kind: str) -> str:
-    """How the workers return what they find: as asked, or in a list where joblib's backend knows nothing else.
-
-    That kind, or "list": on Ray, for example.
-    """
+    """How joblib returns results: ``kind``, or "list" if its backend supports nothing else, as on Ray."""
     from joblib.parallel import get_active_backend
 
     return kind if get_active_backend()[0].supports_return_generator else "list"
 
 
 def process_to_end_with() -> int | None:
-    """The process whose end should be the end of the workers, for :func:`end_with`.
-
-    It is this process, if its workers are processes that it starts itself. Those of a cluster outlive it.
-    """
+    """The number of this process if it starts its workers itself, for :func:`end_with`; otherwise None."""
     from joblib.parallel import get_active_backend
 
     return os.getpid() if type(get_active_backend()[0]).__name__ == "LokyBackend" else None
 
 
 def end_with(parent: int | None) -> None:
-    """Let a worker process end a few seconds after the one that started it, however that ended.
+    """Make a worker process end soon after the one that started it, even if that one was killed.
 
-    Workers of joblib wait for five minutes for work from a process that was killed, and before that they finish what
-    they are at. Linux could send them a signal, but does so already when the thread ends that has started them.
+    Otherwise joblib's workers finish their current work and then wait five minutes for more. Linux can send them a
+    signal, but sends it already when the thread that started them ends.
 
-    Nothing happens if it is None, or this process itself.
+    Does nothing if ``parent`` is None or this process itself.
     """
     if parent is not None and parent != os.getpid():
         _watch(parent)
@@ -131,15 +125,15 @@ def _watch(parent: int) -> None:
             time.sleep(SECONDS_BETWEEN_LOOKS)
         os._exit(1)
 
-    if os.name != "nt":  # there a process keeps the number of its parent
+    if os.name != "nt":  # on Windows, getppid() does not change when the parent ends
         threading.Thread(target=watch, name="end with parent", daemon=True).start()
 
 
 @contextmanager
 def output_array(shape: tuple[int, ...], dtype: DTypeLike) -> Iterator[NDArray[Any]]:
-    """An array for what the workers find; a mapped one, in which they can write themselves, if they are processes here.
+    """An array for results; memory-mapped, so that the workers can write to it, if they are processes on this machine.
 
-    Its content is unknown. It may be used after the block, but the workers no longer see what is written to it.
+    Its content is not initialized. It can be used after the block, but the workers no longer see what is written to it.
     """
     from joblib.parallel import get_active_backend
 
@@ -149,7 +143,7 @@ def output_array(shape: tuple[int, ...], dtype: DTypeLike) -> Iterator[NDArray[A
     n_bytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
     in_memory = Path("/dev/shm")
     has_room = in_memory.is_dir() and shutil.disk_usage(in_memory).free > 2 * n_bytes
-    # A mapped file can be used after its name is gone; where a system sees that differently, the name stays.
+    # A mapped file can be used after it is unlinked; on systems that don't allow unlinking it, it stays.
     with TemporaryDirectory(
         prefix="codekin-", dir=in_memory if has_room else None, ignore_cleanup_errors=True
     ) as folder:
@@ -157,10 +151,10 @@ def output_array(shape: tuple[int, ...], dtype: DTypeLike) -> Iterator[NDArray[A
 
 
 def _placed(backend: Any, shared: Any) -> Any:
-    """The value where the workers find it: on a Dask cluster, in Ray's store, or as it is.
+    """A handle of the value on a Dask cluster or in Ray's store; otherwise the value itself.
 
-    Data that is scattered by Dask is gone with the workers that hold it. The result of a task is not: the scheduler
-    knows how to get it again, and here that is nothing but sending it again.
+    Data scattered by Dask is lost with the workers that hold it. The result of a task is not: the scheduler computes it
+    again, which here means sending it again.
     """
     if type(backend).__name__ == "RayBackend":
         return sys.modules["ray"].put(shared)
@@ -184,9 +178,9 @@ def _call(
 
     distributed, ray = sys.modules.get("distributed"), sys.modules.get("ray")
     if distributed is not None and isinstance(shared, distributed.Future):
-        shared = shared.result()  # joblib does the work itself while a cluster has a single worker left
+        shared = shared.result()  # joblib does the work in this process while the cluster has only one worker
     elif ray is not None and isinstance(shared, ray.ObjectRef):
         shared = ray.get(shared)
-    # Workers do not start workers of their own: otherwise Dask would share the work of a part again.
+    # Workers don't start workers of their own: otherwise Dask would share the work of a part again.
     with limited_threads(n_threads), threadpool_limits(n_threads, "blas"), parallel_config(backend="sequential"):
         return function(shared, part)

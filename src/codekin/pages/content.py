@@ -1,4 +1,4 @@
-"""What a report page consists of: values that know nothing of HTML."""
+"""The content of a report page, independent of HTML."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Paragraph:
-    """Running text. What stands between backquotes is shown as code; `[text](file)` links to a file nearby."""
+    """Running text. Backquotes mark code; `[text](file)` links to a file, relative to the page."""
 
     text: str
 
@@ -23,10 +23,10 @@ class Command:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure that was saved before.
+    """A figure from a file.
 
-    ``path``: an SVG, PNG or JPEG file; its content goes into the page. ``description``: what it shows, for those who
-    cannot see it. ``caption``: what to look for, below the figure. Backquotes mark code.
+    ``path``: an SVG, PNG or JPEG file, which is embedded in the page. ``description``: what it shows, for readers who
+    cannot see it. ``caption``: what to look for, shown below the figure. Backquotes mark code.
     """
 
     path: Path
@@ -36,10 +36,10 @@ class Picture:
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell of a table that shows something else than it sorts by.
+    """A table cell whose text differs from the value it is sorted by.
 
-    ``text``: what is shown. ``value``: what it sorts by; the text by default. ``is_strong``: whether to print it bold,
-    such as the best of its row.
+    ``text``: what is shown. ``value``: the sort key; the text by default. ``is_strong``: whether to print it bold, for
+    example as the best of its row.
     """
 
     text: str
@@ -51,7 +51,7 @@ class Cell:
 class Column:
     """One column of a table.
 
-    ``title``: its heading, with the unit where there is one. ``format``: how numbers are shown, as in
+    ``title``: its heading, with the unit if there is one. ``format``: how numbers are shown, as in
     ``format(value, ".1f")``.
     """
 
@@ -63,8 +63,8 @@ class Column:
 class Table:
     """Rows that a reader can sort by any column.
 
-    ``columns``: from left to right. The first one names the row. ``rows``: one entry per column; None is an empty cell,
-    and sorts last. ``caption``: what the table says, above it. Backquotes mark code.
+    ``columns``: from left to right; the first one names the row. ``rows``: one entry per column; None is an empty cell
+    and is sorted last. ``caption``: what the table says, shown above it. Backquotes mark code.
     """
 
     columns: Sequence[Column]
@@ -80,7 +80,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Beside:
-    """Blocks side by side where there is room, below each other on a phone."""
+    """Blocks side by side if there is room, below each other on a phone."""
 
     blocks: Sequence[Paragraph | Command | Picture | Table]
 
@@ -90,7 +90,7 @@ Block = Paragraph | Command | Picture | Table | Beside
 
 @dataclass(frozen=True)
 class Section:
-    """A heading and what stands below it."""
+    """A heading and the blocks below it."""
 
     title: str
     blocks: Sequence[Block]
@@ -100,8 +100,8 @@ class Section:
 class Page:
     """A report.
 
-    ``title``: the heading of the page and of its browser tab. ``lead``: the one paragraph that a hurried reader reads.
-    Backquotes mark code. ``footer``: versions, seeds, times: what is needed to repeat it.
+    ``title``: the heading of the page and of its browser tab. ``lead``: the summary in one paragraph; backquotes mark
+    code. ``footer``: what is needed to reproduce it: versions, seeds, times.
     """
 
     title: str

@@ -1,4 +1,4 @@
-"""From the content of a page to one HTML file that needs no other file and no network."""
+"""Render the content of a page as a single HTML file that needs no other file and no network."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ TEMPLATE = """\
 
 
 def write_page(page: Page, path: str | Path) -> Path:
-    """Write a page as one file, which appears whole or not at all. The folder of the file is made if it is missing."""
+    """Write a page as one file, which appears whole or not at all. Its folder is created if necessary."""
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     text = page_html(page)
@@ -52,7 +52,7 @@ def write_page(page: Page, path: str | Path) -> Path:
 
 
 def page_html(page: Page) -> str:
-    """The whole page as text, with its style, its script and its figures in it.
+    """The page as HTML, including its style, script and figures.
 
     >>> page = Page("Yeast", "Where do proteins go?", [Section("Data", [Paragraph("From `yeast.data`.")])])
     >>> "<p>From <code>yeast.data</code>.</p>" in page_html(page)
@@ -74,7 +74,7 @@ def _asset(name: str) -> str:
 
 
 def _contents(page: Page) -> str:
-    # Two headings are found without a list of them.
+    # Two sections need no table of contents.
     if len(page.sections) < 3:
         return ""
     links = "".join(
@@ -122,7 +122,7 @@ def _table(table: Table) -> str:
         "<tr>" + "".join(_cell(cell, column) for cell, column in zip(row, table.columns, strict=True)) + "</tr>"
         for row in table.rows
     )
-    # Not a <caption>: that would be as wide as the table, and scroll with it on a phone.
+    # Not a <caption>: it would be as wide as the table and scroll with it on a phone.
     caption = f"<figcaption>{_inline(table.caption)}</figcaption>\n" if table.caption else ""
     return (
         f'<figure class="table">\n{caption}<div class="scroll">\n<table class="sortable">\n'
@@ -135,10 +135,10 @@ def _cell(content: Cell | str | float | None, column: Column) -> str:
     is_number = isinstance(cell.value, int | float)
     attributes = ' class="number"' if is_number else ""
     if cell.value is not None:
-        # An undefined number cannot be ordered; like an empty cell it sorts last.
+        # NaN cannot be ordered; like an empty cell it is sorted last.
         is_undefined = isinstance(cell.value, float) and math.isnan(cell.value)
         attributes += f' data-sort="{"" if is_undefined else html.escape(str(cell.value), quote=True)}"'
-    # A narrow column may break a line before the error, not within it.
+    # A narrow column may break the line before ±, not after it.
     text = _inline(cell.text).replace("± ", "±&nbsp;")
     return f"<td{attributes}>{f'<strong>{text}</strong>' if cell.is_strong else text}</td>"
 

@@ -1,4 +1,4 @@
-// A click on a heading sorts the rows by that column; a second click turns the order round. Empty cells stay last.
+// A click on a heading sorts the rows by that column; a second click reverses the order. Empty cells stay last.
 for (const table of document.querySelectorAll("table.sortable")) {
   const headings = [...table.tHead.rows[0].cells];
   const body = table.tBodies[0];

@@ -1,4 +1,4 @@
-"""Figures: a function that computes the numbers and one that draws them; and displays of fitted classifiers."""
+"""Figures: functions that compute the numbers, functions that draw them, and displays of fitted classifiers."""
 
 from codekin.plots.code_displays import ClassDistanceDisplay, CodewordDistanceDisplay, CodingMatrixDisplay
 from codekin.plots.fit_displays import AssignmentScoreDisplay, BitErrorDisplay, PolicyComparisonDisplay

@@ -1,7 +1,7 @@
-"""What an assignment does to a coding matrix, as pictures.
+"""Figures of what an assignment does to a coding matrix.
 
-The classes are put in an order in which neighbours are alike. Under a preserving assignment neighbouring rows of the
-coding matrix then look alike as well, and the distances between codewords grow with those between classes.
+The classes are sorted so that neighbours are similar. Under a preserving assignment, neighbouring rows of the coding
+matrix then look similar as well, and the distances between codewords grow with those between classes.
 """
 
 from __future__ import annotations
@@ -36,27 +36,27 @@ if TYPE_CHECKING:
     from matplotlib.patches import Patch
 
 MAX_CLASSES_DRAWN = 1_000
-"""A picture of more classes shows none of them."""
+"""With more classes, none can be made out."""
 
 LUMINANCE = (0.2126, 0.7152, 0.0722)
-"""How bright red, green and blue look."""
+"""The relative brightness of red, green and blue."""
 
 SMALLEST_LETTERS = 5.0
-"""Points; smaller ones are left out."""
+"""In points; smaller ones are left out."""
 
 TALLEST = 14.0
-"""Inches; panels below each other get lower instead of making a figure higher."""
+"""In inches; more rows of panels get lower panels, not a taller figure."""
 
 
 @dataclass(frozen=True, eq=False)
 class AssignmentViews:
     """The same classes under several assignments, all in one order of the classes.
 
-    Classes are in the order drawn, in ``class_names`` and all arrays; all but ``class_distances`` are given by
-    assignment. Columns of the coding matrices are sorted from smooth to rough and each begins with +1, which changes no
-    classifier. ``n_changes``: how many bits differ between neighbours, over all pairs of neighbours. ``correlations``:
-    between the distances of classes and those of their codewords, over all pairs of classes; NaN where one of the two
-    is the same for all pairs.
+    ``class_names`` and all arrays have the classes in the order drawn; all fields but the first two are keyed by
+    assignment. The columns of the coding matrices are sorted by their number of changes and start with +1, which does
+    not change the classifier. ``n_changes``: how many bits differ between neighbours, in total. ``correlations``:
+    between the distances of classes and those of their codewords, over all pairs of classes; NaN if either is the same
+    for all pairs.
     """
 
     class_names: tuple[str, ...]
@@ -72,10 +72,10 @@ def assignment_views(
     coding_matrices: Mapping[str, CodingMatrix],
     class_names: Sequence[object],
 ) -> AssignmentViews:
-    """The numbers behind the pictures of this module.
+    """The numbers behind the figures of this module.
 
-    ``class_distances`` is one of the forms of class distances, a class tree or a matrix; entries are negative where a
-    measure such as learnability says so. There is one coding matrix per assignment.
+    ``class_distances`` is a form of class distances, a class tree or a matrix; entries may be negative, as with
+    learnability. There is one coding matrix per assignment.
 
     >>> line = np.abs(np.subtract.outer([0, 2, 1, 3], [0, 2, 1, 3]))
     >>> codes = np.array([[1, 1], [1, -1], [-1, 1], [-1, -1]], dtype=np.int8)
@@ -98,7 +98,7 @@ def assignment_views(
 
 
 def drawn_distances(class_distances: ClassDistances | ClassTree | ArrayLike) -> FloatArray:
-    """Class distances as a matrix; refused where there are too many classes for a picture."""
+    """Class distances as a matrix. Raises ValueError if there are too many classes to draw."""
     if isinstance(class_distances, ClassDistances | ClassTree):
         check_n_drawn(class_distances.n_classes)
         return as_class_distances(class_distances).matrix()
@@ -108,16 +108,16 @@ def drawn_distances(class_distances: ClassDistances | ClassTree | ArrayLike) -> 
 
 
 def check_n_drawn(n_classes: int) -> None:
-    """Raise an error where there are too many classes for a picture."""
+    """Raise ValueError if there are too many classes to draw."""
     if n_classes > MAX_CLASSES_DRAWN:
         raise ValueError(f"Figures show at most {MAX_CLASSES_DRAWN:,} classes. Got {n_classes:,}.")
 
 
 def similarity_order(class_distances: FloatArray) -> IntArray:
-    """The classes in an order in which neighbours are alike.
+    """The classes in an order in which neighbours are similar.
 
-    Leaves of the average-linkage tree, its branches turned so that the sum of distances between neighbours is as
-    small as this tree allows (Bar-Joseph et al. 2001).
+    These are the leaves of the average-linkage tree, with its branches turned so that the sum of the distances between
+    neighbours is minimal for this tree (Bar-Joseph et al. 2001).
 
     Distances may be negative: adding a number to all of them changes neither the tree nor the order.
     """
@@ -128,7 +128,7 @@ def similarity_order(class_distances: FloatArray) -> IntArray:
         return np.arange(len(class_distances))
     pairs = squareform((class_distances + class_distances.T) / 2, checks=False)
     order = leaves_list(linkage(pairs - min(pairs.min(), 0.0), "average", optimal_ordering=True))
-    # An order and its reverse are the same; this one starts with the smaller class.
+    # An order and its reverse are equally good; take the one that starts with the smaller class.
     return np.asarray(order if order[0] < order[-1] else order[::-1], dtype=np.intp)
 
 
@@ -156,7 +156,7 @@ def draw_coding_matrices(views: AssignmentViews, *, class_label: str = "class") 
 
 def write_titles(axes: Axes, title: str, subtitle: str, column: str = "bit") -> None:
     """Write two lines above a panel that shows a coding matrix."""
-    axes.set_title(f"{title}\n", color="none")  # keeps the place
+    axes.set_title(f"{title}\n", color="none")  # reserves the space
     above: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points", "annotation_clip": False}
     axes.annotate(title, (0, 1), (0, 18), weight="bold", size=10.5, **above)
     axes.annotate(subtitle, (0, 1), (0, 5), size=8.5, **above)
@@ -164,10 +164,10 @@ def write_titles(axes: Axes, title: str, subtitle: str, column: str = "bit") -> 
 
 
 def draw_matrix(axes: Axes, matrix: CodingMatrix, n_symbols: int = 2) -> None:
-    """A coding matrix in a panel that has found its place, without the names of its rows."""
+    """Draw a coding matrix without the names of its rows. The layout of the figure must be settled."""
     width, height = inches_of(axes)
     cell = 72 * min(width / matrix.shape[1], height / matrix.shape[0])
-    # Lines between cells that are hardly wider than the lines would leave nothing of the cells.
+    # Lines between very small cells would cover the cells.
     lines: dict[str, Any] = {"rasterized": True}
     if cell > 3:
         lines = {"edgecolors": "white", "linewidth": min(1.2, 0.1 * cell)}
@@ -181,7 +181,7 @@ def draw_matrix(axes: Axes, matrix: CodingMatrix, n_symbols: int = 2) -> None:
 
 
 def _write_symbols(axes: Axes, matrix: CodingMatrix, n_symbols: int, *, size: float) -> None:
-    """Write the symbols into their cells, if there is room for letters that can be read."""
+    """Write the symbols into their cells if there is room for readable letters."""
     if size < SMALLEST_LETTERS:
         return
     colours = symbol_colours(n_symbols)
@@ -193,7 +193,7 @@ def _write_symbols(axes: Axes, matrix: CodingMatrix, n_symbols: int, *, size: fl
 
 
 def bit_patches(bits: CodingMatrix, n_symbols: int = 2) -> list[Patch]:
-    """The legend's entries for the bits that occur; for more symbols, for the first, the last and "not used"."""
+    """Legend entries for the bits that occur; with more symbols, for the first, the last and "not used"."""
     from matplotlib.patches import Patch
 
     if n_symbols > 2:
@@ -208,9 +208,9 @@ def bit_patches(bits: CodingMatrix, n_symbols: int = 2) -> list[Patch]:
 
 @figure_style()
 def draw_distances(views: AssignmentViews) -> Figure:
-    """How many bits the codewords of two classes differ in, against how far apart the classes are.
+    """The number of bits in which the codewords of two classes differ, against the distance of the classes.
 
-    A dot is a pair of classes; the closest pair is named. ``r`` is the correlation.
+    Each dot is a pair of classes; the closest pair is named. ``r`` is the correlation.
     """
     n_panels = len(views.codeword_distances)
     figure, panels = new_panels(n_panels, _n_columns(n_panels, 1.75), 2.6, sharex=True, sharey=True)
@@ -227,13 +227,13 @@ def draw_distances(views: AssignmentViews) -> Figure:
 def draw_pairs(
     axes: Axes, of_classes: FloatArray, of_codewords: FloatArray, class_names: Sequence[object], *, colour: str
 ) -> None:
-    """The distance of two codewords against that of their classes, a dot for every pair, and a line through them.
+    """Plot the distances of codewords against those of their classes, a dot per pair, with a regression line.
 
-    Both are matrices of distances. The closest pair is named.
+    Both are distance matrices. The closest pair is named.
     """
     u, v = np.triu_indices(len(class_names), k=1)
     apart, differing = of_classes[u, v], of_codewords[u, v]
-    # Many dots are small and light: where they lie on top of each other, it is darker.
+    # The more dots, the smaller and lighter: where they overlap, it gets darker.
     crowd = min(1.0, (150 / len(apart)) ** 0.5)
     axes.scatter(apart, differing, s=max(26 * crowd, 4), color=colour, alpha=max(0.6 * crowd, 0.2), linewidth=0)
     if np.isfinite(correlation(of_classes, of_codewords)):
@@ -262,7 +262,7 @@ def draw_pairs(
 
 
 def correlation(a: FloatArray, b: FloatArray) -> float:
-    """The correlation of two matrices over all pairs of rows; NaN where one of them is the same for all pairs."""
+    """The correlation of two distance matrices over all pairs; NaN if either is the same for all pairs."""
     pairs = np.triu_indices(len(a), k=1)
     if len(a) < 3 or np.ptp(a[pairs]) == 0 or np.ptp(b[pairs]) == 0:
         return float("nan")
@@ -270,12 +270,12 @@ def correlation(a: FloatArray, b: FloatArray) -> float:
 
 
 def _n_columns(n_panels: int, inches: float) -> int:
-    """How many panels of at least this width stand side by side."""
+    """How many panels of at least this width fit side by side."""
     return min(n_panels, max(1, int((COLUMN_WIDTH - 0.6) / inches)))
 
 
 def readable_columns(matrix: CodingMatrix, n_symbols: int = 2) -> CodingMatrix:
-    """Begin every column with +1, or number its symbols as they first occur; columns with the fewest changes first."""
+    """Start columns with +1, or number their symbols as they first occur; sort columns by their number of changes."""
     if n_symbols > 2:
         begun = np.column_stack([_renumbered(column) for column in matrix.T])
     else:

@@ -1,4 +1,4 @@
-"""A bound beside what it bounds."""
+"""Error bounds against the errors themselves, and labelled points."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ MARKERS = ("o", "s", "^", "D")
 
 @figure_style()
 def draw_bounds(pairs: Mapping[str, FloatArray], *, title: str) -> Figure:
-    """Bounds against errors, both on logarithmic scales; above the diagonal a bound holds.
+    """Bounds against errors, both on logarithmic scales; a bound holds above the diagonal.
 
-    ``pairs`` (n, 2) are errors and bounds, in percent; errors of zero are not drawn.
+    ``pairs`` holds arrays of shape (n, 2) by name: errors and bounds, in percent. Errors of zero are not drawn.
     """
     from matplotlib.ticker import LogLocator, NullFormatter
 
@@ -39,13 +39,13 @@ def draw_bounds(pairs: Mapping[str, FloatArray], *, title: str) -> Figure:
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlim(low[0] / 1.15, high[0] * 1.15)
-    # The diagonal is part of the picture: it is what bounds are compared with.
+    # Include the diagonal: bounds are compared with it.
     axes.set_ylim(low[0] / 1.15, max(high[1], 100) * 1.3)
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axis.set_major_formatter("{x:g}")
         axis.set_minor_formatter(NullFormatter())
-    end, below = (high[0], high[0]), (-4, -27)  # deep enough to stay clear of the line, which falls to the left
+    end, below = (high[0], high[0]), (-4, -27)  # far enough below the line, which falls to the left
     axes.annotate("bound = error", end, below, textcoords="offset points", ha="right", va="top", size=8.5)
     figure.legend(loc="outside lower center", ncols=len(pairs))
     return figure

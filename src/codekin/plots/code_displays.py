@@ -1,4 +1,4 @@
-"""Pictures of the code of a fitted classifier, in scikit-learn's manner.
+"""Displays of the code of a fitted classifier, like those of scikit-learn.
 
 ``CodingMatrixDisplay.from_estimator(classifier)`` computes the numbers and draws them.
 """
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MOST_HANDLES = 5
-"""Entries of a legend side by side."""
+"""Entries in a row of a legend."""
 
 
 class CodingMatrixDisplay(Display):
@@ -42,18 +42,18 @@ class CodingMatrixDisplay(Display):
     Parameters
     ----------
     coding_matrix : ndarray of shape (n_classes, n_bits)
-        In the order drawn. ``from_estimator`` sorts rows so that neighbours are alike, and columns from smooth to
-        rough, each beginning with +1, which changes no classifier.
+        In the order drawn. ``from_estimator`` sorts rows so that neighbours are similar, sorts columns by their number
+        of changes and starts each with +1, which does not change the classifier.
     class_names : sequence
-        Of the rows.
+        The names of the rows.
     n_symbols : int, default=2
-        How many symbols a column may have. Those of more than two are 0, 1 and so on; -1 is a class that the column
-        does not use. ``from_estimator`` numbers them in the order in which they first occur down the column.
+        How many symbols a column may have. If more than two, the symbols are 0, 1 and so on, and -1 marks classes that
+        a column ignores; ``from_estimator`` numbers them in the order in which they first occur in the column.
 
     Attributes
     ----------
     n_changes : int
-        How many entries differ between neighbours, over all pairs of neighbours.
+        How many entries differ between neighbouring rows, in total.
 
     Examples
     --------
@@ -80,7 +80,7 @@ class CodingMatrixDisplay(Display):
         Parameters
         ----------
         estimator : ECOCClassifier or TrellisClassifier
-            Fitted. Where it knows no class distances, classes are ordered by their codewords.
+            Fitted. Without class distances, classes are sorted by their codewords.
         class_names : sequence, default=None
             In the order of ``estimator.classes_``, which are the names by default.
         ax : matplotlib.axes.Axes, default=None
@@ -130,23 +130,23 @@ class CodingMatrixDisplay(Display):
 
 
 class CodewordDistanceDisplay(Display):
-    """How many bits, or columns, the codewords of two classes differ in, against how far apart the classes are.
+    """The number of bits, or columns, in which two codewords differ, against the distance of their classes.
 
-    A dot is a pair of classes, and the closest pair is named.
+    Each dot is a pair of classes, and the closest pair is named.
 
     Parameters
     ----------
     class_distances, codeword_distances : ndarray of shape (n_classes, n_classes)
-        Between all pairs of classes, and of their codewords.
+        The distances between all classes, and between their codewords.
     class_names : sequence
-        Of the rows.
+        The names of the classes.
     n_symbols : int, default=2
         How many symbols a column may have.
 
     Attributes
     ----------
     correlation : float
-        Between the two distances, over all pairs of classes; NaN where one of the two is the same for all pairs.
+        The correlation of the two distances over all pairs of classes; NaN if either is the same for all pairs.
     """
 
     def __init__(
@@ -171,7 +171,7 @@ class CodewordDistanceDisplay(Display):
         class_names: Sequence[Any] | None = None,
         ax: Axes | None = None,
     ) -> Self:
-        """Draw the distances of a fitted classifier.
+        """Draw the distances between the codewords of a fitted classifier against those of its classes.
 
         Parameters
         ----------
@@ -211,9 +211,9 @@ class ClassDistanceDisplay(Display):
     Parameters
     ----------
     class_distances : ndarray of shape (n_classes, n_classes)
-        In the order drawn; ``from_estimator`` puts classes that are alike next to each other.
+        In the order drawn; ``from_estimator`` puts similar classes next to each other.
     class_names : sequence
-        Of the rows.
+        The names of the rows.
     """
 
     def __init__(self, class_distances: FloatArray, class_names: Sequence[Any]) -> None:
@@ -229,7 +229,7 @@ class ClassDistanceDisplay(Display):
         class_names: Sequence[Any] | None = None,
         ax: Axes | None = None,
     ) -> Self:
-        """Draw the class distances that a fitted classifier followed.
+        """Draw the class distances that a fitted classifier used.
 
         Parameters
         ----------

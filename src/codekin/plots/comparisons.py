@@ -1,4 +1,4 @@
-"""Accuracy under several assignment policies, codebook by codebook."""
+"""Accuracy under several assignment policies, by codebook."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ class Mean:
         return self.value > 2 * self.error
 
     def __format__(self, sign: str) -> str:
-        """One digit after the point, ``81.2 ± 0.4``; ``"+"`` asks for the sign of positive means as well."""
+        """One digit after the point, ``81.2 ± 0.4``; ``"+"`` adds a plus sign to positive means."""
         text = format(self.value, f"{sign}.1f").replace("-", "−")
         return text if np.isnan(self.error) else f"{text} ± {self.error:.1f}"
 
     def __str__(self) -> str:
-        """As formatted without a sign."""
+        """Without the sign of positive means."""
         return format(self)
 
 
 @dataclass(frozen=True, eq=False)
 class PolicyComparison:
-    """What a codebook achieved under several policies, draw by draw.
+    """The accuracies of a codebook under several policies, draw by draw.
 
-    Accuracies are given by policy, in percent. The draws of all policies are the same: they can be compared one by one.
+    Accuracies are in percent, by policy. All policies use the same draws, so they can be compared pairwise.
     """
 
     codebook: str
@@ -68,7 +68,7 @@ class PolicyComparison:
 
 @figure_style()
 def draw_policy_comparison(comparisons: Sequence[PolicyComparison], *, title: str) -> Figure:
-    """Mean accuracy of every codebook under every policy, with standard errors and the single draws."""
+    """Mean accuracy of every codebook under every policy, with standard errors and the individual draws."""
     figure = new_figure(1.2 + 0.5 * len(comparisons))
     axes = figure.subplots()
     draw_policies(axes, comparisons)
@@ -78,7 +78,7 @@ def draw_policy_comparison(comparisons: Sequence[PolicyComparison], *, title: st
 
 
 def draw_policies(axes: Axes, comparisons: Sequence[PolicyComparison]) -> None:
-    """The comparisons in a panel, one below the other."""
+    """Draw the comparisons in a panel, one below the other."""
     policies = list(comparisons[0].accuracies)
     offsets = dict(zip(policies, np.linspace(-0.15, 0.15, len(policies)), strict=True))
     for row, comparison in enumerate(comparisons):

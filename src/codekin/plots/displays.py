@@ -1,7 +1,7 @@
-"""What the displays of fitted classifiers share.
+"""The base of the displays of fitted classifiers.
 
-A display holds its numbers; ``plot`` draws them, into given axes or into a new figure, and keeps both as
-``ax_`` and ``figure_``. Figures are pyplot's, so that notebooks show them and ``plt.show()`` finds them.
+A display holds its numbers; ``plot`` draws them into given axes or a new figure, and stores these as ``ax_`` and
+``figure_``. Figures are created with pyplot, so notebooks and ``plt.show()`` show them.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 class Display(ABC):
-    """The base of all displays: where they are drawn."""
+    """The base class of all displays."""
 
     ax_: Axes
     figure_: Figure | SubFigure
 
     @figure_style()
     def plot(self, ax: Axes | None = None) -> Self:
-        """Draw it into a panel, None for one in a new figure; both are kept as ``ax_`` and ``figure_``."""
+        """Draw the display into the given axes or a new figure, and store them as ``ax_`` and ``figure_``."""
         if ax is None:
             from matplotlib import pyplot
 
@@ -55,18 +55,18 @@ def code_of(estimator: Any) -> Code:
 
 
 def distances_of(estimator: Any, given: Any) -> Any:
-    """The given class distances, and those of a fitted classifier if none are given."""
+    """The given class distances, or those of the fitted classifier if none are given."""
     known = getattr(estimator, "class_distances_", None) if given is None else given
     if known is None:
         raise ValueError(
-            f"This {type(estimator).__name__} knows no class distances: it is not fitted, did not need them, or comes "
-            "from storage. Give class_distances."
+            f"This {type(estimator).__name__} has no class distances: it is not fitted, did not need them, or was "
+            "loaded from disk. Give class_distances."
         )
     return known
 
 
 def names_of(estimator: Any, given: Sequence[Any] | None) -> Sequence[Any]:
-    """The given names of the classes, and their labels if none are given."""
+    """The given names of the classes, or their labels if none are given."""
     names: Sequence[Any] = estimator.classes_ if given is None else given
     if len(names) != len(estimator.classes_):
         raise ValueError(f"There are {len(estimator.classes_)} classes. Got {len(names)} class names.")

@@ -1,4 +1,4 @@
-"""Distributions over very many assignments: of one quantity, and of two together."""
+"""Distributions over very many assignments, of one quantity or of two together."""
 
 from __future__ import annotations
 
@@ -20,15 +20,14 @@ if TYPE_CHECKING:
 
 N_CELLS = 180
 MASSES = (0.999, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
-"""Shares of the points inside the level sets."""
+"""Shares of the points inside the contours."""
 
 
 @dataclass(frozen=True, eq=False)
 class Variation:
     """How a quantity varies.
 
-    ``density`` says how likely the values of ``grid`` are, smoothed; the other numbers are those of the values
-    themselves.
+    ``density`` is smoothed, on ``grid``, and has a maximum of 1; the other numbers are those of the values themselves.
     """
 
     name: str
@@ -64,10 +63,10 @@ def variation(name: str, values: ArrayLike) -> Variation:
 class JointDensity:
     """How two quantities vary together.
 
-    ``x`` and ``y`` are the centres of cells, ``density`` (n_y, n_x) how likely they are, smoothed. The cells above each
-    of the increasing ``levels`` hold the shares ``MASSES`` of all points. ``points`` (n_points, 2) are the least
-    probable ones, a thousandth of them all. ``slope`` and ``intercept`` are those of the line of least squares through
-    all points; ``r_squared`` is NaN where one of the two quantities does not vary.
+    ``x`` and ``y`` are the centres of cells, ``density`` (n_y, n_x) is their smoothed density. The cells above each of
+    the increasing ``levels`` hold the shares ``MASSES`` of all points. ``points`` (n_points, 2) are the least likely
+    thousandth of the points. ``slope`` and ``intercept`` are those of the least-squares line through all points;
+    ``r_squared`` is NaN if one of the two quantities does not vary.
     """
 
     x: FloatArray
@@ -81,7 +80,7 @@ class JointDensity:
 
 
 def joint_density(x: ArrayLike, y: ArrayLike) -> JointDensity:
-    """The numbers of a picture of two quantities.
+    """The numbers behind a figure of two quantities.
 
     >>> rng = np.random.default_rng(0)
     >>> x = rng.normal(size=10_000)
@@ -97,7 +96,7 @@ def joint_density(x: ArrayLike, y: ArrayLike) -> JointDensity:
     descending = np.sort(density.ravel())[::-1]
     mass = np.cumsum(descending) / descending.sum()
     levels = np.unique([descending[np.searchsorted(mass, share)] for share in MASSES])
-    # The cell of a point is the density at it; of equally unlikely points the first are taken.
+    # The density at a point is that of its cell.
     cells = [
         np.clip(((v - edges[0]) / size).astype(np.intp), 0, N_CELLS - 1)
         for v, edges, size in zip((a, b), (x_edges, y_edges), sizes, strict=True)
@@ -110,10 +109,10 @@ def joint_density(x: ArrayLike, y: ArrayLike) -> JointDensity:
 
 
 def regression(x: ArrayLike, y: ArrayLike) -> tuple[float, float, float]:
-    """The line of least squares and its coefficient of determination.
+    """The least-squares line and its coefficient of determination.
 
-    Returns slope, intercept and r squared: NaN, the mean of ``y`` and NaN where ``x`` does not vary; an r squared of
-    NaN where ``y`` does not.
+    Returns slope, intercept and r squared: NaN, the mean of ``y`` and NaN if ``x`` does not vary; r squared is NaN if
+    ``y`` does not vary.
     """
     a, b = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     from_mean, of_y = a - a.mean(), b - b.mean()
@@ -150,10 +149,9 @@ def draw_variations(variations: Sequence[Variation], *, title: str) -> Figure:
 
 @figure_style()
 def draw_joint_densities(densities: Mapping[str, JointDensity], *, title: str) -> Figure:
-    """Level sets, each with a tenth of the points, the rarest points, and lines of least squares.
+    """Contours with a tenth of the points between neighbouring ones, the rarest points, and least-squares lines.
 
-    Densities are named by what is drawn from left to right; two panels stand side by side. ``label`` is what is drawn
-    upwards, in all panels.
+    Keys are the labels of the x axes; the y axis is test accuracy. There are two panels to a row.
     """
     figure, panels = new_panels(len(densities), 2, 2.35, title=title, sharey=True)
     for axes, (name, found) in zip(panels.ravel(), densities.items(), strict=False):
@@ -190,9 +188,9 @@ def draw_class_distances(matrices: Mapping[str, FloatArray], class_names: Sequen
 
 
 def draw_heat_map(axes: Axes, matrix: FloatArray, class_names: Sequence[object]) -> QuadMesh:
-    """Distances between classes in a panel: the darker, the closer.
+    """Draw distances between classes as a heat map: the darker, the closer.
 
-    The distances of classes to themselves are left out. Returns what a colour bar needs.
+    The diagonal is left out. Returns what a colour bar needs.
     """
     shown: NDArray[np.float64] = np.array(matrix, dtype=np.float64)
     np.fill_diagonal(shown, np.nan)
@@ -211,12 +209,12 @@ def _padded_range(values: FloatArray) -> tuple[float, float]:
 
 
 def _varies(values: FloatArray) -> bool:
-    """Whether values differ by more than rounding leaves of equal ones."""
+    """Whether values differ by more than rounding errors."""
     return bool(np.ptp(values) > 1e-12 * np.abs(values).max())
 
 
 def _bandwidth(values: FloatArray) -> float:
-    """Wide enough to close the gaps between accuracies, which are whole numbers of samples."""
+    """Wide enough to close the gaps between accuracies, which are multiples of one sample's share."""
     return 0.15 * float(values.std())
 
 

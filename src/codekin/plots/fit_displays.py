@@ -1,4 +1,4 @@
-"""Pictures of a fitted classifier: how good its assignment and its bits are, and how other policies compare."""
+"""Displays of a fitted classifier: how good its assignment and its bits are, and how other policies compare."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 
 class AssignmentScoreDisplay(Display):
-    """The class-codeword score of an assignment among those of random ones; the lower, the better it preserves.
+    """The class-codeword score of an assignment among those of random ones; lower scores preserve similarity better.
 
     Parameters
     ----------
     score : float
-        Of the classifier.
+        The score of the classifier's assignment.
     random_scores : ndarray of shape (n_random,)
-        Of random assignments of the same codebook.
+        The scores of random assignments of the same codebook.
     """
 
     def __init__(self, score: float, random_scores: FloatArray) -> None:
@@ -55,9 +55,9 @@ class AssignmentScoreDisplay(Display):
         class_distances : ClassDistances, ClassTree or array-like of shape (n_classes, n_classes), default=None
             Those of the classifier by default.
         n_random : int, default=300
-            How many random assignments are drawn.
+            How many random assignments to draw.
         rng : numpy.random.Generator or int, default=0
-            Draws them.
+            The source of randomness.
         ax : matplotlib.axes.Axes, default=None
             Where to draw; None makes a figure.
 
@@ -92,7 +92,7 @@ class AssignmentScoreDisplay(Display):
 
 
 class BitErrorDisplay(Display):
-    """How often each bit, or column of symbols, is wrong: a bar for each, as in ``report()``, and the mean.
+    """How often each bit, or column of symbols, is wrong, as in ``report()``: a bar for each, and the mean.
 
     Parameters
     ----------
@@ -115,9 +115,9 @@ class BitErrorDisplay(Display):
         estimator : ECOCClassifier or TrellisClassifier
             Fitted.
         X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-            Samples, best such that were not learned from.
+            Samples, preferably ones that were not used for training.
         y : array-like of shape (n_samples,)
-            Their labels, all of them known to the classifier.
+            Their labels, all of which the classifier must know.
         ax : matplotlib.axes.Axes, default=None
             Where to draw; None makes a figure.
 
@@ -154,7 +154,7 @@ class BitErrorDisplay(Display):
 
 
 class PolicyComparisonDisplay(Display):
-    """The accuracy of a classifier under several policies: means with standard errors, and a tick for every draw.
+    """The accuracy of a classifier under several policies: means with standard errors, and a tick per draw.
 
     Parameters
     ----------
@@ -183,17 +183,17 @@ class PolicyComparisonDisplay(Display):
         Parameters
         ----------
         estimator : ECOCClassifier
-            Fitted or not; it stays as it is. Its copies have the random states 0, 1, 2 and so on.
+            Fitted or not; it is not changed. Its copies have the random states 0, 1, 2 and so on.
         X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-            Samples to learn from.
+            Training samples.
         y : array-like of shape (n_samples,)
             Their labels.
         X_test : {array-like, sparse matrix, dataframe} of shape (n_test_samples, n_features)
-            Samples to test with.
+            Test samples.
         y_test : array-like of shape (n_test_samples,)
             Their labels.
         policies : sequence of str, default=("random", "preserving")
-            Of "random", "preserving" and "breaking".
+            Some of "random", "preserving" and "breaking".
         n_draws : int, default=5
             How often to fit under each policy.
         ax : matplotlib.axes.Axes, default=None

@@ -1,4 +1,4 @@
-"""Classes in the plane, and the bits that lines have to learn there."""
+"""Classes in the plane, the linear bits learned there, and a histogram."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ def draw_plane_classes(X: FloatArray, y: IntArray, *, title: str) -> Figure:
 def draw_subproblems(
     X: FloatArray, y: IntArray, coding_matrix: CodingMatrix, lines: FloatArray, *, title: str
 ) -> Figure:
-    """A coding matrix, and for each of its bits the samples on both sides with the line that was learned.
+    """A coding matrix, and for each bit the samples of both sides with the learned line.
 
-    ``lines`` (n_bits, 3) are two weights and a bias per bit.
+    ``lines`` (n_bits, 3) holds two weights and a bias per bit.
     """
     n_classes, n_bits = coding_matrix.shape
     figure, grid = new_panels(n_bits + 1, 2, 2.3, title=title)
@@ -75,10 +75,7 @@ def draw_subproblems(
 
 @figure_style()
 def draw_histogram(values: ArrayLike, *, title: str, label: str, marks: Sequence[tuple[float, str]] = ()) -> Figure:
-    """How often values occur, with marks at some of them.
-
-    ``marks`` say where to draw a line, and what to write at it.
-    """
+    """A histogram over assignments; ``marks`` are vertical lines, each with its place and its text."""
     figure, axes = new_panel(3.0, title=title, x_label=label, y_label="assignments", grid="y")
     axes.hist(np.asarray(values, dtype=np.float64), bins=40, color=PALETTE["sky"], edgecolor="white", linewidth=0.4)
     for place, text in marks:
@@ -93,7 +90,7 @@ def _draw_line(axes: Axes, line: FloatArray) -> None:
     slope, bias = line[:2], float(line[2])
     length = float(np.hypot(*slope))
     if length < 1e-6 or abs(bias) > 1.6 * length:
-        return  # the predictor says the same everywhere
+        return  # the prediction is the same everywhere
     middle = -bias * slope / length**2
     along = np.array([-slope[1], slope[0]]) / length
     ends = middle + np.array([[-3.0], [3.0]]) * along

@@ -1,4 +1,4 @@
-"""Ranges beside each other, each with its mean."""
+"""Ranges side by side, each with its mean."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Range:
-    """From where to where something goes."""
+    """The smallest, mean and largest value of something."""
 
     low: float
     mean: float
@@ -23,9 +23,9 @@ class Range:
 
 @figure_style()
 def draw_ranges(ranges: Sequence[Range], *, title: str, given: Sequence[float | None] = ()) -> Figure:
-    """One upright line per range, and lines across at given values.
+    """One vertical line per range, with horizontal lines at the ``given`` values to compare with, except None.
 
-    ``given`` is what the ends are to be compared with; None is left out. ``label`` is what is drawn upwards.
+    The y axis is test accuracy in percent.
     """
     figure, axes = new_panel(3.4, title=title, x_label="codebooks", y_label="test accuracy, %", grid="y")
     places = range(1, len(ranges) + 1)

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 @figure_style()
 def draw_scores(points: Mapping[str, FloatArray], random_scores: FloatArray, *, title: str) -> Figure:
-    """Test accuracies against scores, by policy; above them, how random assignments score.
+    """Test accuracies against scores, by policy, below a histogram of the scores of random assignments.
 
-    ``points`` (n, 2) are scores and accuracies in percent, by policy.
+    ``points`` holds arrays of shape (n, 2) by policy: scores, and accuracies in percent.
     """
     figure = new_figure(3.8)
     top, axes = figure.subplots(2, 1, sharex=True, height_ratios=[1, 4])

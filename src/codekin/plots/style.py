@@ -1,8 +1,8 @@
-"""How every figure of codekin looks: one palette, one font, sizes that stay readable on a phone.
+"""The style of all figures: one palette, one font, sizes that stay readable on a phone.
 
-A figure is a value: functions here and in this folder return a ``matplotlib.figure.Figure`` that is registered nowhere
-else, so drawing neither needs a screen nor leaves anything open. One column of a page is `COLUMN_WIDTH` inches
-wide; a figure of that width shown on a phone still has letters of readable size.
+The ``draw_`` functions of this folder return a ``matplotlib.figure.Figure`` that pyplot does not know, so drawing
+needs no screen and leaves no figure open. Figures are `COLUMN_WIDTH` inches wide, one column of a page; at that width
+the letters are still readable on a phone.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLUMN_WIDTH = 4.6
-"""Inches; what one column of a page holds."""
+"""The width of one column of a page, in inches."""
 
 PALETTE = {
     "black": "#1b1b1b",
@@ -34,19 +34,19 @@ PALETTE = {
     "yellow": "#e69f00",
     "grey": "#8a8a8a",
 }
-"""The colours of Okabe and Ito, distinguishable with any kind of colour vision."""
+"""Colours after Okabe and Ito, distinguishable with any kind of colour vision."""
 
 POLICY_COLOURS = {"random": PALETTE["grey"], "preserving": PALETTE["blue"], "breaking": PALETTE["orange"]}
-"""An assignment policy has the same colour in every figure."""
+"""Each assignment policy has the same colour in every figure."""
 
 POLICY_MARKERS = {"random": "o", "preserving": "D", "breaking": "s"}
-"""And the same marker, for print in grey."""
+"""Each has the same marker as well, for printing in grey."""
 
 INK = "#333333"
 RULE = "#d9d9d9"
 
 RC: dict[Any, Any] = {
-    "font.family": "DejaVu Sans",  # comes with matplotlib: the same letters on every machine
+    "font.family": "DejaVu Sans",  # comes with matplotlib, so it is the same on every machine
     "font.size": 10,
     "axes.titlesize": 10.5,
     "axes.titleweight": "bold",
@@ -73,14 +73,14 @@ RC: dict[Any, Any] = {
     "figure.dpi": 100,
     "savefig.dpi": 200,
     "savefig.facecolor": "white",
-    "svg.fonttype": "path",  # a page looks the same where the font is missing
+    "svg.fonttype": "path",  # pages look the same without the font
     "svg.hashsalt": "codekin",  # the same numbers give the same file
 }
 
 
 @contextmanager
 def figure_style() -> Iterator[None]:
-    """Within this block, matplotlib draws as codekin does; afterwards as before."""
+    """Draw in codekin's style within the block."""
     require_matplotlib()
     import matplotlib as mpl
 
@@ -89,13 +89,13 @@ def figure_style() -> Iterator[None]:
 
 
 def require_matplotlib() -> None:
-    """Raise an error that names the remedy where matplotlib is not installed."""
+    """Raise ImportError with the remedy if matplotlib is not installed."""
     if importlib.util.find_spec("matplotlib") is None:
         raise ImportError("Figures need matplotlib. Install it with: pip install 'codekin[plots]'")
 
 
 def new_figure(height: float) -> Figure:
-    """An empty figure of this height in inches whose parts find their own places."""
+    """An empty figure of this height in inches, with automatic layout."""
     from matplotlib.figure import Figure
 
     with figure_style():
@@ -116,7 +116,7 @@ def new_panel(
 def new_panels(
     n_panels: int, n_columns: int, height: float, *, title: str = "", tallest: float = float("inf"), **shared: Any
 ) -> tuple[Figure, Any]:
-    """A figure with an array of panels in rows of this height in inches; panels that are too many stay invisible."""
+    """A figure with an array of panels in rows of this height in inches; surplus panels are invisible."""
     n_rows = -(-n_panels // n_columns)
     figure = new_figure((0.5 if title else 0.3) + min(height * n_rows, tallest))
     panels = figure.subplots(n_rows, n_columns, squeeze=False, **shared)
@@ -128,15 +128,15 @@ def new_panels(
 
 
 def matrix_height(n_rows: int) -> float:
-    """How high a matrix is drawn, in inches: generous for a few rows, and never more than a page."""
+    """The height of a drawn matrix in inches: less per row the more rows there are, and at most a page."""
     return min(0.22 * n_rows, 4.2 + 0.058 * n_rows, 10.0)
 
 
 def save_figure(figure: Figure, path: str | Path, formats: Sequence[str] = ("png", "svg")) -> list[Path]:
-    """Write a figure, once per format; each file appears whole or not at all.
+    """Write a figure once per format; each file appears whole or not at all. Returns the paths of the files.
 
-    The path has no suffix; its folder is made if it is missing. ``formats`` are matplotlib's, and the suffixes of the
-    files, which come back in their order.
+    ``path`` has no suffix; its folder is created if necessary. ``formats`` are matplotlib's, and the suffixes of the
+    files.
     """
     stem = Path(path)
     stem.parent.mkdir(parents=True, exist_ok=True)
@@ -144,7 +144,7 @@ def save_figure(figure: Figure, path: str | Path, formats: Sequence[str] = ("png
     for suffix in formats:
         drawn = io.BytesIO()
         with figure_style():
-            # A date in the file would make every run differ from the last.
+            # A date in the file would make every run differ.
             figure.savefig(drawn, format=suffix, metadata={"Date": None} if suffix == "svg" else None)
         target = stem.with_name(f"{stem.name}.{suffix}")
         with whole_file(target) as stream:
@@ -161,7 +161,7 @@ def bit_colours() -> ListedColormap:
 
 
 def symbol_colours(n_symbols: int) -> ListedColormap:
-    """The colours of "not used" and of the symbols 0, 1 and so on, from dark to light."""
+    """The colour of "not used", and those of the symbols 0, 1 and so on from dark to light."""
     from matplotlib import colormaps
     from matplotlib.colors import ListedColormap, to_hex
 
@@ -170,6 +170,6 @@ def symbol_colours(n_symbols: int) -> ListedColormap:
 
 
 def without_frame(axes: Axes) -> None:
-    """Take the frame and the ticks' little lines away, as suits a matrix."""
+    """Remove the frame and the tick marks, as suits a matrix."""
     axes.spines[:].set_visible(False)
     axes.tick_params(length=0)

@@ -1,4 +1,4 @@
-"""Labels that have room: every class or bit is named if there is space for it, otherwise every second, fifth, tenth."""
+"""Tick labels that fit: every class or bit is named if there is room, otherwise every second, fifth, tenth."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
 LARGEST, SMALLEST = 9.0, 6.0
-"""Sizes of letters, in points."""
+"""Font sizes, in points."""
 
 LINE_HEIGHT = 1.17
-"""Of a line of text, in sizes of its letters."""
+"""The height of a line of text, in font sizes."""
 
 LETTER_WIDTH = 0.66
-"""Of a digit with the space around it, in sizes of its letters."""
+"""The width of a digit with its spacing, in font sizes."""
 
 LONGEST_NAME = 20
-"""Names with more letters are cut."""
+"""Names with more characters are cut."""
 
 
 def shortened(name: object) -> str:
-    """A name in at most ``LONGEST_NAME`` letters, on one line.
+    """A name in at most ``LONGEST_NAME`` characters, on one line.
 
     >>> shortened("Enteropathogenic Escherichia coli infection")
     'Enteropathogenic Es…'
@@ -36,10 +36,10 @@ def shortened(name: object) -> str:
 
 
 def fitting_step(n_labels: int, inches: float, *, em: float = LINE_HEIGHT) -> tuple[int, float]:
-    """Which labels fit into a row of them, and how large.
+    """How many of the labels fit on an axis, and how large.
 
-    The row is so many inches long; a label takes ``em`` sizes of its letters. Returns every how many labels one is
-    shown (1, 2, 5, 10, 20, 50 and so on), and the size of the letters in points.
+    The axis has this length in ``inches``; a label takes ``em`` times its font size. Returns a step (1, 2, 5, 10, 20,
+    50 and so on), where every ``step``-th label is shown, and the font size in points.
 
     >>> fitting_step(10, 3.0)
     (1, 9.0)
@@ -53,14 +53,14 @@ def fitting_step(n_labels: int, inches: float, *, em: float = LINE_HEIGHT) -> tu
 
 
 def name_rows(axes: Axes, names: Sequence[object]) -> None:
-    """Write names at the rows of a matrix, from top to bottom. Row ``k`` is between ``k`` and ``k + 1``."""
+    """Label the rows of a matrix. Row ``k`` is between ``k`` and ``k + 1``."""
     step, size = fitting_step(len(names), inches_of(axes)[1])
     shown = range(0, len(names), step)
     axes.set_yticks(np.array(shown) + 0.5, [shortened(names[k]) for k in shown], size=size)
 
 
 def name_columns(axes: Axes, names: Sequence[object]) -> None:
-    """Write names at the columns of a symmetric matrix, if they are short; otherwise those of the rows are enough.
+    """Label the columns of a symmetric matrix if all names are short; otherwise the labels of its rows suffice.
 
     Column ``k`` is between ``k`` and ``k + 1``.
     """
@@ -74,7 +74,7 @@ def name_columns(axes: Axes, names: Sequence[object]) -> None:
 
 
 def number_columns(axes: Axes, n_columns: int) -> None:
-    """Write the numbers 1, 2, 3 and so on at the columns of a matrix. Column ``k`` is between ``k`` and ``k + 1``."""
+    """Number the columns of a matrix 1, 2, 3 and so on. Column ``k``, from 0, is between ``k`` and ``k + 1``."""
     em = 0.5 + LETTER_WIDTH * len(str(n_columns))
     step, size = fitting_step(n_columns, inches_of(axes)[0], em=em)
     shown = np.arange(step, n_columns + 1, step)
@@ -82,9 +82,9 @@ def number_columns(axes: Axes, n_columns: int) -> None:
 
 
 def settle(figure: Figure | SubFigure) -> None:
-    """Let the parts of a figure find their places, so that there is a size to fit labels into.
+    """Run the layout of a figure, so that panels have the size that labels are fitted to.
 
-    A figure without a layout engine, or inside another one, stays as it is.
+    A figure without a layout engine, or inside another one, is left as it is.
     """
     from matplotlib.figure import Figure
 
@@ -94,5 +94,5 @@ def settle(figure: Figure | SubFigure) -> None:
 
 
 def inches_of(axes: Axes) -> tuple[float, float]:
-    """The width and the height of the inside of a panel, as it is now."""
+    """The current width and height of the inside of a panel, in inches."""
     return axes.bbox.width / axes.figure.dpi, axes.bbox.height / axes.figure.dpi

@@ -1,4 +1,4 @@
-"""Accuracy against the number of bits, and what a better score than that of the depth-first order gains."""
+"""Accuracy against the number of bits, and what a lower score than that of the depth-first order gains."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LINES = (
     ("orange", "^", "-"),
     ("purple", "v", "-"),
 )
-"""Colour, marker and style of the lines, in their order."""
+"""Colour, marker and style of each line."""
 
 NAMED_POINTS = (
     ("blue", "o"),
@@ -35,17 +35,17 @@ NAMED_POINTS = (
     ("black", "X"),
     ("grey", "*"),
 )
-"""Colours and markers of data sets, in their order."""
+"""Colour and marker of each data set."""
 
 SHIFT = 1.015
-"""By what factor each line stands to the right of the one before, so that their bars can be told apart."""
+"""The factor by which each line is shifted to the right of the previous one, so that their bars don't overlap."""
 
 
 @dataclass(frozen=True)
 class Runs:
-    """What several runs of one code achieved.
+    """The accuracy of several runs of one code.
 
-    The accuracy is in percent. ``two_deviations`` are two standard deviations of the runs, not of their mean; NaN for a
+    The mean is in percent. ``two_deviations`` are two standard deviations of the runs, not of their mean; NaN for a
     single run.
     """
 
@@ -55,9 +55,7 @@ class Runs:
 
     @classmethod
     def of(cls, n_bits: int, accuracies: ArrayLike) -> Runs:
-        """The mean of some accuracies and how far they scatter.
-
-        Accuracies are in percent.
+        """The mean and spread of some accuracies, in percent.
 
         >>> Runs.of(48, [75.0, 76.0, 77.0])
         Runs(n_bits=48, mean=76.0, two_deviations=2.0)
@@ -77,7 +75,7 @@ def draw_accuracy_by_bits(
 ) -> Figure:
     """Mean accuracies with bars of two standard deviations, against the number of bits on a logarithmic scale.
 
-    Each line goes from few bits to many. ``one_vs_rest``, one predictor per class, is a dashed line.
+    Lines are sorted by the number of bits. ``one_vs_rest``, one predictor per class, is a dashed line.
     """
     from matplotlib.ticker import FixedLocator, NullLocator
 
@@ -111,10 +109,11 @@ def draw_accuracy_by_bits(
 
 @dataclass(frozen=True)
 class SearchGain:
-    """What a search that lowered the score did to the accuracy.
+    """How the accuracy changed after a search that lowered the score.
 
     ``lowered``: by how many percent the score is below that of the depth-first order. ``gain``: by how many points the
-    accuracy is above it, on average over the runs. The error is NaN for a single run.
+    accuracy is above that of the depth-first order, on average over the runs; ``error`` is its standard error, NaN for
+    a single run.
     """
 
     name: str
@@ -125,9 +124,9 @@ class SearchGain:
 
 @figure_style()
 def draw_search_gains(gains: Sequence[SearchGain], *, title: str) -> Figure:
-    """Gains of accuracy against how much lower the score is, with bars of two standard errors.
+    """Gains in accuracy against how much lower the score is, with bars of two standard errors.
 
-    One point each; of one colour if of one name.
+    One point per gain; points of one name share a colour.
     """
     x_label, y_label = "score below depth-first, %", "accuracy above depth-first, points"
     figure, axes = new_panel(3.6, title=title, x_label=x_label, y_label=y_label)
