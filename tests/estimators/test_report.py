@@ -12,7 +12,8 @@ from codekin.classes import DenseDistances
 from codekin.codebooks import one_vs_rest
 from codekin.coding import Assignment
 from codekin.estimators import ECOCClassifier, FitReport, TrellisClassifier
-from codekin.fitting import report as module
+from codekin.fitting.report import code_report
+from codekin.model import measuring
 from codekin.storage.migrations import migrated
 
 
@@ -52,7 +53,7 @@ def test_report_speaks_the_papers_language(digits):
 
 
 def test_fit_predicts_nothing_and_a_report_each_sample_once(digits, monkeypatch):
-    monkeypatch.setattr(module, "MARGINS_PER_BLOCK", 1)  # blocks of 256 rows
+    monkeypatch.setattr(measuring, "MARGINS_PER_BLOCK", 1)  # blocks of 256 rows
     frame = pd.DataFrame(digits[0])
     CountingClassifier.n_predicted = 0
     classifier = ECOCClassifier(CountingClassifier(), n_bits=12, random_state=0).fit(frame, digits[1])
@@ -133,7 +134,7 @@ def test_the_score_of_an_equidistant_code_is_said_to_be_the_same_for_every_assig
     X, y = digits
     equidistant = one_vs_rest(10)
     classifier = ECOCClassifier(GaussianNB(), codebook=equidistant, assignment="greedy", random_state=0).fit(X, y)
-    report = module.code_report(classifier.model_, classifier.loss_, DenseDistances(1 - np.eye(10)))
+    report = code_report(classifier.model_, classifier.loss_, DenseDistances(1 - np.eye(10)))
     assert np.isnan(report.standard_deviations_below_random)
     assert "the same for every assignment" in str(report)
     assert "standard deviations" not in str(report)

@@ -23,7 +23,7 @@ from codekin.assignments.optimal import END_IN_SIGHT, branch_and_bound
 from codekin.assignments.orders import solve_by_spectral_order, solve_by_tree_order
 from codekin.assignments.portfolio import default_restarts, portfolio_search
 from codekin.assignments.result import SENSES, AssignmentResult, ProgressCallback, Sense
-from codekin.assignments.scores import AssignmentProblem
+from codekin.assignments.scores import AssignmentProblem, score_and_z
 from codekin.assignments.steepest_descent import descent_search
 from codekin.assignments.swap_runs import by_swaps
 from codekin.assignments.tabu import tabu_search
@@ -173,7 +173,7 @@ def _completed(result: AssignmentResult, codebook: Codebook, distances: ClassDis
     unknown = np.flatnonzero(codeword_of_class < 0)
     codeword_of_class[unknown] = np.flatnonzero(is_left)[: len(unknown)]
     assignment = Assignment(codeword_of_class, result.method)
-    score, z = AssignmentProblem.of(codebook, distances).score_and_z(assignment)
+    score, z = score_and_z(codebook, assignment, distances)
     return replace(result, assignment=assignment, score=score, z=z, bound=None)
 
 

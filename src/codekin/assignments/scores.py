@@ -184,6 +184,13 @@ class _InUse(NamedTuple):
     inner_product: float
 
 
+def score_and_z(
+    codebook: Codebook, assignment: Assignment, class_distances: ClassDistances | ClassTree | ArrayLike
+) -> tuple[float, float]:
+    """:func:`class_codeword_score` and :func:`class_codeword_z`, in the time of one."""
+    return AssignmentProblem.of(codebook, class_distances).score_and_z(assignment)
+
+
 def class_codeword_score(
     codebook: Codebook,
     assignment: Assignment,

@@ -24,10 +24,11 @@ from codekin.decoding.losses import get_loss
 from codekin.estimators.growth import best_free_codewords
 from codekin.estimators.inputs import label_array
 from codekin.fitting.checked_choices import check_loss_choice
-from codekin.fitting.fit_facts import Fit
+from codekin.fitting.fit_facts import Fit, Told
 from codekin.fitting.plan import Seed
-from codekin.fitting.report import FitReport, code_report, measured, restored
+from codekin.fitting.report import FitReport, fit_report, restored
 from codekin.model import Member, Model
+from codekin.samples import Samples
 from codekin.storage.classifier_parts import ClassifierParts
 
 
@@ -198,12 +199,15 @@ class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
         self._check_is_fitted()
         if (X is None) != (y is None):
             raise ValueError(f"report needs samples and their labels, or neither. Got no {'X' if X is None else 'y'}.")
-        if self._report is None:
-            self._report = code_report(self.model_, self.loss_, self.class_distances_, **self._report_facts)
+        samples = None
         if X is not None and y is not None:
-            X, class_index = self._measured_samples(X), self._known_class_index(y)
-            check_consistent_length(X, class_index)
-            self._report = measured(self._report, self.model_, self.loss_, X, class_index)
+            samples = Samples(self._measured_samples(X), self._known_class_index(y))
+            check_consistent_length(samples.X, samples.class_index)
+        if self._report is None or samples is not None:
+            facts, known = self._report_facts, self._report
+            self._report = fit_report(
+                self.model_, self.loss_, self.class_distances_, facts, known=known, samples=samples
+            )
         return self._report
 
     def _parts_to_store(self) -> tuple[Model, ClassifierParts]:
@@ -244,7 +248,7 @@ class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
         seed = classifier.random_state
         classifier._rng = np.random.default_rng(seed if isinstance(seed, int) else None)
         classifier._set_model(model)
-        classifier._report, classifier.plan_ = report, dict(parts.plan)
+        classifier._report, classifier._report_facts, classifier.plan_ = report, {}, dict(parts.plan)
         if parts.n_features is not None:
             classifier.n_features_in_ = parts.n_features
         if parts.feature_names is not None:
@@ -281,12 +285,15 @@ class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
         self.model_ = model
         self._report = None
 
-    def _take_parts(self, fit: Fit) -> None:
-        """Set the attributes of the code and its parts."""
+    def _take_parts(self, fit: Fit) -> Told:
+        """Set the attributes of the code and its parts; what else the fit tells."""
+        told = fit.told()
         self.codebook_, self.assignment_ = fit.model.codebook, fit.model.assignment
         self.assignment_result_, self.class_distances_ = fit.assignment_result, fit.class_distances
-        self.loss_, self.plan_, self._rng = fit.loss, fit.plan.as_dict(), fit.rng
+        self.loss_, self.plan_, self._rng = fit.loss, told.plan, fit.rng
         self._set_model(fit.model)
+        self._report_facts = told.facts
+        return told
 
     def _seed(self) -> Seed:
         """The source of all random choices."""

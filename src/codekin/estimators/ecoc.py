@@ -30,7 +30,6 @@ from codekin.estimators.metadata import learner_params, router
 from codekin.estimators.weight_signature import lists_weights_if
 from codekin.fitting.code_settings import code_plan
 from codekin.fitting.fit import begin_fit, choose_parts, fit_model, learn_batch
-from codekin.fitting.fit_facts import Fit
 from codekin.fitting.plan import Plan
 from codekin.learners import LEARNERS, IndependentBits, Learner, is_named, learner_of
 from codekin.learners.calibration import N_FOLDS
@@ -241,7 +240,7 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
         parts = choose_parts(plan, Samples(X, class_index, weights))
         n_rounds = 1 + N_FOLDS if self.calibrate == "cv" else 1
         context = begin_callbacks(self, plan.learner, n_rounds * parts.codebook.n_bits)
-        self._take(fit_model(plan, Samples(X, class_index, params.get("sample_weight")), parts=parts))
+        self._take_parts(fit_model(plan, Samples(X, class_index, params.get("sample_weight")), parts=parts))
         context.call_on_fit_task_end(estimator=self)
         return self
 
@@ -287,7 +286,7 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
         samples = Samples(X, class_index, params.get("sample_weight"))
         if is_first:
             begun = begin_fit(self._plan(params), Samples(X, class_index, weights))
-            self._take(replace(begun, model=learn_batch(begun.model, begun.learner, samples, begun.rng)))
+            self._take_parts(replace(begun, model=learn_batch(begun.model, begun.learner, samples, begun.rng)))
         else:
             self._set_model(learn_batch(self.model_, self._bit_learner(params), samples, self._rng))
         return self
@@ -330,15 +329,6 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
         classifier, learner = self._bit_classifier(), self._bit_learner(params)
         check_weights_of_learner(classifier)
         return code_plan(self.get_params(deep=False), classifier, learner, self._check_n_classes(), self._seed())
-
-    def _take(self, fit: Fit) -> None:
-        self._take_parts(fit)
-        self._report_facts = {"decoding": self.decoding_, "codebook_reason": fit.plan.reason}
-        if fit.decoder_fit is not None:
-            found = fit.decoder_fit
-            self._report_facts |= {"learned_accuracy": found.accuracy, "loss_accuracy": found.loss_based_accuracy}
-            if self.decoding_ == "learned":
-                self._report_facts["decoder_strength"] = found.strength
 
     def _bit_learner(self, params: Mapping[str, Any]) -> Learner:
         learner = learner_of(self.estimator)

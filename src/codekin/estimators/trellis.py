@@ -32,7 +32,7 @@ from codekin.fitting.plan import Watch
 from codekin.fitting.recipe import Recipe, Trial
 from codekin.fitting.rules import RERANK
 from codekin.fitting.trellis_settings import TrellisSettings
-from codekin.learners import Checkpoints, EpochReport, Learner, is_named, learner_name
+from codekin.learners import Checkpoints, EpochReport, Learner, learner_name
 from codekin.learners.compact import PRECISIONS, Precision
 from codekin.model import Model
 from codekin.progress import Progress, listening
@@ -277,8 +277,7 @@ class TrellisClassifier(PathProbabilities):
                 settings = settings.of_code(X)
                 plan = settings.plan(settings.default_recipe(X), has_validation=held_out is not None)
                 fit = fit_model(plan, samples, held_out=held_out, watch=watch)
-        budget = {} if settings.limits is None else {"budget": str(settings.limits), "trials": fit.trials}
-        return self._take(fit, **budget)
+        return self._take(fit)
 
     def _settings(self, held_out: Samples | None = None) -> TrellisSettings:
         n_classes = self._check_n_classes()
@@ -292,13 +291,11 @@ class TrellisClassifier(PathProbabilities):
             **{name: getattr(self, name) for name in names},
         )
 
-    def _take(self, fit: Fit, **facts: Any) -> Self:
+    def _take(self, fit: Fit) -> Self:
         """Set the fitted attributes."""
-        plan = fit.plan
-        self._take_parts(fit)
+        told = self._take_parts(fit)
         self.learner_, self.trials_, self.temperature_ = fit.learner, fit.trials, fit.temperature.value
-        self.recipe_ = Recipe.of(plan)
-        self._report_facts = {"learner": learner_name(fit.learner), **fit.temperature.measures, **facts}
+        self.recipe_, self._report_facts["learner"] = told.recipe, told.learner
         return self
 
     @available_if(_learns_in_batches)
@@ -378,7 +375,7 @@ class TrellisClassifier(PathProbabilities):
         return X, class_index
 
     def _with_learner(self, parts: ClassifierParts) -> ClassifierParts:
-        is_given = is_named(self.estimator)
+        is_given = self.learner_ is self.estimator
         return replace(parts, learner=self.learner_, is_learner_given=is_given, temperature=self.temperature_)
 
     @classmethod

@@ -251,7 +251,7 @@ class Search:
             )
         if winner is None:
             winner = self._fit(best.recipe, trials.index(best))
-        return replace(winner, trials=tuple(trials))
+        return replace(winner, trials=tuple(trials), budget=str(self.limits))
 
     def _tried(self, recipe: Recipe, number: int) -> tuple[Trial, Fit]:
         begin = perf_counter()

@@ -76,7 +76,8 @@ def fit_model(
         parts = _chosen(plan, samples, held_out, shared)
     rng = plan.generators().bits
     codes = [Code(parts.codebook, order) for order in parts.orders.of(plan.n_members)]
-    max_bytes -= bytes_of_tree(parts.class_distances) / plan.n_members
+    if plan.prune == "to fit":
+        max_bytes -= bytes_of_tree(parts.class_distances) / plan.n_members
     members = Members(plan, codes, rng, watch, shared, max_bytes)
     temperature = Temperature()
     if plan.is_ranked:

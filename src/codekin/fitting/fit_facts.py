@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,8 +14,8 @@ from codekin.decoding import Loss
 from codekin.decoding.decoder_fit import DecoderFit
 from codekin.fitting.order_choice import Orders
 from codekin.fitting.plan import Plan
-from codekin.fitting.recipe import Trial
-from codekin.learners import Learner
+from codekin.fitting.recipe import Recipe, Trial
+from codekin.learners import Learner, learner_name
 from codekin.model import Model
 from codekin.model.temperature import Temperature
 
@@ -38,9 +39,18 @@ class Parts:
         return Code(self.codebook, self.assignment)
 
 
+class Told(NamedTuple):
+    """What a fit tells its user: all its settings, those of a recipe, its learner, and facts for the report."""
+
+    plan: dict[str, Any]
+    recipe: Recipe
+    learner: str
+    facts: dict[str, Any]
+
+
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """A fitted model, and how it came about."""
+    """A fitted model, and how it came about; ``trials`` are those of a search within ``budget``."""
 
     model: Model
     plan: Plan
@@ -51,4 +61,21 @@ class Fit:
     rng: np.random.Generator
     temperature: Temperature = field(default_factory=Temperature)
     trials: tuple[Trial, ...] = ()
+    budget: str = ""
     decoder_fit: DecoderFit | None = None
+
+    def told(self) -> Told:
+        """What there is to say of the fit."""
+        is_learned, found = self.model.decoder.is_learned, self.decoder_fit
+        facts = {
+            "decoding": "learned" if is_learned else "loss",
+            "codebook_reason": self.plan.reason,
+            "budget": self.budget,
+            "trials": self.trials,
+            **self.temperature.measures,
+        }
+        if found is not None:
+            facts |= {"learned_accuracy": found.accuracy, "loss_accuracy": found.loss_based_accuracy}
+            if is_learned:
+                facts["decoder_strength"] = found.strength
+        return Told(self.plan.as_dict(), Recipe.of(self.plan), learner_name(self.learner), facts)

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from math import isnan, nan
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils import _safe_indexing
 
-from codekin._system.stored_rows import StoredRows
 from codekin._system.wording import counted
-from codekin.assignments.scores import AssignmentProblem
+from codekin.assignments.scores import score_and_z
 from codekin.classes import ClassDistances
-from codekin.coding import FloatArray, IntArray
+from codekin.coding import FloatArray
 from codekin.decoding import Loss
 from codekin.fitting.recipe import Trial
-from codekin.measures import binary_losses, multiclass_error_bound, symbol_losses
 from codekin.model import Model
+from codekin.model.measuring import measured
+from codekin.samples import Samples
 from codekin.storage.values import shortened
-
-MARGINS_PER_BLOCK = 1 << 19
-"""How many margins are held at once: four megabytes, some times over."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,6 +222,24 @@ class FitReport:
         ]
 
 
+def fit_report(
+    model: Model,
+    loss: Loss,
+    class_distances: ClassDistances | None,
+    facts: Mapping[str, Any],
+    *,
+    known: FitReport | None = None,
+    samples: Samples | None = None,
+) -> FitReport:
+    """The report of a fitted model, with what it makes of samples if there are any.
+
+    - ``facts``: what the fit says beyond the properties of the code.
+    - ``known``: what was reported before.
+    """
+    report = code_report(model, loss, class_distances, **facts) if known is None else known
+    return report if samples is None else replace(report, **measured(model, loss, samples))
+
+
 def code_report(model: Model, loss: Loss, class_distances: ClassDistances | None, **others: Any) -> FitReport:
     """What is known of a fitted model without any samples.
 
@@ -234,7 +248,7 @@ def code_report(model: Model, loss: Loss, class_distances: ClassDistances | None
     """
     score, z = nan, nan
     if class_distances is not None and model.codebook.tree is None:
-        score, z = AssignmentProblem.of(model.codebook, class_distances).score_and_z(model.assignment)
+        score, z = score_and_z(model.codebook, model.assignment, class_distances)
         if model.codebook.is_equidistant:
             z = nan  # every assignment has this score
     return FitReport(
@@ -250,53 +264,6 @@ def code_report(model: Model, loss: Loss, class_distances: ClassDistances | None
         n_symbols=model.codebook.n_symbols,
         **others,
     )
-
-
-def measured(report: FitReport, model: Model, loss: Loss, X: Any, class_index: IntArray) -> FitReport:
-    """The report with what the model makes of samples, some of them at a time.
-
-    ``report``: what is known without them.
-    """
-    if model.codebook.tree is not None:
-        wrong = [model.predict(block) != class_index[rows] for rows, block in _blocks(X, len(class_index), 4096)]
-        return replace(report, n_measured=len(class_index), error=float(np.concatenate(wrong).mean()))
-    n_samples = len(class_index)
-    total, n_wrong, n_certified = np.zeros(model.n_bits), 0, 0
-    step = max(MARGINS_PER_BLOCK // (model.n_bits * model.codebook.n_symbols // 2), 256)
-    for rows, block in _blocks(X, n_samples, step):
-        margins = model.margins(block)
-        if model.codebook.n_symbols == 2:
-            losses = binary_losses(margins, class_index[rows], model.coding_matrix, loss)
-        else:
-            losses = symbol_losses(margins, class_index[rows], model.code)
-        total += losses * len(margins)
-        if model.ranking is not None:
-            best = model.candidates(block, 1)
-            n_wrong += int((best.classes[:, 0] != class_index[rows]).sum())
-            n_certified += int(best.is_certified.sum())
-        else:
-            n_wrong += int((model.decoder.decode(margins) != class_index[rows]).sum())
-    bit_losses = total / n_samples
-    epsilon = float(bit_losses.mean())
-    return replace(
-        report,
-        n_measured=n_samples,
-        bit_losses=bit_losses,
-        average_binary_loss=epsilon,
-        error_bound=nan if report.decoding == "learned" else multiclass_error_bound(epsilon, model.codebook, loss),
-        error=n_wrong / n_samples,
-        certified_share=n_certified / n_samples if report.n_members > 1 else nan,
-    )
-
-
-def _blocks(X: Any, n_samples: int, step: int) -> Iterator[tuple[slice, Any]]:
-    """Some samples after the others, and which they are."""
-    is_stored = isinstance(X, StoredRows)
-    if is_stored:
-        step = min(step, X.rows_at_once)
-    for start in range(0, n_samples, step):
-        rows = slice(start, start + step)
-        yield rows, X[rows] if is_stored else _safe_indexing(X, rows)
 
 
 def restored(values: Mapping[str, Any], model: Model) -> FitReport:

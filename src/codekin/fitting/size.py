@@ -13,9 +13,8 @@ from codekin.classes import ClassDistances
 from codekin.fitting.fit_facts import Fit
 from codekin.fitting.report import code_report
 from codekin.fitting.trellis_settings import TrellisSettings
-from codekin.storage import describe
+from codekin.storage import bytes_of_parts
 from codekin.storage.classifier_parts import ClassifierParts, tree_arrays
-from codekin.storage.files import folder_bytes
 from codekin.storage.parts import describe_bits
 
 BYTES_PER_BIT = 24
@@ -42,7 +41,7 @@ def bytes_of_fit(fit: Fit, parts: ClassifierParts, n_trials: int = 0) -> int:
         class_tree=None if fit.class_distances is None else fit.class_distances.tree,
         plan=fit.plan.as_dict(),
     )
-    return folder_bytes(*describe(fit.model, whole))
+    return bytes_of_parts(fit.model, whole)
 
 
 def bytes_besides_weights(n_bits: int, n_members: int, n_classes: int) -> int:

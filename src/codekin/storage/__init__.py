@@ -88,7 +88,7 @@ def save_model(
     True
     """
     target = check_target(folder)
-    description, arrays, learners = _described(model, model_input)
+    description, arrays, learners = describe(*_stored_parts(model), model_input)
     if learners:
         warn_of_refusal(learners)
     write_folder(target, description, arrays, learners)
@@ -120,22 +120,27 @@ def stored_bytes(model: Any, model_input: ModelInput | None = None) -> int:
     ...     stored_bytes(classifier) == model_bytes(save_model(classifier, f"{home}/iris"))
     True
     """
-    return folder_bytes(*_described(model, model_input))
+    return bytes_of_parts(*_stored_parts(model), model_input)
 
 
-def _described(model: Any, model_input: ModelInput | None) -> tuple[Json, Arrays, list[Any]]:
-    """A model, or the classifier around it, as a description, arrays and scikit-learn learners."""
+def bytes_of_parts(model: Model, parts: ClassifierParts | None, model_input: ModelInput | None = None) -> int:
+    """The size on disk of a model and what is around it."""
+    return folder_bytes(*describe(model, parts, model_input))
+
+
+def _stored_parts(model: Any) -> tuple[Model, ClassifierParts | None]:
+    """A model and what is around it, if it is a classifier."""
     if not hasattr(model, "_parts_to_store"):
         raise TypeError(
             "save_model saves an ECOCClassifier, a TrellisClassifier or a Model. "
             f"Got an object of type {type(model).__name__}."
         )
-    coded, parts = model._parts_to_store()
-    return describe(coded, parts, model_input)
+    parts: tuple[Model, ClassifierParts | None] = model._parts_to_store()
+    return parts
 
 
 def describe(
-    model: Model, parts: ClassifierParts | None = None, model_input: ModelInput | None = None
+    model: Model, parts: ClassifierParts | None, model_input: ModelInput | None = None
 ) -> tuple[Json, Arrays, list[Any]]:
     """A model and what is around it as a description, arrays and scikit-learn learners."""
     arrays: Arrays = {}

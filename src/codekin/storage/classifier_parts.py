@@ -66,7 +66,7 @@ def describe_classifier(parts: ClassifierParts, arrays: Arrays, learners: list[A
         description["plan"] = dict(parts.plan)
     if parts.learner is not None:
         description["learner"] = _describe_learner(parts.learner)
-        description["is_learner_given"] = parts.is_learner_given
+        description["is_learner_given"] = parts.is_learner_given and description["learner"] is not None
     if parts.estimator is not None:
         description["estimator"] = len(learners)
         learners.append(parts.estimator)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from codekin.assignments.scores import AssignmentProblem
+from codekin.assignments.scores import score_and_z
 from codekin.classes import ClassTree
 from codekin.codebooks import one_vs_rest, trellis_codebook
 from codekin.codebooks.trellis import TrellisGraph
@@ -194,7 +194,7 @@ def run_assign(task: Task, workspace: Workspace) -> Outcome:
     found = order.find(codebook, trees[order.tree or given["trees"][0]], known, rng, given.get("search_seconds"))
     scores = {}
     for name, tree in trees.items():
-        score, z = AssignmentProblem.of(codebook, tree).score_and_z(found.assignment)
+        score, z = score_and_z(codebook, found.assignment, tree)
         scores[name] = {"score": score, "z": z}
     result = {"n_bits": codebook.n_bits, "scores": scores, "search_seconds": found.seconds}
     return Outcome(result, {"codeword_of_class": found.codeword_of_class})
