@@ -1,14 +1,14 @@
-"""ECOCClassifier beside the other ways to make a classifier of many classes, the same learner everywhere.
+"""ECOCClassifier against other ways to make a multiclass classifier from the same learner.
 
     python benchmarks/against_one_vs_rest.py [--seeds 5] [--data-home FOLDER] [--sets digits wine ...]
 
-For linear SVMs and decision trees: ECOCClassifier as it comes, one-vs-rest, one-vs-one, the learner on its own and, for
-trees, a random forest with as many trees as the code has bits. Each seed halves the data anew. Printed: the mean
-accuracy, by how much ECOCClassifier is more accurate with the standard error of the paired difference, how many
-predictors there are, and the CPU time of fitting as a multiple of ECOCClassifier's.
+For linear SVMs and decision trees: ECOCClassifier with its defaults, one-vs-rest, one-vs-one, the learner on its own
+and, for trees, a random forest with as many trees as the code has bits. Each seed splits the data into new halves.
+Prints the mean accuracy, the lead of ECOCClassifier with the standard error of the paired difference, the number of
+predictors, and the CPU time of fitting as a multiple of ECOCClassifier's.
 
-There is a claim for trees only: with more than three classes (with three, the code is one-vs-rest), ECOCClassifier is
-more accurate than one-vs-rest and a single tree, by more than one standard error. Where it loses, the table says so.
+Only trees have a claim: with more than three classes (with three, the code is one-vs-rest), ECOCClassifier is more
+accurate than one-vs-rest and a single tree, by more than one standard error.
 """
 
 import argparse
@@ -56,7 +56,7 @@ def mnist(home):
 
 
 def cifar100(home):
-    """The 64 widest of the 256 components, 40 samples of each of the hundred classes."""
+    """The 64 of the 256 components that vary most, 40 samples of each of the hundred classes."""
     data = load_dataset("cifar100", data_home=home)
     y = np.asarray(data.train.y)
     chosen = np.concatenate([np.flatnonzero(y == k)[:40] for k in range(100)])
@@ -72,7 +72,7 @@ def learners(seed):
 
 
 def contenders(learner, n_bits, seed):
-    """The others, by name."""
+    """The other classifiers, by name."""
     own = {
         "one-vs-rest": OneVsRestClassifier(clone(learner)),
         "one-vs-one": OneVsOneClassifier(clone(learner)),
@@ -100,7 +100,7 @@ def measured(model, halves):
 
 
 def compare(X, y, seeds):
-    """By learner and contender, for each seed what was measured."""
+    """The measurements of every learner and contender, one row per seed."""
     found = {}
     for seed in seeds:
         halves = train_test_split(X, y, test_size=0.5, random_state=seed, stratify=y)
@@ -113,7 +113,7 @@ def compare(X, y, seeds):
 
 
 def show(data_name, found):
-    """Print the rows of a data set; whether the claim holds."""
+    """Print the rows of a data set; returns whether the claim holds."""
     all_good = True
     for (learner_name, name), rows in found.items():
         ours = found[learner_name, "codekin"]

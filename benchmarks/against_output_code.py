@@ -1,7 +1,7 @@
 """Accuracy at equal numbers of bits against scikit-learn's OutputCodeClassifier, the same learner on both sides.
 
-Beside them stands the learner on its own, a linear SVM per class or a single tree whatever the number of bits, and how
-many times its CPU seconds codekin takes.
+Also shown: the learner on its own, a linear SVM per class or a single tree for any number of bits, and codekin's CPU
+time as a multiple of it.
 
     python benchmarks/against_output_code.py [--seeds 10]
 
@@ -39,12 +39,12 @@ def data_sets():
 
 
 def compare(X, y, learner, n_bits, seeds):
-    """Accuracies and CPU seconds of theirs, ours and the learner on its own, one row per seed, each on its own half."""
+    """Accuracies and CPU seconds of theirs, ours and the learner on its own; each seed has a row and its own split."""
     n_classes = len(np.unique(y))
     rows = []
     for seed in seeds:
         X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, random_state=seed, stratify=y)
-        # int(n_classes * code_size) bits, whatever the rounding of the quotient
+        # int(n_classes * code_size) bits, regardless of rounding
         theirs = OutputCodeClassifier(clone(learner), code_size=(n_bits + 0.5) / n_classes, random_state=seed)
         ours = ECOCClassifier(clone(learner), n_bits=n_bits, decoding="loss", random_state=seed)
         models = (theirs, ours, clone(learner))

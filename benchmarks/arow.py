@@ -1,16 +1,16 @@
-"""AROW: one pass over sparse rows against the memory, against a loop in Python and against SGDClassifier.
+"""AROW: one pass over sparse rows against memory bandwidth, a loop in Python and SGDClassifier.
 
     python benchmarks/arow.py [--repeats 7]
 
-Claims, on one thread, for rows of 60 non-zeros at uniformly random features (so that nothing but memory holds the
-weights): at least 60% of this machine's bandwidth for updating random rows at 338 and 879 bits, and at least 40% at 56
-bits; at least 100 times as fast as a straightforward loop over learners and samples in Python and NumPy; at least 6
-times as fast as one pass of ``SGDClassifier`` for one bit after the other at 338 bits.
+Claims, on one thread, for rows of 60 non-zeros at uniformly random features (so that no cache holds the weights): at
+least 60% of this machine's bandwidth for updating random rows at 338 and 879 bits, and at least 40% at 56 bits; at
+least 100 times as fast as a plain loop over learners and samples in Python and NumPy; at 338 bits, at least 6 times as
+fast as one pass of ``SGDClassifier`` per bit.
 
 The bandwidth is measured by a loop that reads, changes and writes the same rows in the same order and does nothing
-else; a row counts twice, once read and once written. Against SGDClassifier, features are as frequent as words are
-(the f-th in proportion to 1 / (f + 10)). The sides take turns; CPU seconds, the least of several runs, since other work
-on the machine only adds.
+else; a row counts twice, once read and once written. Against SGDClassifier, features are as frequent as words (the
+f-th in proportion to 1 / (f + 10)). The sides take turns. Times are CPU seconds, the minimum of several runs, since
+other work on the machine only adds to them.
 """
 
 import argparse

@@ -2,11 +2,10 @@
 
     python benchmarks/assignment_cifar100.py [--codebooks 5]
 
-Needs ``cifar100`` in the folder that CODEKIN_DATA names: distances between embeddings of the classes' names, and path
-lengths in their taxonomy of 20 superclasses. All methods get the same random 100 x 20 codebooks; z is in exact standard
-deviations of random assignments, its mean over the codebooks is printed, and so is the mean time. A single descent is
-there for the sake of SciPy's FAQ, which takes some milliseconds; ten seconds of the portfolio say how much there is to
-be had.
+Needs ``cifar100`` in the folder named by CODEKIN_DATA: distances between embeddings of the classes' names, and path
+lengths in their taxonomy of 20 superclasses. All methods get the same random 100 x 20 codebooks. Prints the mean of z,
+in exact standard deviations of random assignments, and the mean time. A single descent is included to compare with
+SciPy's FAQ, which takes a few milliseconds; ten seconds of the portfolio show how much can be gained.
 """
 
 import argparse
@@ -49,7 +48,7 @@ def scipy_z(problem, method):
 
 
 def contenders(problem, seed):
-    """Name -> z and seconds of every method on one problem."""
+    """z and seconds of every method on one problem, by name."""
     codebook, distances = problem.codebook, problem.class_distances
     own = {
         PORTFOLIO: assign(codebook, distances, "portfolio", rng=seed, time_limit=TIME_LIMIT),

@@ -2,7 +2,7 @@
 
     python benchmarks/assignment_exhaustive.py
 
-The loop scores one assignment after the other in two NumPy calls, on a sample of them; both sides must agree.
+The loop scores a sample of the assignments one by one, in two NumPy calls each; both sides must agree.
 """
 
 import sys

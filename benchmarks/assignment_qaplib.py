@@ -2,8 +2,9 @@
 
     python benchmarks/assignment_qaplib.py
 
-Needs the instances (``qaplib/qaplib.npz`` in the folder that CODEKIN_DATA names); best known means up to 42 rows, and
-0.1% above it for larger ones. Proofs are also made for leading parts of had20 and for class-codeword scores.
+Needs the instances (``qaplib/qaplib.npz`` in the folder named by CODEKIN_DATA). Up to 42 rows the best known objective
+must be reached; larger instances may be 0.1% above it. Leading parts of had20 and class-codeword scores are proved as
+well.
 """
 
 import sys

@@ -2,9 +2,9 @@
 
     python benchmarks/assignment_trees.py
 
-Needs ``wordnet_hypernym`` and ``debian_dirs100k`` in the folder that CODEKIN_DATA names. The codebook is a trellis of
-width 2, the naive order is the paper's: depth-first order of the taxonomy onto the paths in their order. Seconds for a
-score are after the setup that all scores share.
+Needs ``wordnet_hypernym`` and ``debian_dirs100k`` in the folder named by CODEKIN_DATA. The codebook is a trellis of
+width 2; the naive order is the paper's: classes in the depth-first order of the taxonomy get the paths in order. The
+seconds for a score exclude the setup that all scores share.
 """
 
 import resource

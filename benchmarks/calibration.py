@@ -32,7 +32,7 @@ LEARNERS = {
 
 
 def measure(X, y, learner, n_bits, calibrate, seeds):
-    """Mean ECE, log loss and accuracy over seeds, each on its own half of the data."""
+    """Mean ECE, log loss and accuracy over seeds, each with its own split of the data."""
     rows = []
     for seed in seeds:
         X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, random_state=seed, stratify=y)

@@ -1,6 +1,6 @@
-"""What it costs that every model is checked when it is loaded: the time of its checksums and of everything else.
+"""What checking a model costs when it is loaded: the time of loading it, and of its checksums alone.
 
-A model of 100 MB and one of 400 MB; processor time, the best of three, and the share of the checksums.
+A model of 100 MB and one of 400 MB; CPU time, the best of three, and the share of the checksums.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ N_CLASSES = 1000
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """The least processor time of three runs."""
+    """The minimum CPU time of three runs."""
     times = []
     for _ in range(3):
         started = time.process_time()

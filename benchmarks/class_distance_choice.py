@@ -2,9 +2,9 @@
 
     python benchmarks/class_distance_choice.py [--draws 20] [--data-home FOLDER] [--sets digits yeast ...]
 
-For each draw a random codebook; for each class distance the assignment that the default search finds for it; the same
-learner everywhere. Printed: mean accuracy, and the gain over random assignments of the same codebooks with its
-standard error. Digits, yeast and made data are always there; CIFAR-100 features and clinc150 need their files.
+Each draw is a random codebook, which gets the assignment that the default search finds for each class distance; the
+learner is always the same. Prints the mean accuracy, and the gain over random assignments of the same codebooks with
+its standard error. Digits, yeast and synthetic data are always available; CIFAR-100 features and clinc150 need files.
 """
 
 import argparse
@@ -50,7 +50,7 @@ def yeast(home):
 
 
 def letters(home):
-    """As many classes and features as the letter recognition data, which is not shipped."""
+    """Synthetic data with as many classes and features as the letter recognition data, which is not shipped."""
     X, y = make_classification(
         8000, 16, n_informative=12, n_redundant=4, n_classes=26, n_clusters_per_class=1, class_sep=1.2, random_state=0
     )

@@ -1,11 +1,12 @@
-"""Sums over all pairs of classes of a taxonomy, without the pairs.
+"""Sums over all pairs of classes of a taxonomy, without enumerating the pairs.
 
     python benchmarks/class_distances.py [FOLDER]
 
 Claims: path lengths times codeword distances, summed over all pairs, take at most 0.2 s for 12,582 classes and 58 bits
-and at most 1 s for 102,673 classes and 72 bits, after the tree was made; and at 5,000 classes, the most for which there
-is a matrix of all pairs, at least 20 times less than with such matrices, which are given for nothing here. FOLDER may
-hold the data sets wordnet_hypernym and debian_dirs100k; without it, random trees of their shapes are used.
+and at most 1 s for 102,673 classes and 72 bits, not counting the construction of the tree. At 5,000 classes, the most
+for which there is a matrix of all pairs, they take at least 20 times less than with such matrices, whose computation
+does not count. FOLDER may hold the data sets wordnet_hypernym and debian_dirs100k; without it, random trees of their
+shapes are used.
 """
 
 import gzip
@@ -25,7 +26,7 @@ CASES = [("wordnet_hypernym", 12_582, 25_610, 58, 0.2), ("debian_dirs100k", 102_
 
 
 def random_tree(n_classes, n_nodes, rng):
-    """Inner nodes in a random recursive tree, the classes as leaves below any of them."""
+    """A random recursive tree of inner nodes, with the classes as leaves below random ones."""
     n_inner = n_nodes - n_classes
     parent = np.full(n_nodes, -1)
     parent[1:] = rng.integers(0, np.minimum(np.arange(1, n_nodes), n_inner))

@@ -1,13 +1,13 @@
-"""What looking features up saves where class vectors are long: both ways in one process, the same scores to the bit.
+"""What looking up features saves if class vectors are long: both ways in one process, with bitwise equal scores.
 
     python benchmarks/class_scores.py [--samples 1000] [--candidates 50]
 
-Class vectors and samples with features as frequent as words are (Zipf's law); each sample is scored against random
-classes, once by walking over every entry of their vectors and once by the lists of entries on its features. A line for
-each shape: long vectors of few classes, as texts have them, and short ones of many.
+The features of class vectors and samples are as frequent as words (Zipf's law). Each sample is scored against random
+classes, once by walking over every entry of their vectors and once by looking up the entries of its features. There is
+a line per shape: long vectors of few classes, as texts have them, and short ones of many.
 
-Claims: at 5,000 entries drawn for each of 200 classes and 60 for each sample, looking up takes at most a fifth of the
-time; at 100 for each of 3,000 classes and 13 for each sample it is at most a quarter slower; scores are equal.
+Claims: with 5,000 entries drawn per class for 200 classes and 60 per sample, looking up takes at most a fifth of the
+time; with 100 per class for 3,000 classes and 13 per sample, it is at most a quarter slower; scores are equal.
 """
 
 import argparse
@@ -25,7 +25,7 @@ NOT_LISTED = np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int8),
 
 
 def drawn_rows(rng, n_rows, n_drawn, n_features):
-    """Where rows begin, and their features: drawn by Zipf's law, without those drawn twice."""
+    """Where rows start, and their features: drawn by Zipf's law, without duplicates."""
     frequency = 1 / np.arange(1, n_features + 1) ** 0.9
     drawn = rng.choice(n_features, size=(n_rows, n_drawn), p=rng.permutation(frequency / frequency.sum()))
     rows = [np.unique(row) for row in drawn]
@@ -33,7 +33,7 @@ def drawn_rows(rng, n_rows, n_drawn, n_features):
 
 
 def microseconds(rows, vectors, by_feature, n_features, classes, scores):
-    """Processor time of a sample, the best of five rounds."""
+    """CPU time per sample, the best of five rounds."""
     own = vectors.indptr, vectors.features, vectors.steps, vectors.scales
     score_classes(rows, own, by_feature, n_features, classes[:2], scores[:2])
     times = []

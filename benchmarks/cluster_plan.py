@@ -2,17 +2,18 @@
 
     python benchmarks/cluster_plan.py [--rows 1e7] [--features 1e6] [--classes 1e6] [--width 10] [--workers 1 2 4 ...]
 
-A simulation, not a measurement. The rates of one thread come from ``distribution.py`` on this machine or another
-(``--nanoseconds-per-nonzero``, ``--nanoseconds-per-bit``), the network's from its data sheet. The steps are those of
-``AROW(n_jobs=...)`` on a Dask cluster:
+A simulation, not a measurement. The rates of one thread come from ``distribution.py`` on any machine
+(``--nanoseconds-per-nonzero``, ``--nanoseconds-per-bit``), the rate of the network from its data sheet. The steps are
+those of ``AROW(n_jobs=...)`` on a Dask cluster:
 
-1. the samples and the codewords go to the scheduler, from there to one worker, and from worker to worker, so that the
-   number of those that have them doubles with each round;
-2. each worker walks over all samples in each pass, for its columns;
+1. the samples and the codewords are sent to the scheduler, from there to one worker, and from worker to worker, so that
+   the number of workers that have them doubles with each round;
+2. in each pass, each worker goes over all samples for its columns;
 3. the weights of all columns come back through the network port of one machine.
 
-Nobody waits for anybody between the passes. With validation samples the margins after each pass come back as well, and
-the passes up to the best one are made once more: the column "with validation" takes the last but one for the best.
+Workers don't wait for each other between passes. With validation samples, the margins after each pass come back as
+well, and the passes up to the best one are repeated: the column "with validation" assumes that the last but one is
+best.
 """
 
 import argparse
@@ -22,7 +23,7 @@ from math import ceil, log2
 from codekin.codebooks import trellis_codebook
 
 GOOD_ENOUGH = 0.5
-"""Workers are worth their machines while they are at least this busy with learning."""
+"""Workers pay off while they spend at least this share of the time learning."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class Plan:
         return ceil(self.n_bits / n_workers)
 
     def worker_bytes(self, n_workers):
-        """The samples, the codewords, and weights beside variances of its own columns."""
+        """The samples, the codewords, and the weights and variances of its own columns."""
         return self.sample_bytes + self.codeword_bytes + 8 * self.n_features * self.bits_of_worker(n_workers)
 
     def scatter_seconds(self, n_workers):

@@ -2,9 +2,9 @@
 
     python benchmarks/codebook_search.py
 
-Both sides draw as many codebooks and keep a valid one with the largest minimum distance; codekin also breaks ties by
-the columns' correlation. Both run on one thread. The first call, which compiles the kernel or loads it from the cache,
-is timed on its own.
+Both sides draw the same number of codebooks and keep a valid one with the largest minimum distance; codekin also breaks
+ties by the correlation of the columns. Both run on one thread. The first call, which compiles the kernel or loads it
+from the cache, is timed separately.
 """
 
 from time import perf_counter
@@ -24,7 +24,7 @@ CASES = [
 
 
 def plain_search(entries, n_codewords, n_bits, rng):
-    """One codebook after the other, each with a few NumPy calls."""
+    """One codebook at a time, each with a few NumPy calls."""
     best, largest = None, 0.0
     for _ in range(N_DRAWS):
         matrix = rng.choice(entries, size=(n_codewords, n_bits))

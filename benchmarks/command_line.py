@@ -2,11 +2,11 @@
 
     python benchmarks/command_line.py [--data-home FOLDER] [--sets wordnet_hypernym debian_dirs100k]
 
-``codekin train`` reads the samples and the taxonomy, assigns, makes five passes and saves the model; ``codekin
-predict`` loads it and labels the test samples; ``codekin evaluate`` says how many are right. Each is a process of its
-own, so that starting Python and compiling count; the second round finds compiled code in the cache, as every round
-after a user's first does. Wanted: wordnet_hypernym (12,582 classes) in a minute and 1 GB, debian_dirs100k (102,673
-classes) in five minutes and 3 GB, training and prediction together.
+``codekin train`` reads the samples and the taxonomy, assigns, makes five passes of the paper's recipe and saves the
+model; ``codekin predict`` loads it and labels the test samples; ``codekin evaluate`` measures the accuracy. Each is a
+separate process, so that starting Python and compiling count; the second round finds compiled code in the cache, like
+every run after a user's first. Bars, for training and prediction together: wordnet_hypernym (12,582 classes) in a
+minute and 1 GB, debian_dirs100k (102,673 classes) in five minutes and 3 GB.
 """
 
 import argparse
@@ -37,7 +37,7 @@ def run(*arguments, output=subprocess.DEVNULL):
 
 
 def measure(folder, workplace):
-    """One line per round; whether the first was within the limits."""
+    """Print one line per round; returns whether all were within the limits."""
     limit_seconds, limit_memory = LIMITS[folder.name]
     predicted, evaluation = workplace / "predicted.txt", workplace / "evaluation.json"
     is_met = True

@@ -3,9 +3,9 @@
     python benchmarks/compression.py [--data-home FOLDER] [--sets ...] [--widths 2 5 10] [--seeds 1]
 
 One model for each set, width and seed, in every form: float32, float16 and int8 weights (int8 with a scale for each
-feature), all of them or pruned as far as a tenth and half a point of validation accuracy allow. Printed: bytes of the
-saved folder, its share of the float32 folder, test accuracy in percent and its change, and microseconds per sample for
-the margins on one thread.
+feature), not pruned, or pruned at a cost of at most a tenth or half a point of validation accuracy. Prints the bytes of
+the saved folder, its share of the float32 folder, test accuracy in percent and its change, and microseconds per sample
+for the margins on one thread.
 
 Claims: float16 changes accuracy by less than 0.05 points and int8 by less than 0.2, at a half and a quarter of the
 bytes. From width 5 on, pruned to a tenth of a point, int8 models take less than an eighth of the bytes.
@@ -48,7 +48,7 @@ def forms(classifier, data):
 
 
 def measured(classifier, bits, data, home):
-    """Bytes on the disk, test accuracy in percent, microseconds per sample for the margins."""
+    """Bytes on disk, test accuracy in percent, microseconds per sample for the margins."""
     before = classifier.model_
     classifier.model_ = replace(before, bits=bits)
     n_bytes = model_bytes(save_model(classifier, Path(home) / "model"))
@@ -64,7 +64,7 @@ def measured(classifier, bits, data, home):
 
 
 def results(data, width, seeds):
-    """For each form the mean over the seeds of what was measured."""
+    """The measurements of each form, averaged over the seeds."""
     rows = {}
     for seed in range(seeds):
         classifier = TrellisClassifier(

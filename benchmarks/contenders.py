@@ -1,12 +1,11 @@
-"""Ways to classify among very many classes, and what is measured of each: the peers of codekin and codekin itself.
+"""Classifiers for very many classes, codekin and its peers, and what is measured of each.
 
     python benchmarks/contenders.py NAME FOLDER SEED
 
-runs one of them on the samples that ``Samples.write`` left in a folder, in a process of its own bound to one
-processor, and leaves ``result.json`` beside them; ``extreme_peers.py`` and ``frontier.py`` do this for all. Every
-contender sees the same training samples and keeps its documented defaults, except where a comment says otherwise. PECOS
-wants older packages and hence an environment of its own, where codekin is not: so codekin is imported only where it is
-used.
+runs one of them on the samples that ``Samples.write`` left in a folder, in a separate process bound to one processor,
+and writes ``result.json`` next to them; ``extreme_peers.py`` and ``frontier.py`` do this for all. Every contender gets
+the same training samples and keeps its documented defaults, except where a comment says otherwise. PECOS needs older
+packages and hence a separate environment without codekin, so codekin is imported only where it is used.
 """
 
 import importlib.metadata
@@ -39,7 +38,7 @@ ALL = (*MEDIUM, "debian_dirs100k")
 
 
 class Contender:
-    """One way to classify. ``fit`` and ``predict`` are timed; what ``__init__``, ``load`` and ``form`` do is not."""
+    """A classifier. ``fit`` and ``predict`` are timed; ``__init__``, ``load`` and ``form`` are not."""
 
     package = module = "codekin"
     sets = ALL
@@ -51,14 +50,14 @@ class Contender:
         self.model_path = folder / "model"
 
     def fit(self):
-        """Learn from the training samples and leave the model in ``model_path``."""
+        """Learn from the training samples and write the model to ``model_path``."""
         raise NotImplementedError
 
     def load(self):
         """Read the model."""
 
     def form(self, X):
-        """Samples in the form that ``predict`` wants."""
+        """Samples in the form that ``predict`` needs."""
         return X
 
     def predict(self, rows):
@@ -78,7 +77,7 @@ class Trellis(Contender):
     def __init__(self, data, folder, seed, *, has_tree=True, **settings):
         super().__init__(data, folder, seed)
         self.settings, self.has_tree = settings, has_tree
-        # The kernels are compiled once in the life of an installation; those of the search from 200 classes on.
+        # The kernels are compiled once per installation; those of the search only from 200 classes on.
         few = np.flatnonzero(data.y < 300)
         few = few[:: max(len(few) // 3000, 1)]
         present, y = np.unique(data.y[few], return_inverse=True)
@@ -114,9 +113,9 @@ class Trellis(Contender):
 
 
 class OneVsRest(Contender):
-    """A predictor for each class, the best one wins: the paper's baseline, and its joint form, flat softmax.
+    """One predictor per class, the largest margin wins: the paper's baseline, and its joint form, flat softmax.
 
-    The baseline is AROW with as many bits as classes, each sample shown more often to its own class.
+    The baseline is AROW with as many bits as classes; each sample is shown more often to its own class.
     """
 
     sets = MEDIUM
@@ -219,7 +218,7 @@ class Napkin(Contender):
         children = np.unique(parents, return_counts=True)[1]
         if self.kind == "HSM":  # two children need one predictor, more need one each
             return int(np.where(children == 2, 1, children).sum())
-        return int(children.sum() + 1)  # one for each node, the root included: does the sample have any label at all?
+        return int(children.sum() + 1)  # one per node, including the root: does the sample have any label at all?
 
 
 class Omikuji(Contender):
@@ -230,7 +229,7 @@ class Omikuji(Contender):
         super().__init__(data, folder, seed)
         self.n_trees = n_trees
         self.file = folder / "train.txt"
-        # Its reader does not take rows without features; there is nothing to learn from them either.
+        # Its reader rejects rows without features; there is nothing to learn from them anyway.
         filled = np.diff(data.X.indptr) > 0
         header = f"{filled.sum()} {data.X.shape[1]} {data.n_classes}\n"
         self.file.write_text(header + "".join(lines(data.X[filled], data.y[filled], "{label} {features}\n")))
@@ -252,7 +251,7 @@ class Omikuji(Contender):
         return [list(zip(*row, strict=True)) for row in rows_of(X)]
 
     def predict(self, rows):
-        # A row without words has an answer too: the class that the biases favour.
+        # A row without words gets an answer as well: the class with the largest bias.
         return np.array([self.model.predict(row, top_k=1)[0][0] for row in rows])
 
     def top(self, rows, k):
@@ -373,7 +372,7 @@ def paper(width):
 
 PAPER = {f"paper, width {width}": paper(width) for width in (2, 5, 10)}
 RECIPE = {"rerank": "learned", "precision": "int8"}
-"""What codekin does beyond the paper; the order of the classes and who learns are left to it."""
+"""What codekin does beyond the paper; it chooses the order of the classes and the learner itself."""
 OURS = {
     "ours, default": Trellis,
     "ours, width 2": partial(Trellis, width=2, **RECIPE),
@@ -400,9 +399,9 @@ PEERS = {
     "omikuji, 1 tree": partial(Omikuji, n_trees=1),
     "PECOS XR-Linear": Pecos,
     "PECOS XR-Linear, weights from 0.3": partial(Pecos, threshold=0.3),
-    # A sample touches only the predictors on its way through the tournament, so that most of the table stays empty.
+    # A sample updates only the predictors on its way through the tournament, so most of the table stays empty.
     "Vowpal Wabbit ect": partial(Vowpal, reduction="ect", n_hash_bits=27),
-    # A weight of its own for every feature and class of icd10cm_category; 16 bytes each in training.
+    # A separate weight for every feature and class of icd10cm_category; 16 bytes each in training.
     "Vowpal Wabbit oaa": partial(Vowpal, reduction="oaa", n_hash_bits=25),
     "LIBLINEAR": Liblinear,
 }
@@ -415,7 +414,7 @@ def class_of(name):
 
 
 def in_blocks(classify, X, n_rows=500):
-    """Classes of some rows after the others, so that no array of all samples and classes is needed."""
+    """Predict block by block, so that no array of all samples and classes is needed."""
     return np.concatenate([classify(X[start : start + n_rows]) for start in range(0, X.shape[0], n_rows)])
 
 
@@ -438,11 +437,11 @@ def lines(X, labels, template):
         yield template.format(label=label, features=features)
 
 
-# ----- one contender, in a process of its own -----------------------------------------------------------------------
+# ----- one contender, in a separate process -------------------------------------------------------------------------
 
 
 class Samples:
-    """The data as every contender gets it: float32 rows and classes from 0, from files that need no codekin."""
+    """The data for every contender: float32 rows and classes from 0, in files that can be read without codekin."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -472,7 +471,7 @@ class Samples:
 
 
 def measure(contender, data):
-    """What there is to say about one contender."""
+    """All measurements of one contender."""
     fit_seconds = processor_seconds(contender.fit)
     peak = peak_bytes()
     contender.load()
@@ -499,7 +498,7 @@ def measure(contender, data):
 
 
 def peak_bytes():
-    """The most memory that this process has had; what getrusage says counts that of the process it was forked from."""
+    """The peak memory of this process; that of getrusage includes the process it was forked from."""
     status = Path("/proc/self/status")
     if not status.exists():
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
@@ -532,7 +531,7 @@ def run_one(name, data_folder, seed):
 
 
 def result_of(name, data_folder, *, seed=0, pecos_python=None, time_limit=1800):
-    """What was measured of a contender, or in one sentence why nothing was."""
+    """The measurements of a contender, or one sentence on why there are none."""
     contender = class_of(name)
     python = pecos_python if contender is Pecos and pecos_python else sys.executable
     if python == sys.executable and importlib.util.find_spec(contender.module) is None:

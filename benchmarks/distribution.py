@@ -1,16 +1,16 @@
-"""Columns of AROW on two processes against one: time of the whole fit, from samples in memory to weights in memory.
+"""AROW on two processes against one: time of the whole fit, from samples in memory to weights in memory.
 
     python benchmarks/distribution.py [--data-home FOLDER] [--set wordnet_hypernym] [--widths 10 20 40] [--repeats 3]
 
-Claim, on a machine that does nothing else: two processes with one thread each learn the bits of the widest trellis at
-least 1.6 times as fast as one process with one thread. Each worker walks over all samples, so narrow codes gain less.
-The sides take turns; the least of several runs counts. The workers are running and have compiled their kernels before;
-what is measured includes the samples on their way to them and the weights on their way back. The weights must be the
-same to the last bit. Beside it stands what the machine allows: two processes that read, change and write the same rows
-of half the width, in the same order, and do nothing else, against one with rows of the whole width.
+Claim, on an idle machine: two processes with one thread each learn the bits of the widest trellis at least 1.6 times as
+fast as one process with one thread. Each worker goes over all samples, so narrow codes gain less. The sides take turns;
+the minimum of several runs counts. The workers are running and have compiled their kernels before; the time includes
+sending the samples to them and the weights back. The weights must be equal to the last bit. For comparison, the limit
+of the machine: two processes that read, change and write the same rows of half the width, in the same order, and do
+nothing else, against one with rows of the whole width.
 
-Also printed, in CPU seconds of one thread: what a pass costs for each non-zero of the samples and each of its bits,
-which is what ``cluster_plan.py`` goes by.
+Also prints, in CPU time of one thread, what a pass costs per non-zero of the samples and per bit of it, for use in
+``cluster_plan.py``.
 """
 
 import argparse
@@ -39,7 +39,7 @@ def fitted(data, codewords, n_epochs, n_jobs):
 
 
 def seconds_for_rows(indices, n_features, n_floats, n_passes, begin):
-    """How long a process needs to change the rows of all non-zeros, from a moment on that it shares with the others."""
+    """How long a process takes to change the rows of all non-zeros; all processes start together."""
     rows = np.zeros((n_features, n_floats), dtype=np.float32)
     update_rows(indices[:1000], rows)
     sleep(max(0.0, begin - time()))
@@ -54,7 +54,7 @@ def allowed_ratio(data, n_bits, n_passes, repeats):
     least = []
     with Parallel(2) as parallel:
         for n_processes in (1, 2):
-            # A bit has a weight and a variance; processes wait for the slowest to have compiled and touched its rows.
+            # A bit has a weight and a variance; processes wait until the slowest has compiled and touched its rows.
             jobs = (data.X.indices, data.X.shape[1], 2 * n_bits // n_processes, n_passes)
             runs = [
                 max(parallel(delayed(seconds_for_rows)(*jobs, time() + 8) for _ in range(n_processes)))
@@ -103,7 +103,7 @@ def print_rates(data, widths, repeats):
     n_bits, seconds = [], []
     for width in widths:
         codewords = trellis_codebook(data.n_classes, width).matrix
-        # The difference of two numbers of passes leaves out what is done once.
+        # The difference between two numbers of passes cancels what is done once.
         runs = [[fitted(data, codewords, n, 1)[2] for n in (1, 3)] for _ in range(repeats)]
         least = np.min(runs, axis=0)
         n_bits.append(codewords.shape[1])

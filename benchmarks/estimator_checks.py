@@ -1,4 +1,4 @@
-"""How many of scikit-learn's estimator checks pass, beside OutputCodeClassifier.
+"""How many of scikit-learn's estimator checks pass, compared with OutputCodeClassifier.
 
     python benchmarks/estimator_checks.py
 

@@ -1,11 +1,11 @@
-"""Similar classes on similar paths: what the order of the classes is worth, on real data of 150 to 102,673 classes.
+"""Similar classes on similar paths: what the order of the classes is worth, on real data with 150 to 102,673 classes.
 
     python benchmarks/extreme_fidelity.py [--data-home FOLDER] [--sets ...] [--widths 2 5 10] [--runs 5] [--learned]
 
-Two orders of ``codekin study run extreme``, without the others: the paths of the same trellis given to the classes at
-random, and in the depth-first order of the taxonomy (``--learned``: of a class tree learned by clustering). A run
-draws the order of the samples and the random assignment. Printed: mean test accuracy in percent and two standard
-deviations of the runs. What is finished is kept in ``--output`` and not done again.
+Two of the orders of ``codekin study run extreme``: the classes get the paths of the same trellis at random, and in the
+depth-first order of the taxonomy (``--learned``: of a class tree learned by clustering). A run draws the order of the
+samples and the random assignment. Prints the mean test accuracy in percent and two standard deviations of the runs.
+Finished runs are kept in ``--output`` and not repeated.
 
 Claims: preserving beats random everywhere, by at least 3 points on icd10cm_category and 4.5 points on wordnet_hypernym
 at width 2.
@@ -68,7 +68,7 @@ def parsed():
         "--data-home", type=Path, help="the folder with one folder per data set; otherwise CODEKIN_DATA"
     )
     parser.add_argument("--sets", nargs="+", choices=list(WIDTHS), default=list(WIDTHS))
-    parser.add_argument("--widths", nargs="+", type=int, help="2 5 10, and 2 for debian_dirs100k, when left out")
+    parser.add_argument("--widths", nargs="+", type=int, help="default: 2 5 10, and 2 for debian_dirs100k")
     parser.add_argument("--runs", type=int, default=5, help="how many")
     parser.add_argument("--learned", action="store_true", help="learn the class tree instead of using the taxonomy")
     parser.add_argument("--output", type=Path, default=Path("out/studies"), help="the folder of the study's results")

@@ -1,18 +1,18 @@
-"""Side by side with what one would pick instead: accuracy, bytes, seconds, microseconds, number of predictors.
+"""codekin side by side with its peers: accuracy, bytes, seconds, microseconds, number of predictors.
 
     pip install napkinxc omikuji vowpalwabbit liblinear-official
     python benchmarks/extreme_peers.py [--data-home FOLDER] [--sets ...] [--contenders ...] [--pecos-python PATH]
 
 codekin is the paper's recipe: a trellis, AROW, exponential decoding, paths in the depth-first order of the given
-taxonomy, the best of five passes by validation. What the others are, and how they are run, says ``contenders.py``.
+taxonomy, the best of five passes by validation. ``contenders.py`` describes the others and how they are run.
 
     accuracy     of the test samples, in percent
-    MB           what the model takes on disk, in its own format
-    training     processor seconds from samples to saved model; those that read files only read them within this time
-    prediction   processor microseconds per test sample, all samples in one call or loop; the best round of two seconds
+    MB           size of the model on disk, in its own format
+    training     CPU seconds from samples to saved model, including the reading of files if a peer requires them
+    prediction   CPU microseconds per test sample, all samples in one call or loop; the best round of two seconds
     predictors   binary predictors (or class vectors) in the model
 
-A peer that is not installed is left out. What codekin does beyond the paper is in ``frontier.py``.
+Peers that are not installed are left out. ``frontier.py`` shows what codekin does beyond the paper.
 """
 
 import argparse
@@ -35,7 +35,7 @@ def as_line(cells):
 
 
 def compare(names, data_name, folder, pecos_python, time_limit):
-    """Print one line for each contender; return the versions and the names of those that failed."""
+    """Print one line per contender; returns the versions and the names of those that failed."""
     versions, failed = set(), []
     for name in names:
         if data_name not in class_of(name).sets:

@@ -1,13 +1,13 @@
-"""Half as many linear predictors as classes, beside one-vs-rest and beside the best of a thousand random codes.
+"""Half as many linear predictors as classes, against one-vs-rest and the best of a thousand random codes.
 
     python benchmarks/few_predictors.py [--sets digits penbased ...] [--n-codes 1000] [--keel FOLDER]
 
 For each set: the accuracies of one-vs-rest (``LinearSVC``) and of ``ECOCClassifier`` with ceil(K / 2) preserving bits
-and with as many separating ones, both behind a learned decoder. The last two columns cheat: of so many random codes
-of as many bits they take the one that is best **on the test samples**, under a quadratic discriminant of its margins;
-and of the fifteen best ones that which is best under a kernel machine. They tell how much a better choice of columns
-or a richer decoder could gain. Sets and their splits are those of ``benchmarks/predictors.py``; one seed. The columns
-come from a pool of 150 splits, each learned once.
+and with as many separating ones, both with a learned decoder. The last two columns cheat: among ``--n-codes`` random
+codes of the same length, they take the one that is best **on the test samples** under a quadratic discriminant of its
+margins; and, of the fifteen best codes, the one that is best under a kernel machine. They show how much a better choice
+of columns or a richer decoder could gain. Sets and their splits are those of ``benchmarks/predictors.py``; one seed.
+The columns come from a pool of 150 splits, each learned once.
 """
 
 import argparse

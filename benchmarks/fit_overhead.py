@@ -2,9 +2,9 @@
 
     python benchmarks/fit_overhead.py
 
-Both have the same learner, Gaussian naive Bayes, about the cheapest there is, and the same number of bits. So whatever
-ECOCClassifier spends on choosing a codebook and an assignment shows: a learner that takes longer hides it. CPU seconds,
-the better of two fits after a first one that compiles or loads the kernels; accuracy on as many samples again.
+Both have the same number of bits and the same learner, Gaussian naive Bayes, which is so cheap that the time for
+choosing a codebook and an assignment shows. CPU seconds of the better of two fits, after a first one that compiles or
+loads the kernels; accuracy on the same number of new samples.
 """
 
 from argparse import ArgumentParser
@@ -23,7 +23,7 @@ STAGES = {"codebook": (fit, "choose_codebook"), "assignment": (order_choice, "ch
 
 
 def made_classes(n_classes, n_samples, rng):
-    """Classes around centres that lie in groups, so that some classes are more alike than others."""
+    """Classes around centres in groups, so that some classes are more similar than others."""
     n_groups = max(n_classes // 10, 2)
     groups = rng.normal(size=(n_groups, N_FEATURES))
     centres = groups[np.arange(n_classes) % n_groups] + 0.5 * rng.normal(size=(n_classes, N_FEATURES))

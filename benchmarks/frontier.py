@@ -1,21 +1,21 @@
-"""Accuracy per byte and per microsecond: codekin beside everything else that one would pick for very many classes.
+"""Accuracy per byte and per microsecond: codekin and its peers for very many classes.
 
     pip install napkinxc omikuji liblinear-official
     python benchmarks/frontier.py [--sets ...] [--contenders ...] [--seeds 3] [--pecos-python PATH] [--journal FILE]
 
-Every contender runs in a process of its own, bound to one processor (``contenders.py`` says how). What is measured goes
-into a journal at once, so that a run that was interrupted goes on where it stopped, and ``--only-report`` prints the
-tables and draws the pictures anew. Means over the seeds, of contenders that have any chance in them:
+Every contender runs in a separate process bound to one processor (see ``contenders.py``). Each measurement is written
+to a journal at once, so an interrupted run continues where it stopped, and ``--only-report`` prints the tables and
+draws the figures again. Means over the seeds, for contenders that depend on a seed:
 
     accuracy     of the test samples, in percent, and its standard error
     p@5          precision of the best five classes: a fifth of the share of samples whose class is among them
-    MB           what the model takes on disk, in its own format
-    training     processor seconds from samples to saved model
-    batch        processor microseconds per test sample, all in one call; the best round of two seconds
-    single       the same when every sample comes alone; the median
-    peak         memory of the process in training, in MB, samples included
+    MB           size of the model on disk, in its own format
+    training     CPU seconds from samples to saved model
+    batch        CPU microseconds per test sample, all in one call; the best round of two seconds
+    single       the same with one sample per call; the median
+    peak         memory of the process in training, in MB, including the samples
 
-The claims are checked at the end, and whether a peer dominates: as accurate, as small and as fast, and better in one.
+At the end the claims are checked, and whether a peer dominates: as accurate, as small and as fast, and better in one.
 """
 
 import argparse
@@ -29,14 +29,14 @@ from contenders import ALL, OURS, PAPER, PEERS, Samples, class_of, result_of, th
 PEER_NAMES = [name for name in PEERS if not name.startswith("Vowpal")]
 NAMES = [*PAPER, *OURS, *PEER_NAMES]
 COLUMNS = ("accuracy", "precision_at_5", "bytes", "training", "prediction", "latency", "peak_bytes", "predictors")
-# Data, least accuracy, most MB, most microseconds.
+# Data, minimum accuracy, maximum MB, maximum microseconds.
 CLAIMS = (
     ("icd10cm_category", 83.5, 5.0, 10.0),
     ("icd10cm_category", 84.3, 1.4, np.inf),
     ("wordnet_hypernym", 47.5, 6.0, 25.0),
     ("debian_dirs100k", 39.5, 60.0, 70.0),
 )
-# Data, what is compared with PECOS's, how many times as much the default may take.
+# Data, quantity, how many times PECOS's value the default may take.
 COST_CLAIMS = (
     ("icd10cm_category", "training", 1.5),
     ("wordnet_hypernym", "training", 1.5),
@@ -90,7 +90,7 @@ def run(arguments, journal):
 
 
 def summaries(entries, data_name):
-    """Name -> means over the seeds, in the order of the contenders."""
+    """Means over the seeds by name, in the order of the contenders."""
     found = {}
     for name in NAMES:
         own = [entry for entry in entries if entry["data"] == data_name and entry["contender"] == name]
@@ -105,7 +105,7 @@ def summaries(entries, data_name):
 
 
 def is_on_frontier(name, points, cost):
-    """Whether no other is as accurate and as cheap, and better in one of the two."""
+    """Whether no other contender is as accurate and as cheap, and better in one of the two."""
     mine = points[name]
     return not any(
         other["accuracy"] >= mine["accuracy"]
@@ -203,7 +203,7 @@ COSTS = (("bytes", 1e6, "megabytes on disk"), ("prediction", 1, "microseconds pe
 def draw(tables, picture):
     """Accuracy against bytes and against microseconds, a row for each data set, with the frontiers.
 
-    Points have numbers, which the key below explains: names would cover each other.
+    Points are numbered, with a key below, since names would overlap.
     """
     import matplotlib as mpl
 
@@ -252,7 +252,7 @@ def draw(tables, picture):
 
 
 def put_numbers(axes, places, number, distance=9.0):
-    """Write each number beside its point, where it is farthest from other points and numbers."""
+    """Write each number next to its point, as far as possible from other points and numbers."""
     dots = {name: axes.transData.transform(place) for name, place in places.items()}
     taken = list(dots.values())
     angles = np.arange(12) * np.pi / 6

@@ -1,7 +1,7 @@
 """`import codekin` costs at most 0.15 s more than `import sklearn` alone.
 
-All sides run in new processes, alternating, so that a change in the machine's load hits all of them. The second pair
-is what a user of either library imports; it has no bar.
+All sides run in new processes, in turn, so that a change in the machine's load affects all of them. The second pair is
+what users of either library import; it has no bar.
 """
 
 import statistics

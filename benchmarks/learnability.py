@@ -1,11 +1,11 @@
-"""Which class distances foresee the test accuracy of an assignment.
+"""Which class distances predict the test accuracy of an assignment.
 
     python benchmarks/learnability.py [--assignments 5000]
 
 Claim: over random assignments of a codebook of 8 bits to the digits of scikit-learn, with linear SVMs and hinge
-decoding, the squared correlation between accuracy and the learnability score, which is known before anything is
-trained, is at least 1.5 times that of the class-codeword score from class means. Each of the at most 511 different bits
-is trained once; 15 bits are shown as well.
+decoding, the squared correlation between accuracy and the learnability score, which is known before training, is at
+least 1.5 times that of the class-codeword score from class means. Each of the at most 511 different bits is trained
+once; 15 bits are shown as well.
 """
 
 import argparse

@@ -3,11 +3,11 @@
     python benchmarks/learnability_order.py [--data-home FOLDER] [--sets ...] [--widths 2] [--seeds 3] [--journal FILE]
 
 The paper's extreme recipe: a trellis, AROW, exponential decoding, the best of five passes by validation. The same
-codebook three times: its paths in the depth-first order of the taxonomy, by ``assignment="learnability"`` from there,
-and by learnability without a taxonomy. A seed draws the order of the samples and everything in the search. Printed:
+codebook with three assignments: in the depth-first order of the taxonomy, by ``assignment="learnability"`` from there,
+and by learnability without a taxonomy. A seed draws the order of the samples and everything in the search. Prints the
 mean test accuracy in percent and its standard error over the seeds, the gain with its standard error, and the CPU
-seconds in which an assignment is found, its measurements included. With ``--journal FILE`` every fit is noted in that
-file as it ends, and fits that it has are not made again.
+seconds of finding an assignment, including its measurements. With ``--journal FILE`` every fit is written to that file
+when it ends, and fits in it are not repeated.
 
 Claims: at width 2, a gain of at least 2.5 points on icd10cm_category and clinc150 and of 2 points on wordnet_hypernym.
 """
@@ -35,7 +35,7 @@ COLUMNS = ("data", "K", "width", "bits", *ORDERS, "gain", "gain without", "searc
 
 
 class Journal:
-    """Accuracy and search seconds of the fits that are known; those added are written to a file, if there is one."""
+    """Accuracy and search seconds of known fits; new ones are written to a file, if there is one."""
 
     def __init__(self, path):
         self.path = path
@@ -57,7 +57,7 @@ class Journal:
 
 
 def fitted(data, width, order, seed):
-    """Test accuracy in percent of one fit, and the CPU seconds that its assignment took."""
+    """Test accuracy in percent of one fit, and the CPU seconds of its assignment."""
     seconds = []
     choose = trellis_module.choose_assignment
 
@@ -111,7 +111,7 @@ def parsed():
     parser.add_argument("--sets", nargs="+", choices=SETS, default=list(DEFAULT_SETS))
     parser.add_argument("--widths", nargs="+", type=int, default=[2])
     parser.add_argument("--seeds", type=int, default=3, help="how many")
-    parser.add_argument("--journal", type=Path, help="where to note every fit, and to look for those made before")
+    parser.add_argument("--journal", type=Path, help="where to write every fit, and to look for earlier ones")
     return parser.parse_args()
 
 

@@ -1,18 +1,18 @@
-"""Many classes for learners that know ten: codekin beside ManyClassClassifier, and beside native boosting.
+"""Many classes with learners limited to ten: codekin against ManyClassClassifier and native boosting.
 
     python benchmarks/many_classes.py --peer FOLDER [--sets cifar100 ...] [--learners lda ...] [--seeds 5]
     python benchmarks/many_classes.py --native [--seeds 3]
     python benchmarks/many_classes.py --table ROWS
 
-``--peer`` is where the wheel of tabpfn-extensions 0.6.3 (PyPI) is unpacked; its ``many_class`` package alone is loaded,
-since the rest of it needs torch. Both sides have the same learner, ten symbols and the same number of fits: as many as
-ManyClassClassifier takes by default, which is also the smallest number that its recommended codebook allows (nine
-classes a fit, the others "rest"), and the fewest that tell the classes apart, where only its other codebook can follow.
-Its probabilities are argmax'ed as its ``predict`` does.
+``--peer`` is the folder of the unpacked wheel of tabpfn-extensions 0.6.3 (PyPI); only its ``many_class`` package is
+loaded, since the rest needs torch. Both sides have the same learner, ten symbols and the same number of fits: as many
+as ManyClassClassifier makes by default, which is also the minimum of its recommended codebook (nine classes a fit, the
+others "rest"), and the fewest that tell the classes apart, which only its other codebook supports. Its predictions are
+those of its ``predict``.
 
 The sets are CIFAR-100 features (the 64 leading components), clinc150 and two sizes of ICD-10-CM (64 singular directions
-of the TF-IDF vectors), and 26 classes made by scikit-learn. Every seed draws its own training and test samples, and all
-methods have the same. Rows go to ``--out`` as they are measured, as JSON lines; ``--table`` prints what they say.
+of the TF-IDF vectors), and 26 synthetic classes from scikit-learn. Every seed draws its own training and test samples,
+the same for all methods. Rows are written to ``--out`` as they are measured, as JSON lines; ``--table`` prints them.
 
 Bars: a gain of at least 2 points on average at the smallest number of columns that ManyClassClassifier allows, nowhere
 worse by more than a standard error of the paired differences, no failure up to 1,532 classes; ``--native``: within a
@@ -48,7 +48,7 @@ SIZES = {
     "icd10cm_small": (6_000, 2_000),
     "icd10cm_category": (8_000, 2_000),
 }
-"""Set -> training and test samples."""
+"""Numbers of training and test samples of each set."""
 LEARNERS = {
     "lda": LinearDiscriminantAnalysis(),
     "extra_trees": ExtraTreesClassifier(20),
@@ -72,7 +72,7 @@ def samples_of(name, data_home, seed):
         svd = TruncatedSVD(N_DIRECTIONS, random_state=0).fit(data.train.X)
         X, X_test = svd.transform(data.train.X), svd.transform(data.test.X)
     y, y_test = np.asarray(data.train.y), np.asarray(data.test.y)
-    # At least two samples of every class, so that no method fails for want of one.
+    # At least two samples of every class, so that no method fails for lack of one.
     order = rng.permutation(len(y))
     rank = np.zeros(len(y), dtype=np.intp)
     for label in np.unique(y):
@@ -84,7 +84,7 @@ def samples_of(name, data_home, seed):
 
 
 def many_class_classifier(folder):
-    """The class itself, without the rest of its package, which needs torch and asks for a subscription."""
+    """The class alone, without the rest of its package, which needs torch and asks for a subscription."""
     package = ModuleType("tabpfn_extensions")
     package.__path__ = [str(Path(folder) / "tabpfn_extensions")]
     common, telemetry = ModuleType("tabpfn_common_utils"), ModuleType("tabpfn_common_utils.telemetry")
@@ -100,7 +100,7 @@ def many_class_classifier(folder):
 
 
 def measured(classifier, samples):
-    """Accuracy in percent and CPU seconds, of fit and predict together: the peer learns when it predicts."""
+    """Accuracy in percent and CPU seconds of fit and predict together: the peer learns when it predicts."""
     X, y, X_test, y_test = samples
     start = time.process_time()
     with warnings.catch_warnings():
@@ -110,7 +110,7 @@ def measured(classifier, samples):
 
 
 def contenders(learner, n_columns, is_default, seed, peer):
-    """Method -> classifier with so many fits."""
+    """Classifiers with this number of fits, by method."""
     ours = {"n_symbols": N_SYMBOLS, "n_bits": n_columns, "random_state": seed}
     theirs = {"alphabet_size": N_SYMBOLS, "n_estimators": n_columns, "random_state": seed}
     made = {
@@ -165,7 +165,7 @@ def natively(arguments, out):
 
 
 def tell(rows):
-    """A line for every set, learner and number of columns; then the gains over the better codebook of the peer."""
+    """Print a line per set, learner and number of columns; then the gains over the better codebook of the peer."""
     keys = list(dict.fromkeys((r["set"], r["learner"], r["columns"], r["n_columns"]) for r in rows))
     gains, worse = [], []
     for key in keys:

@@ -1,4 +1,4 @@
-"""Decoding from given margins: against OutputCodeClassifier's decoding step and against the bare matrix product.
+"""Decoding from given margins, against OutputCodeClassifier's decoding step and the bare matrix product.
 
     python benchmarks/minimum_loss_decoding.py [--repeats 15]
 

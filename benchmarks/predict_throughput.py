@@ -1,11 +1,11 @@
-"""Prediction from end to end, zipped text in and labels out, as a share of the rate at which the text can be parsed.
+"""End-to-end prediction, from zipped text to labels, as a share of the rate at which the text can be parsed.
 
     python benchmarks/predict_throughput.py [--rows 200000] [--classes 1000] [--rounds 3]
 
-`codekin predict` unzips, parses, multiplies, decodes and writes, some thousand samples at a time. Parsing alone reads
-the same file in the same chunks and throws them away; unzipping alone is what no reader can avoid. All run in one
-process, on one thread, in turn; the time is the processor's. The start of Python and the loading of compiled code are
-left out. Samples are made up: rows like those of text. The model is a trellis of width 2 without re-ranking.
+`codekin predict` unzips, parses, multiplies, decodes and writes a few thousand samples at a time. Parsing alone reads
+the same file in the same chunks and discards them; unzipping alone is what no reader can avoid. All run in one process,
+on one thread, in turn; times are CPU times, without starting Python and loading compiled code. Samples are synthetic
+rows like those of text. The model is a trellis of width 2 without re-ranking.
 
 Claim: predicting runs at half the rate of parsing, or faster.
 """
@@ -30,7 +30,7 @@ LEAST_SHARE = 0.5
 
 
 def best_of(rounds, *actions):
-    """The least processor time of each action, taken in turn."""
+    """The minimum CPU time of each action; the actions take turns."""
     seconds = [[] for _ in actions]
     for _ in range(rounds + 1):  # the first round compiles
         for times, action in zip(seconds, actions, strict=True):

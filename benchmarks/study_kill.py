@@ -55,7 +55,7 @@ def main():
             while len(journal(disturbed)) < n_wanted and process.poll() is None:
                 time.sleep(0.01)
             time.sleep(moments.uniform(0, 0.3))
-            # The whole group, as when a machine goes down: workers must not finish what nobody will write down.
+            # The whole group, as when a machine crashes: workers must not finish tasks whose results are lost.
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
             print(f"killed: {n_before} tasks were finished before, {len(journal(disturbed))} are now")

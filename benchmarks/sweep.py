@@ -1,12 +1,12 @@
 """All 3,628,800 assignments of a 10 x 8 codebook on 10,000 samples: at most 60 s of one processor, and exact.
 
-    python benchmarks/sweep.py                     on made-up margins
-    python benchmarks/sweep.py --study out/studies on the margins that `codekin study run exhaustive` has trained
+    python benchmarks/sweep.py                     on synthetic margins
+    python benchmarks/sweep.py --study out/studies on the margins trained by `codekin study run exhaustive`
 
-The other sides are loops over assignments, timed on some of them in the same run, in turns and with one thread. A plain
-NumPy loop picks the columns of the splits, works out how much they speak for +1 under the hinge loss, multiplies that
-by the codewords and takes the largest. A careful one has done all of that beforehand which no assignment changes, and
-stores splits as rows. The third is the library's decoder. Exact means: equal to that decoder, ties included.
+The other sides are loops over assignments, timed on some of them in the same run, in turn and with one thread. A plain
+NumPy loop picks the columns of the splits, computes how much they support +1 under the hinge loss, multiplies that by
+the codewords and takes the maximum. A careful loop precomputes everything that does not depend on the assignment, and
+stores splits as rows. The third is the library's decoder. Exact means equal to that decoder, including ties.
 """
 
 import argparse
@@ -31,7 +31,7 @@ N_SAMPLES, N_BITS, N_CHECKED, N_TIMED = 10_000, 8, 1_000, 100
 
 
 def made_up_margins(is_whole):
-    """Margins of 511 splits, mostly right; whole numbers make ties, as decision trees do."""
+    """Margins of 511 splits, mostly right; whole numbers give ties, as decision trees do."""
     rng = np.random.default_rng(0)
     y = rng.integers(10, size=N_SAMPLES)
     signs = np.where((np.arange(512)[:, None] >> y[None, :]) & 1, 1.0, -1.0)
@@ -40,7 +40,7 @@ def made_up_margins(is_whole):
 
 
 def trained_margins(folder, name):
-    """The margins of a data set of the study of all assignments, which must have trained its splits."""
+    """The margins of a data set from the study of all assignments, which must have been run."""
     study = load_study("exhaustive")
     workspace = Workspace(folder / "exhaustive", data_home())
     (data,) = (data for data in study.option("data") if data["name"] == name)
@@ -55,7 +55,7 @@ def bits_of(coding_matrix, margins):
 
 
 def plain_loop(coding_matrix, margins_by_sample, y):
-    """How many samples an assignment gets right, by a matrix product; margins of shape (n_samples, 512)."""
+    """How many samples an assignment gets right, by a matrix product; margins have shape (n_samples, 512)."""
     masks = ((coding_matrix > 0) * (1 << np.arange(10))[:, None]).sum(axis=0)
     is_turned = masks >= 512
     margins = margins_by_sample[:, np.where(is_turned, 1023 - masks, masks)] * np.where(is_turned, -1.0, 1.0)

@@ -3,12 +3,12 @@
     python benchmarks/trellis_decoding.py [--repeats 9] [--picture out/trellis_decoding.png]
 
 Claims: for 100,000 classes and width 5 at least a million samples per second on one core, from single-precision
-margins to classes, also under the exponential loss, whose evaluation costs more than the paths; at least four times as
+margins to classes, even under the exponential loss, whose evaluation costs more than the paths; at least four times as
 fast as the same recursion in NumPy (under the linear loss, where the lengths are the margins; under the exponential one
-both sides spend most of their time in NumPy's exp); and a cost that grows as the number of bits, that is, as log K,
-from 100 to 10 million classes (the picture, where a cost that grew as K would climb five decades).
-Both sides run on one thread and take turns; CPU seconds, the least of several runs, since other work on the machine
-only adds.
+both sides spend most of their time in NumPy's exp); and a cost that grows like the number of bits, that is, like log K,
+from 100 to 10 million classes (see the picture, where a cost proportional to K would rise by five decades).
+Both sides run on one thread and take turns. Times are CPU seconds, the minimum of several runs, since other work on the
+machine only adds to them.
 """
 
 import argparse
@@ -37,7 +37,7 @@ def least(sides, repeats):
 
 
 def shortest_paths_in_numpy(lengths, graph):
-    """Ranks of the shortest paths, all samples at once, slice by slice from the sink."""
+    """Ranks of the shortest paths for all samples at once, slice by slice from the sink."""
     n, b, m, digits = len(lengths), graph.width, graph.n_slices, graph.digits
     top = int(digits[-1])
     first_end = b + (m - 1) * b**2

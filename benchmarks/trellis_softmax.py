@@ -1,11 +1,12 @@
-"""Bits that learn together against bits that learn alone: accuracy, probabilities and time, on real data.
+"""Bits learned jointly against bits learned independently: accuracy, probabilities and time, on real data.
 
     python benchmarks/trellis_softmax.py [--data-home FOLDER] [--sets ...] [--widths 2 5 10] [--seeds 3]
 
 The same trellis and the same paths (the taxonomy's depth-first order), learned by AROW with exponential decoding and by
-softmax; the best of five passes by validation. Printed: mean test accuracy in percent; test negative log-likelihood and
-expected calibration error at temperature 1 and at the one chosen by validation; and the time of a pass on one thread as
-a multiple of AROW's. Then the same for random dense codes of clinc150, where every bit is a half of the classes.
+softmax; the best of five passes by validation. Prints the mean test accuracy in percent; test negative log-likelihood
+and expected calibration error at temperature 1 and at the one chosen by validation; and the time of a pass on one
+thread as a multiple of AROW's. Then the accuracy with random dense codes of clinc150, where every bit splits the
+classes in half.
 
 Claims: from width 5 on softmax is more accurate than AROW on every set, by at least a point on icd10cm_category and at
 width 10 on wordnet_hypernym; its likelihood is better without any temperature than AROW's with the best one; a pass
@@ -35,7 +36,7 @@ DENSE_BITS = (20, 40, 80)
 
 
 def of_trellis(data, width, learner, seed):
-    """Accuracy in percent, NLL and ECE at temperature 1, the same at the chosen one, seconds of a pass."""
+    """Accuracy in percent, NLL and ECE at temperature 1 and at the chosen one, seconds per pass."""
     seconds = []
     classifier = TrellisClassifier(
         width, taxonomy=data.class_tree, assignment="preserving", rerank=None, estimator=learner, random_state=seed
@@ -70,7 +71,7 @@ def of_dense_code(data, n_bits, learner, seed):
 
 
 def compare_trellises(data, widths, n_seeds):
-    """Print two lines for each width; return whether the claims hold."""
+    """Print two lines per width; returns whether the claims hold."""
     holds = True
     for width in widths:
         means = {}
@@ -93,7 +94,7 @@ def compare_trellises(data, widths, n_seeds):
 
 
 def compare_dense_codes(data, n_seeds):
-    """Print one line for each number of bits; return whether softmax is better."""
+    """Print one line per number of bits; returns whether softmax is better."""
     holds = True
     for n_bits in DENSE_BITS:
         means = {

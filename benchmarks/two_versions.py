@@ -1,11 +1,11 @@
 """Did a change of the code cost time? Two source trees, the same work, ratios of CPU seconds.
 
-    python benchmarks/two_versions.py OLD NEW    two checkouts of this repository, say of ``git worktree add``
+    python benchmarks/two_versions.py OLD NEW    two checkouts of this repository, for example by ``git worktree add``
 
-Both versions do the same: every setting whose default has changed is given. The runs alternate, each in a process of
-its own with one thread, so that a busy machine hits both. Fits and predictions are timed after a first fit, which
-compiles the kernels or loads them; the best run counts, since all that disturbs a run makes it longer. ``--help`` and
-``import codekin`` count with all that Python loads for them.
+Both versions do the same work: every setting whose default has changed is given. The runs alternate, each in a separate
+process with one thread, so that a busy machine affects both. Fits and predictions are timed after a first fit, which
+compiles the kernels or loads them; the best run counts, since disturbances only make a run longer. ``--help`` and
+``import codekin`` include everything that Python loads for them.
 """
 
 import json
@@ -23,7 +23,7 @@ BAR = 1.03
 
 
 def dense(name, estimator, n_bits, loss, n_copies=20):
-    """A set of scikit-learn's kind with a code whose settings are all given."""
+    """Dense samples, and a code whose settings are all given."""
     from codekin import ECOCClassifier
     from codekin.datasets import load_dataset
 
@@ -47,7 +47,7 @@ def yeast():
 
 
 def made():
-    """A hundred classes in groups, and a learner that costs next to nothing."""
+    """A hundred classes in groups, and a very cheap learner."""
     import numpy as np
     from sklearn.naive_bayes import GaussianNB
 
@@ -74,7 +74,7 @@ def icd10cm():
 
 
 def topics():
-    """Sparse samples of 500 classes, a wide trellis with weights of one byte, its best classes rescored."""
+    """Sparse samples of 500 classes, and a wide trellis with one-byte weights and re-ranking."""
     from scipy.sparse import vstack
 
     from codekin import TrellisClassifier
@@ -109,7 +109,7 @@ def seconds(action):
 
 
 def started(tree, words):
-    """The output and the CPU seconds of a Python of this source tree."""
+    """The output and the CPU seconds of Python with this source tree."""
     threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
     environment = {**os.environ, **threads, "PYTHONPATH": str(Path(tree).resolve() / "src"), "COLUMNS": "100"}
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -119,7 +119,7 @@ def started(tree, words):
 
 
 def compared(trees, n_rounds, run):
-    """For each of two trees the best of all rounds, each number of its own; the first round is not counted."""
+    """For each of two trees, the best of every number over all rounds except the first."""
     best = [{}, {}]
     for number in range(n_rounds + 1):
         for which in (0, 1) if number % 2 else (1, 0):
@@ -134,8 +134,8 @@ def main():
     parser.add_argument("trees", nargs="*", metavar="OLD NEW")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
-    parser.add_argument("--no-first-use", action="store_true", help="leave import and --help out")
-    parser.add_argument("--measure", choices=SETS, help="one set, with the codekin that is installed")
+    parser.add_argument("--no-first-use", action="store_true", help="leave out import and --help")
+    parser.add_argument("--measure", choices=SETS, help="one set, with the installed codekin")
     arguments = parser.parse_args()
     if arguments.measure:
         print(json.dumps(measured(arguments.measure)))

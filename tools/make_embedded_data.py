@@ -1,6 +1,6 @@
-"""Make the files in src/codekin/datasets/data from their sources; run again, it makes the same bytes.
+"""Generate the files in src/codekin/datasets/data from their sources, always with the same bytes.
 
-Usage: python tools/make_embedded_data.py SOURCES, a folder that holds yeast/yeast.data (UCI) and icd10cm_small/
+Usage: python tools/make_embedded_data.py SOURCES, a folder with yeast/yeast.data (UCI) and icd10cm_small/
 (samples.tsv.gz, nodes.tsv.gz, labels.tsv.gz and taxonomy.txt.gz, made from the ICD-10-CM tabular list).
 """
 
@@ -40,7 +40,7 @@ def inner_name(title: str) -> str:
 
 
 def plain_title(title: str) -> str:
-    """Without the code in front of it, and without the range of codes behind it."""
+    """The title without its code and without the range of codes at its end."""
     words = title.split(maxsplit=1)
     return re.sub(r" \([A-Z0-9]+(-[A-Z0-9]+)?\)$", "", words[1]) if len(words) > 1 else "All of ICD-10-CM"
 

@@ -1,15 +1,13 @@
-"""Count the stations of the three flows: how long is the way through the house?
+"""Count the stations of the three main flows: how many functions does a call pass through?
 
     python tools/stations.py             the three flows
     python tools/stations.py --list fit  the stations of one flow, in the order of their first visit
 
-A station is a function that is entered from another part of codekin (a folder, or a module beside the folders) or from
-outside, each counted once: the doors between rooms. Doors within a part, from one module to another, are counted in a
-column of their own. Kernels, what lies under the method (_system, progress), properties, special methods and functions
-inside functions are no stations. A re-entry is a call into a module that is
-still waiting for an answer from further down and that goes on to further modules, the way a callback leads back up; the
-body of a loop that is handed to threads, and a function that tells of progress, are none. The flows run on made data
-that is small: the way is the same.
+A station is a function that is called from another part of codekin (a folder, or a module next to the folders) or from
+outside; each counts once. Calls between modules of one part are counted separately. Kernels, _system, progress,
+properties, special methods and nested functions are not stations. A re-entry is a call into a module that is already
+on the stack, below other modules, and that calls further modules, as a callback does; loop bodies that run on threads
+and progress reports do not count. The flows run on small synthetic data, which does not change the calls.
 """
 
 from __future__ import annotations
@@ -73,10 +71,10 @@ class Tracer:
             self._stack.append((frame, module))
 
     def _note_reentry(self, module: str) -> None:
-        """The caller was entered again, if its module also stands further up, behind other modules; and it goes on."""
+        """Note that the caller's module was entered again, if it is also further up the stack, and calls ``module``."""
         if not self._stack:
             return
-        # Threads, files and the like hand on to whoever called them: they are looked through.
+        # Threads, files and the like are transparent: they only call back.
         frames = [(frame, waiting) for frame, waiting in self._stack if not waiting.startswith(NO_STATIONS)]
         caller = frames[-1][1] if frames else ""
         at = len(frames) - 1
@@ -110,7 +108,7 @@ def _is_station(module: str, name: str) -> bool:
 
 
 def _properties() -> dict[str, set[str]]:
-    """For each module the names of its properties, by its text."""
+    """The names of the properties of each module, from its source."""
     import ast
 
     found: dict[str, set[str]] = {}
@@ -176,7 +174,7 @@ FLOWS = {"fit": fit, "predict": predict, "train": train}
 
 
 def traced(name: str) -> Tracer:
-    """The stations of a flow, seen on its second run: what is imported and compiled at the first is left out."""
+    """The stations of a flow in its second run, without the imports and compilation of the first."""
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         flow = FLOWS[name](Path(folder))
