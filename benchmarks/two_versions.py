@@ -70,7 +70,8 @@ def icd10cm():
 
     train = load_dataset("icd10cm").train
     X = TextVectorizer().fit(train.texts).transform(train.texts)
-    return TrellisClassifier(5, rerank=None, n_members=1, random_state=0), X, train.y, vstack([X] * 10, format="csr")
+    classifier = TrellisClassifier(5, assignment="learnability", rerank=None, n_members=1, random_state=0)
+    return classifier, X, train.y, vstack([X] * 10, format="csr")
 
 
 def topics():
@@ -81,7 +82,7 @@ def topics():
     from codekin.datasets import make_sparse_topics
 
     topics = make_sparse_topics(500, 8_000, n_features=3_000, rng=0)
-    settings = {"rerank": "learned", "n_members": 1, "precision": "int8"}
+    settings = {"rerank": "learned", "n_members": 1, "precision": "int8", "assignment": "learnability"}
     X = topics.train.X
     return TrellisClassifier(10, random_state=0, **settings), X, topics.train.y, vstack([X] * 4, format="csr")
 

@@ -73,9 +73,37 @@ def test_a_ridge_classifier_is_left_exactly():
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("estimator", [LEARNERS[1], LEARNERS[3], LEARNERS[5], LEARNERS[6]], ids=str)
+def test_with_more_features_than_samples_margins_are_as_close(estimator, form):
+    samples = blobs(n_features=90)
+    learner, bits = learned(estimator, samples, TERNARY)
+    margins, _ = found(bits, Samples(form(samples.X), samples.class_index), TERNARY)
+    tried = np.arange(0, 45, 7)
+    expected = np.array([refitted(learner, samples, TERNARY, i) for i in tried])
+    moved = np.abs(bits.margins(samples.X[tried]) - expected).mean()
+    is_exact = isinstance(estimator, RidgeClassifier)
+    assert np.abs(margins[tried] - expected).mean() < (1e-8 if is_exact else 0.15) * moved
+
+
+@pytest.mark.parametrize("estimator", LEARNERS[:7], ids=str)
+def test_leverages_of_features_and_of_pairs_are_the_same(estimator):
+    samples = blobs()
+    _, bits = learned(estimator, samples)
+    lesson = module._Lesson.of(samples.X, DENSE.coding_matrix[samples.class_index] * 1.0, None, bits.predictors)
+    second = lesson.derivatives(lesson.weights)[2][:, 0]
+    curved = np.flatnonzero(second)
+    by_features, by_pairs = (
+        lesson._left_by_features(curved, second[curved]),
+        lesson._left_by_pairs(curved, second[curved]),
+    )
+    np.testing.assert_allclose(by_features, by_pairs, rtol=1e-5)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("estimator", [LEARNERS[0], LEARNERS[2], LEARNERS[5]], ids=str)
 def test_with_many_features_a_fifth_of_the_samples_is_left_out_at_a_time(estimator, form, monkeypatch):
     monkeypatch.setattr(module, "MAX_FEATURES", 3)
+    monkeypatch.setattr(module, "MAX_WORK", 0)
     samples = blobs(60)
     learner, bits = learned(estimator, samples)
     given = Samples(form(samples.X), samples.class_index)

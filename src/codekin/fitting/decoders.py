@@ -26,7 +26,7 @@ LEAST_SAMPLES, LEAST_PER_CLASS = 100, 10
 """From fewer samples, or fewer for each class, "auto" learns no decoder: which strength is best would be chance."""
 LEAST_VARIANCE = 1e-7
 """Directions in which margins vary by less than this share of the largest variance are rounding."""
-ENOUGH_MARGINS, MARGINS_PER_CLASS = 500, 10
+ENOUGH_MARGINS, MARGINS_PER_CLASS = 2000, 10
 """Where samples are left out a fifth at a time, "auto" stops once so many margins are known."""
 
 

@@ -4,9 +4,9 @@ A linear bit minimises ``sum_i c_i l(z_i) + penalty``. Leaving sample i out move
 
     f_i -> f_i + c_i l'_i h_i / (1 - c_i l''_i h_i),    h_i = a_i' H^-1 a_i,    H = sum_i c_i l''_i a_i a_i' + penalty
 
-up to terms of second order (exactly for ridge classifiers). With many features, a Hessian for each bit would cost more
-than the bits. Then a fifth of the samples is left out at a time instead, and all bits take a few Newton steps from
-where they are, solved by conjugate gradients.
+up to terms of second order (exactly for ridge classifiers). With more features than samples, the same follows from a
+matrix of pairs of samples. With many of both, either matrix would cost more than the bits. Then a fifth of the samples
+is left out at a time instead, and all bits take a few Newton steps from where they are, solved by conjugate gradients.
 
 References: K. Rad and A. Maleki, "A scalable estimate of the out-of-sample prediction error via approximate
 leave-one-out cross-validation", JRSS B 82, 2020; S. Wang et al., "Approximate leave-one-out for fast parameter tuning
@@ -26,6 +26,7 @@ from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.svm import LinearSVC
 from sklearn.utils import get_tags
 from sklearn.utils.class_weight import compute_sample_weight
+from threadpoolctl import threadpool_limits
 
 from codekin._system.magnitudes import bounded_margins
 from codekin.coding import Code, FloatArray, IntArray, Margins
@@ -34,15 +35,16 @@ from codekin.learners.linear import CONSTANT_MARGIN
 from codekin.samples import Samples, stratified_folds
 
 MAX_FEATURES = 300
-"""With more features, a fifth of the samples is left out at a time."""
+MAX_WORK = 3e10
+"""With more features than this, and more multiplications than this, a fifth of the samples is left out at a time."""
 
 N_FOLDS = 5
-NEWTON_STEPS, GRADIENT_STEPS = 2, 8
+NEWTON_STEPS, GRADIENT_STEPS = 3, 12
 ROWS_PER_BLOCK, BITS_PER_BLOCK = 4096, 32
 TINY = np.float32(1e-30)
-LEAST_PENALTY = 1e-9
+LEAST_PENALTY = LEAST_SLOPE = 1e-9
 LEAST_CURVATURE = 0.02
-"""The least share of the curvature along a sample that remains without it."""
+"""The least share of the curvature along a sample that remains without it, where this is an approximation."""
 
 
 def left_out_margins(
@@ -50,8 +52,8 @@ def left_out_margins(
 ) -> tuple[Margins, IntArray] | None:
     """Margins of samples as if the bits had been learned without them, and which samples, in increasing order.
 
-    None for bits that do not minimise a smooth loss with a quadratic penalty over numeric features. Up to 300 features
-    all samples get margins; with more, as many fifths of them as contain ``n_margins``.
+    None for bits that do not minimise a smooth loss with a quadratic penalty over numeric features. Where there are few
+    features or few samples, all samples get margins; otherwise as many fifths of them as contain ``n_margins``.
     """
     if not isinstance(bits, EstimatorBits) or bits.columns is not None:
         return None
@@ -67,17 +69,19 @@ def left_out_margins(
     for bit, predictor in enumerate(predictors):
         if isinstance(predictor, ConstantBit):
             margins[:, bit] = predictor.sign * CONSTANT_MARGIN
-    for columns, X in _groups(predictors, np.flatnonzero(~is_constant), samples.X):
-        if not _are_numbers(X):
-            return None
-        lesson = _Lesson.of(X, signs[:, columns], samples.weights, [_steps(predictors[bit])[-1] for bit in columns])
-        if X.shape[1] <= MAX_FEATURES:
-            margins[np.ix_(known, columns)] = lesson.without_each(known)
-            continue
-        sizes = np.cumsum([len(fold) for fold in folds])
-        n_folds = min(N_FOLDS, 1 + int(np.searchsorted(sizes, n_margins)))
-        for fold in folds[:n_folds]:
-            margins[np.ix_(fold, columns)] = lesson.without(fold)
+    with threadpool_limits(1, user_api="blas"):  # sums must not depend on the number of threads
+        for columns, X in _groups(predictors, np.flatnonzero(~is_constant), samples.X):
+            if not _are_numbers(X):
+                return None
+            learners = [_steps(predictors[bit])[-1] for bit in columns]
+            lesson = _Lesson.of(X, signs[:, columns], samples.weights, learners)
+            if X.shape[1] <= MAX_FEATURES or lesson.work <= MAX_WORK:
+                margins[np.ix_(known, columns)] = lesson.without_each(known)
+                continue
+            sizes = np.cumsum([len(fold) for fold in folds])
+            n_folds = min(N_FOLDS, 1 + int(np.searchsorted(sizes, n_margins)))
+            for fold in folds[:n_folds]:
+                margins[np.ix_(fold, columns)] = lesson.without(fold)
     rows = np.sort(np.concatenate(folds[:n_folds]))
     return bounded_margins(margins[rows]), rows
 
@@ -92,13 +96,17 @@ class _Objective(NamedTuple):
     """The value of the feature whose weight is the intercept; 0 if there is none."""
     intercept_penalty: float = 0.0
 
+    @property
+    def least_curvature(self) -> float:
+        return 1e-9 if self.loss == "squared" else LEAST_CURVATURE
+
     def derivatives(self, z: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The first and second derivatives of the loss with respect to ``z = bit * margin``."""
         if self.loss == "squared":
             return self.factor * (z - 1), np.full_like(z, self.factor)
         if self.loss == "logistic":
             wrong = expit(-z)
-            return -self.factor * wrong, self.factor * wrong * (1 - wrong)
+            return -self.factor * wrong, self.factor * np.maximum(wrong * (1 - wrong), LEAST_SLOPE)
         short = np.maximum(1 - z, 0)
         return -2 * self.factor * short, 2 * self.factor * np.sign(short)
 
@@ -161,10 +169,10 @@ class _Lesson(NamedTuple):
         objective = _objective(learners[0])
         assert objective is not None
         intercept = np.full((X.shape[0], 1), objective.intercept)
-        if hasattr(X, "toarray") and X.shape[1] > MAX_FEATURES:
-            A: Any = sparse.hstack([sparse.csr_array(X), sparse.csr_array(intercept)], format="csr")
+        if hasattr(X, "toarray"):
+            A: Any = sparse.hstack([sparse.csr_array(X), sparse.csr_array(intercept)], format="csr", dtype=np.float64)
         else:
-            A = np.hstack([X.toarray() if hasattr(X, "toarray") else X, intercept], dtype=np.float64)
+            A = np.hstack([X, intercept], dtype=np.float64)
         counts = np.abs(signs)
         if sample_weight is not None:
             counts *= np.asarray(sample_weight, dtype=np.float64)[:, None]
@@ -185,21 +193,48 @@ class _Lesson(NamedTuple):
         first, second = self.objective.derivatives(self.signs * margins)
         return margins, self.counts * self.signs * first, self.counts * second
 
+    @property
+    def work(self) -> float:
+        """About how many multiplications :meth:`without_each` takes."""
+        n_curved = np.count_nonzero(self.derivatives(self.weights)[2], axis=0)
+        n_features = self.A.shape[1]
+        return float((n_curved * n_features * np.minimum(n_curved, n_features)).sum())
+
     def without_each(self, rows: IntArray) -> Margins:
         """The leave-one-out margin of each of these samples, from the leverages of all samples."""
         margins, first, second = self.derivatives(self.weights)
         for bit in range(margins.shape[1]):
-            curved = np.flatnonzero(second[:, bit])
-            hessian = np.diag(self.penalties)
-            for some in _blocks(curved):
-                rooted = self.A[some] * np.sqrt(second[some, bit, None])
-                hessian += rooted.T @ rooted
-            factor = linalg.cholesky(hessian, lower=True)
-            for some in _blocks(rows[first[rows, bit] != 0]):
-                leverage = np.square(linalg.solve_triangular(factor, self.A[some].T, lower=True)).sum(axis=0)
-                left = np.maximum(1 - second[some, bit] * leverage, LEAST_CURVATURE)
-                margins[some, bit] += first[some, bit] * leverage / left
+            curved = np.flatnonzero(second[:, bit])  # the loss of the others is zero, and stays so
+            inverse_of = self._left_by_pairs if len(curved) < self.A.shape[1] else self._left_by_features
+            left = np.maximum(inverse_of(curved, second[curved, bit]), self.objective.least_curvature)
+            margins[curved, bit] += first[curved, bit] / second[curved, bit] * (1 - left) / left
         return margins[rows]
+
+    def _left_by_features(self, curved: IntArray, second: FloatArray) -> FloatArray:
+        """The share ``1 - second * leverage`` of the curvature along each sample that remains without it."""
+        hessian = np.diag(self.penalties)
+        for some in _blocks(len(curved)):
+            rooted = self._rows(curved[some]) * np.sqrt(second[some, None])
+            hessian += rooted.T @ rooted
+        factor, left = linalg.cholesky(hessian, lower=True), np.empty(len(curved))
+        for some in _blocks(len(curved)):
+            leverage = np.square(linalg.solve_triangular(factor, self._rows(curved[some]).T, lower=True)).sum(axis=0)
+            left[some] = 1 - second[some] * leverage
+        return left
+
+    def _left_by_pairs(self, curved: IntArray, second: FloatArray) -> FloatArray:
+        """The same from products of samples: the diagonal of the inverse of their matrix."""
+        rooted = self.A[curved] / np.sqrt(self.penalties)
+        products = rooted @ rooted.T
+        products = products.toarray() if hasattr(products, "toarray") else products
+        roots = np.sqrt(second)
+        factor = linalg.cholesky(roots[:, None] * products * roots + np.eye(len(curved)), lower=True, overwrite_a=True)
+        inverse, _ = linalg.lapack.dtrtri(factor, lower=1)
+        return np.asarray(np.square(inverse).sum(axis=0))
+
+    def _rows(self, rows: IntArray) -> FloatArray:
+        found = self.A[rows]
+        return np.asarray(found.toarray() if hasattr(found, "toarray") else found)
 
     def without(self, rows: IntArray) -> Margins:
         """Margins of these samples with bits that took some steps towards their minimum without them."""
@@ -222,9 +257,9 @@ class _Lesson(NamedTuple):
         return margins
 
 
-def _blocks(rows: IntArray) -> Iterator[IntArray]:
-    for start in range(0, len(rows), ROWS_PER_BLOCK):
-        yield rows[start : start + ROWS_PER_BLOCK]
+def _blocks(n_rows: int) -> Iterator[slice]:
+    for start in range(0, n_rows, ROWS_PER_BLOCK):
+        yield slice(start, start + ROWS_PER_BLOCK)
 
 
 class _System(NamedTuple):
