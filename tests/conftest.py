@@ -1,4 +1,4 @@
-"""What all tests share: where the optional real data sets are."""
+"""Fixtures of all tests: where the optional real data sets are."""
 
 import os
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The examples run and show what they say; the first one, `make demo`, leaves its page and its numbers."""
+"""The examples run and show what they claim; the first one, `make demo`, writes its page and its numbers."""
 
 import importlib.util
 import json

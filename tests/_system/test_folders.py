@@ -1,4 +1,4 @@
-"""Folders appear whole, where their names lead to, and are on the disk when they do."""
+"""Folders appear whole and flushed to disk, where symbolic links lead."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a process has locked, others leave alone; what a dead one had locked is free."""
+"""Locks keep other processes out, and end with the process."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""What is left of memory, on systems that say and on systems that do not."""
+"""Available memory, on systems that report it and on systems that do not."""
 
 import pytest
 

@@ -1,6 +1,6 @@
-"""The same result wherever the work is done, and whoever is lost on the way.
+"""Results don't depend on where the work is done, nor on lost workers.
 
-The cluster is a real one: a Dask scheduler and two worker processes, which are killed by the system's own signal.
+The cluster is a real one: a Dask scheduler and two worker processes, which are killed with SIGKILL.
 """
 
 import logging

@@ -1,4 +1,4 @@
-"""Small problems that the tests share."""
+"""Small problems shared by the tests."""
 
 import numpy as np
 

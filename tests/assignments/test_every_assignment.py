@@ -1,4 +1,4 @@
-"""What holds for every entry of the table, the day it is added."""
+"""Laws that hold for every assignment of the table, including new ones."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Which search is used when, and the table of several of them."""
+"""Which search is used when, and comparisons of several searches."""
 
 import numpy as np
 import pytest

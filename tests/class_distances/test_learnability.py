@@ -1,4 +1,4 @@
-"""The learnability matrix is what least squares will do, known in advance."""
+"""The learnability matrix predicts the loss of least squares without training."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What class trees are made from, and what is refused."""
+"""What class trees can be built from, and what is rejected."""
 
 import networkx
 import numpy as np

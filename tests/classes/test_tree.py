@@ -1,4 +1,4 @@
-"""What a class tree knows of its classes."""
+"""Properties of class trees."""
 
 import numpy as np
 from hypothesis import given, settings

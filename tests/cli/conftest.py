@@ -1,4 +1,4 @@
-"""Files and models that the tests of several commands share, and a function that runs a command line."""
+"""Files and models for the tests of several commands, and a function that runs a command line."""
 
 import io
 import os

@@ -1,4 +1,4 @@
-"""Budgets are those of the whole folder, whatever the samples came from."""
+"""Budgets count the whole folder, for every kind of input."""
 
 import json
 

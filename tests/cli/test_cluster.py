@@ -1,4 +1,4 @@
-"""What can be wrong with a cluster is said in one sentence; that commands use it is tested in tests/test_workers.py."""
+"""Problems with a cluster are reported in one sentence; tests/_system/test_workers.py tests that commands use it."""
 
 import sys
 

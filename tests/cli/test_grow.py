@@ -1,4 +1,4 @@
-"""codekin grow: further samples and further classes, from a file into a model."""
+"""codekin grow: add samples and classes from a file to a model."""
 
 import json
 

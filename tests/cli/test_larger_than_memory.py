@@ -1,4 +1,4 @@
-"""Files larger than the memory: trained on in blocks, predicted in chunks, in the memory of a few of them."""
+"""Files larger than memory: training in blocks and prediction in chunks need the memory of a few of these."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""Every stage of a command names itself, in its order."""
+"""Commands report all their stages, in order."""
 
 import pytest
 

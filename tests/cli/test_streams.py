@@ -1,4 +1,4 @@
-"""What labels contain reaches files and pipes as it is, and terminals as text."""
+"""Labels are written to files and pipes unchanged, and to terminals as plain text."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What holds for every entry of the table, the day it is added."""
+"""Laws that hold for every codebook of the table, including new ones."""
 
 import inspect
 from functools import cache

@@ -1,4 +1,4 @@
-"""Codebooks of more than two symbols beside the random ones."""
+"""Codebooks with more than two symbols, other than random ones."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A corpus of broken files: each is answered by one sentence that names the file and the line."""
+"""A corpus of broken files: each gives a one-sentence error that names the file and the line."""
 
 import gzip
 import subprocess

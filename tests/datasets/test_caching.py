@@ -1,4 +1,4 @@
-"""Samples on disk are the samples of the file, for as long as neither the file nor the cache is another one."""
+"""Cached samples equal those of the file, and a change of the file or the cache is noticed."""
 
 import gzip
 import json

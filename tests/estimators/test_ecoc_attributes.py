@@ -1,4 +1,4 @@
-"""What scikit-learn's tools ask an estimator for besides predictions."""
+"""Attributes that scikit-learn's tools use besides predictions."""
 
 import numpy as np
 import pytest

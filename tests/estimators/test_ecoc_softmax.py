@@ -1,4 +1,4 @@
-"""ECOCClassifier with bits that are learned together: a multinomial logistic regression through a code."""
+"""ECOCClassifier with jointly learned bits: a multinomial logistic regression through a code."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""Classes that come later get free codewords that fit, and leave everything else as it was."""
+"""New classes get suitable free codewords and change nothing else."""
 
 from itertools import permutations
 

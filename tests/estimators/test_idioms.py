@@ -1,4 +1,4 @@
-"""Input, labels, learners and habits that work with one-vs-rest work here as well: the base learner decides."""
+"""Input, labels, learners and idioms that work with one-vs-rest work here as well: the base learner decides."""
 
 import pickle
 

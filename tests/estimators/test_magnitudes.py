@@ -1,4 +1,4 @@
-"""Samples and weights of any size: finite results, or one sentence before anything is learned."""
+"""Samples and weights of any magnitude: finite results, or a one-sentence error before training."""
 
 import numpy as np
 import pytest

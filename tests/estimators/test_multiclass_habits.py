@@ -1,21 +1,21 @@
-"""What scikit-learn's tests of one-vs-rest, one-vs-one and output codes ask for, asked of ECOCClassifier.
+"""scikit-learn's tests of one-vs-rest, one-vs-one and output codes, applied to ECOCClassifier.
 
 Left out, and why:
 
 - Multi-label targets, dense or sparse, and labels that are present in all samples or in none (eight tests): a sample
-  has one class here, and a matrix of targets is refused.
-- ``pairwise_indices_``: which samples a bit has learned from follows from the coding matrix.
-- Regressors as learners: as with OutputCodeClassifier a learner is a classifier; others are refused.
+  has one class here, and a matrix of targets is rejected.
+- ``pairwise_indices_``: the coding matrix tells which samples a bit was trained on.
+- Regressors as learners: as with OutputCodeClassifier, a learner must be a classifier.
 
-Different, and stated by a test each:
+Different, with a test each:
 
-- ``predict_proba`` is always there, since margins of any kind have a softmax, and its rows sum to one, also where no
-  bit ever says yes.
-- Margins that a loss takes for certain, such as those beyond 1 under the hinge loss, decide alike; the linear loss
+- ``predict_proba`` always exists, since all margins have a softmax, and its rows sum to one, even if no bit ever says
+  yes.
+- Margins at which the loss is flat, such as those beyond 1 under the hinge loss, count the same; the linear loss
   tells them apart.
 - A constant target is an error, as in one-vs-one; one-vs-rest predicts it.
 - ``decision_function`` of a one-vs-one code is minus the decoding loss; votes are the Hamming loss.
-- Messages of ``partial_fit`` name the label that is not known instead of listing all.
+- Messages of ``partial_fit`` name the unknown label instead of listing all.
 """
 
 import numpy as np

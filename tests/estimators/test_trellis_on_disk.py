@@ -1,4 +1,4 @@
-"""A trellis classifier learns from samples on disk whatever it learns from samples in memory."""
+"""A trellis classifier learns as well from samples on disk as from samples in memory."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What estimators say of parameters that can be nothing of the kind: one sentence, with the remedy."""
+"""Estimators reject impossible parameters in one sentence, with the remedy."""
 
 import re
 

@@ -1,6 +1,6 @@
-"""``python -m tests.faults``: provoke every fault, feed every broken input, and print what came of it.
+"""``python -m tests.faults``: provoke every fault, feed every broken input, and print the outcomes.
 
-The exit code is 1 if anything came out otherwise than it should.
+The exit code is 1 if an outcome is not as expected.
 """
 
 import os

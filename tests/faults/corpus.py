@@ -1,7 +1,7 @@
-"""A corpus of broken inputs, made by code: what is fed to which command, and where the answer must point.
+"""A generated corpus of broken inputs: what is fed to which command, and where the error must point.
 
-Files are made in the folder of the case. In arguments, ``SHARED`` stands for a folder with good data and a good model.
-Some inputs look broken and are not: they have the exit code 0.
+Files are written to the folder of the case. In arguments, ``SHARED`` stands for a folder with valid data and a valid
+model. Some inputs look broken but are not: they have exit code 0.
 """
 
 from __future__ import annotations

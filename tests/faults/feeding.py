@@ -1,7 +1,7 @@
-"""Feed the corpus to the command line, each input in a process of its own, and see that the answer is one sentence.
+"""Feed the corpus to the command line, each input in a separate process, and check that the answer is one sentence.
 
-What is counted of a process begins when it is forked from one that has all imports done and all kernels loaded: its
-processor time, and the memory that it takes beyond that.
+Each process is forked from one that has imported everything and loaded all kernels; only the CPU time and memory that
+it uses after that are counted.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Model folders with values that nobody would have written, and with checksums that are right all the same.
+"""Model folders with invalid values and valid checksums.
 
-A mutant is determined by its number: the model that it is made from, what of it is changed and how.
+The number of a mutant determines the model it starts from, what is changed and how.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Load forged model folders and predict by them: what came of each, and a table of it all."""
+"""Load forged model folders and predict with them: the outcome of each, and a table of all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The faults: how each is provoked, what must come of it, and what the user sees. Nothing here is simulated."""
+"""The faults: how each is provoked, the required outcome, and what the user sees. Nothing here is simulated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""File systems that are full or read-only, for this process and those that it starts; they vanish with it."""
+"""File systems that are full or read-only, for this process and its children; they vanish with it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that were valid once: bytes flipped, put in or left out, and JSON in which a value became another.
+"""Corrupted files: bytes flipped, inserted or deleted, and JSON with a changed value.
 
 ``CODEKIN_FUZZ_EXAMPLES`` says how many are tried; ``make fuzz`` sets it high.
 """

@@ -1,4 +1,4 @@
-"""Where a fault is provoked: a folder of its own, small data, and what undisturbed commands make of them."""
+"""Where a fault is provoked: a separate folder, small data, and the results of undisturbed commands."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Commands in processes of their own, forked from one in which everything is loaded, so that each costs its own work.
+"""Commands in separate processes, forked from one that has loaded everything, so that each costs only its own work.
 
-A forked process is a process like any other: signals kill it, limits hold it, the system counts its time and memory.
+A forked process is like any other: signals kill it, limits apply, the system counts its time and memory.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Provoke the faults one after the other, feed the corpus, and show what came of each as a line."""
+"""Provoke the faults one by one, feed the corpus, and print each outcome as a line."""
 
 from __future__ import annotations
 

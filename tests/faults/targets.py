@@ -1,4 +1,4 @@
-"""Faults of the place where a result is to go: links, volumes, folders that cannot be written, disks too small."""
+"""Faults of the place to write to: links, volumes, folders without write permission, full disks."""
 
 from __future__ import annotations
 

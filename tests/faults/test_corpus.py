@@ -1,6 +1,6 @@
-"""Every broken input is answered by one sentence with the file and the line, and leaves nothing behind.
+"""Every broken input gives a one-sentence error with the file and the line, and leaves nothing behind.
 
-``make corpus`` feeds the same inputs to processes of their own, and prints their time and memory.
+``make corpus`` feeds the same inputs to separate processes, and prints their time and memory.
 """
 
 import os

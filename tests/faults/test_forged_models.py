@@ -1,4 +1,4 @@
-"""Forged model folders do no harm; ``make fuzz`` forges thousands, in processes of their own with bounds checking."""
+"""Forged model folders do no harm; ``make fuzz`` tries thousands, in separate processes with bounds checking."""
 
 import sys
 

@@ -1,6 +1,6 @@
-"""Whatever is in a folder or a file that codekin made once, it is read, or refused with the library's own error.
+"""Corrupted folders and files of codekin are read, or rejected with the library's own error.
 
-Accidents change bytes; checksums notice those. Forgers write them anew: ``test_forged_models.py`` is about forgers.
+Checksums detect accidental changes. ``test_forged_models.py`` covers forgeries with valid checksums.
 """
 
 import json

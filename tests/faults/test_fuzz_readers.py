@@ -1,4 +1,4 @@
-"""Whatever the bytes, a reader answers with samples or with a sentence."""
+"""For any bytes, a reader returns samples or raises a one-sentence error."""
 
 import gzip
 import io

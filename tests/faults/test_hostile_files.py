@@ -1,4 +1,4 @@
-"""No file that codekin reads can run code: a pickle that would make a folder, in every place where a file is read."""
+"""No file that codekin reads can run code: a pickle that would create a folder is tried wherever a file is read."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""Every fault has the outcome that is promised; ``make faults`` prints the table of them."""
+"""Every fault has the promised outcome; ``make faults`` prints the table."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Settings of a classifier on a trellis as they are by default, all of them open."""
+"""The default settings of a classifier on a trellis, all of them open."""
 
 from codekin.fitting.trellis_settings import TrellisSettings
 

@@ -1,7 +1,7 @@
-"""Compiled code where the installation and the home folder cannot be written, as in containers.
+"""Compiled code if neither the installation nor the home folder is writable, as in containers.
 
-The installation is a copy in which a file takes the place of the folder for compiled code, so that root cannot write
-there either, or a copy that is mounted read-only.
+The installation is a copy in which a file replaces the folder for compiled code, so that not even root can write
+there, or a copy that is mounted read-only.
 """
 
 import os

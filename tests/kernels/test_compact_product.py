@@ -1,4 +1,4 @@
-"""The compiled products with narrow weights equal adding up one weight after the other, to the last bit."""
+"""The compiled products with narrow weights equal sums of one weight at a time, to the last bit."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The lists of cheapest paths against trying every path."""
+"""Lists of the cheapest paths against trying every path."""
 
 import numpy as np
 from hypothesis import given, settings

@@ -1,4 +1,4 @@
-"""The exhaustive kernel against computing every objective by itself."""
+"""The exhaustive kernel against computing every objective separately."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The swap kernels against their slow twins, on integers, where both are exact."""
+"""The swap kernels against their readable twins, on integers, where both are exact."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A training that was interrupted, however often and wherever, ends as if it had been left alone."""
+"""An interrupted training ends like an undisturbed one, however often and wherever it stops."""
 
 import json
 

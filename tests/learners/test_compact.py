@@ -1,4 +1,4 @@
-"""Predictors of few bytes per weight: as close as their precision allows, whole after a round trip, and small."""
+"""Predictors with few bytes per weight: as exact as their precision allows, equal after a round trip, and small."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Linear bits: margins, and pruning that validation guards."""
+"""Linear bits: margins, and pruning limited by validation."""
 
 import numpy as np
 import pytest

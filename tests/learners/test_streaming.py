@@ -1,4 +1,4 @@
-"""Learning from rows on disk: in blocks, from a seed, with the same result for any number of threads and columns."""
+"""Learning from rows on disk, in blocks: the same seed gives the same result for any number of threads and columns."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Models: what they promise about the codes that they are made of."""
+"""Models, and the codes they consist of."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The script of a page, in a real browser; skipped where there is none."""
+"""The script of a page in a real browser; skipped without a browser."""
 
 import re
 import shutil

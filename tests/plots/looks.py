@@ -1,4 +1,4 @@
-"""What can be said of a drawn figure without eyes."""
+"""Automatic checks of drawn figures."""
 
 from itertools import combinations
 

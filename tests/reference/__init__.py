@@ -1,1 +1,1 @@
-"""Readable twins of the kernels: slow, obvious, and trusted."""
+"""Readable twins of the kernels: slow and obviously right."""

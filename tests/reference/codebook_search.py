@@ -1,4 +1,4 @@
-"""The search for the best of many codebooks, one obvious step after the other."""
+"""The search for the best of many codebooks, in obvious steps."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""The readable twins of the parsers: one line at a time, by Python's own means."""
+"""The readable twins of the parsers: one line at a time, in plain Python."""
 
 import re
 

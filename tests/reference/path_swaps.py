@@ -1,4 +1,4 @@
-"""The swaps that annealing on a trellis may make first, with the alignment computed from all pairs."""
+"""The possible first swaps of annealing on a trellis, with the alignment computed from all pairs."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Balanced 2-means, one set after the other."""
+"""Balanced 2-means, one set at a time."""
 
 import numpy as np
 

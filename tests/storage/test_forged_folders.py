@@ -1,4 +1,4 @@
-"""Folders with right checksums and wrong numbers: refused in a sentence, before anything follows the numbers."""
+"""Folders with valid checksums and invalid numbers are rejected in one sentence, before the numbers are used."""
 
 import json
 import struct

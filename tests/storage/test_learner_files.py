@@ -1,4 +1,4 @@
-"""A file of learners makes classes from a list, of parts that fit together, from the bytes that were checked."""
+"""A file of learners creates only listed classes, of consistent parts, from the checked bytes."""
 
 import gzip
 import importlib

@@ -1,7 +1,7 @@
-"""Folders that earlier versions wrote still load, and predict what they predicted then.
+"""Folders written by earlier versions still load and make the same predictions.
 
-``folders_of_version_2.zip`` holds a folder of every kind of model, written by the last version before the format was
-changed, with samples and what the models said of them.
+``folders_of_version_2.zip`` holds a folder of every kind of model, written by the last version before the format
+changed, with samples and the models' predictions.
 """
 
 from pathlib import Path

@@ -1,5 +1,6 @@
-"""A report in a real browser: figures and tables are there, tables sort, nothing fails, it fits a phone; skipped where
-there is no browser."""
+"""A report in a real browser: it shows figures and sortable tables without errors and fits a phone.
+
+Skipped without a browser."""
 
 import json
 import re

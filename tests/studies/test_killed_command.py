@@ -1,4 +1,4 @@
-"""`codekin study run` may be killed whenever; `benchmarks/study_kill.py` is the long version, on two processes."""
+"""`codekin study run` may be killed at any time; `benchmarks/study_kill.py` is the long version, on two processes."""
 
 import json
 import os

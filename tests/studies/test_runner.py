@@ -1,4 +1,4 @@
-"""Tasks are run once, whatever happens in between."""
+"""Tasks run once, even if the study is interrupted."""
 
 import random
 import signal

@@ -1,4 +1,4 @@
-"""Whatever is wrong in a configuration is one sentence with file, line, key and value, and leaves nothing behind."""
+"""Every mistake in a configuration gives one sentence with file, line, key and value, and leaves nothing behind."""
 
 import re
 import tomllib

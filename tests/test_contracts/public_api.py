@@ -1,7 +1,7 @@
-"""What is public, and its snapshot on disk: `make api` rewrites public_api.txt after a change that was meant.
+"""The public API and its snapshot: `make api` rewrites public_api.txt after an intended change.
 
 Public are the names in ``__all__`` of the package and of the modules that ``docs/api`` lists, with their attributes:
-their own and those they inherit from other classes of codekin. The same rule makes the pages of the reference.
+their own and those inherited from other classes of codekin. The pages of the reference follow the same rule.
 """
 
 import dataclasses

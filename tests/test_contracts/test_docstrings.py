@@ -1,7 +1,7 @@
-"""Names explain themselves: public ones by numpydoc's checks, as listed in pyproject.toml, all others by a sentence.
+"""Everything has a docstring: public names pass the numpydoc checks of pyproject.toml, others have a sentence.
 
-What takes at most one argument may be explained by a sentence; sections are asked for when it takes more, or once
-there is one. Protocols describe what others implement, which need not repeat it.
+Functions with at most one argument need only a sentence; those with more, or with any section, need all sections.
+Implementations need not repeat the docstrings of protocols.
 """
 
 import importlib

@@ -1,4 +1,4 @@
-"""What the documents say is true: their examples run, their links lead somewhere, the README's map is the code's."""
+"""The documents are true: their examples run, their links work, and the README's map matches the code."""
 
 import doctest
 import gzip

@@ -1,4 +1,4 @@
-"""Importing is cheap: what is heavy is imported where it is used."""
+"""Importing is cheap: heavy packages are imported where they are used."""
 
 import subprocess
 import sys

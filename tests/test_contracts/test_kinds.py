@@ -1,4 +1,4 @@
-"""Nobody outside their own folders asks what kind of model, learner or decoder something is."""
+"""Only their own folders distinguish kinds of models, learners and decoders."""
 
 import ast
 from functools import cache

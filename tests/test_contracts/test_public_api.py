@@ -1,4 +1,4 @@
-"""The public API changes when somebody means it to, and is small enough to be known."""
+"""The public API changes only on purpose, and is small enough to know."""
 
 import ast
 import importlib
