@@ -53,5 +53,5 @@ def test_a_vocabulary_gives_way_to_a_budget_and_that_is_said(icd, run, tmp_path)
 def test_a_budget_below_labels_and_vocabulary_is_refused_before_training(icd, run, tmp_path):
     shown = run("train", icd / "test.tsv", tmp_path / "model", "--max-model-bytes", "5kB", "--quiet")
     assert (shown.code, shown.out, shown.err.count("\n")) == (2, "", 1)
-    assert "There is no model within 4.9 KiB: labels and all else that is saved beside the weights take" in shown.err
+    assert "There is no model within 4.9 KiB: labels and everything else besides the weights take" in shown.err
     assert not (tmp_path / "model.checkpoint").exists()

@@ -168,7 +168,7 @@ def test_data_come_from_a_pipe_too(topics, topics_model, succeed, tmp_path):
         (("--max-model-bytes", "5XB"), "'--max-model-bytes'"),
         (
             ("--max-model-bytes", "1"),
-            "There is no model within 1 B: labels and all else that is saved beside the weights take",
+            "There is no model within 1 B: labels and everything else besides the weights take",
         ),
         (("--max-microseconds", "-1"), "'--max-microseconds': must be a number above 0. Got '-1' instead"),
         (("--n-members", "0"), "'--n-members': must be 'auto' or a whole number of at least 1. Got '0' instead"),

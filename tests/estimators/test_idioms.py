@@ -261,7 +261,7 @@ def test_a_learner_of_raw_text_makes_the_distances_itself():
 
 
 def test_a_learner_of_two_classes_and_raw_text_gets_equal_distances():
-    with pytest.warns(UserWarning, match="learns two classes only, so all classes count as equally far apart"):
+    with pytest.warns(UserWarning, match="learns only two classes, so all classes count as equally far apart"):
         classifier = fitted(FirstWord(takes_many=False), TEXTS, TOPICS, n_bits=5)
     assert classifier.score(TEXTS, TOPICS) > 0.85
 

@@ -50,7 +50,7 @@ def test_labels_as_numbers_give_the_same_as_labels(topics):
 
 def test_what_is_not_possible_is_said(topics):
     _, _, stored = topics
-    with pytest.raises(ValueError, match="A budget is for samples in memory"):
+    with pytest.raises(ValueError, match="A budget needs samples in memory"):
         TrellisClassifier(max_model_bytes=10**6).fit(stored.X, stored.encoded_labels)
     with pytest.raises(ValueError, match=r"There are 3000 samples on disk\. Got 2 labels"):
         TrellisClassifier().fit(stored.X, ["a", "b"])

@@ -96,11 +96,9 @@ def test_what_was_settled_stays_settled(topics):
 
 
 def test_a_budget_that_nothing_fits_in_is_an_error(topics):
-    with pytest.raises(
-        ValueError, match=r"no model within 1000 B: labels and all else that is saved beside the weights"
-    ):
+    with pytest.raises(ValueError, match=r"no model within 1000 B: labels and everything else besides the weights"):
         fitted(topics, max_model_bytes=1_000)
-    with pytest.raises(ValueError, match=r"no model within 6.8 KiB: the smallest model that was tried takes .* KiB"):
+    with pytest.raises(ValueError, match=r"no model within 6.8 KiB: the smallest model tried takes .* KiB"):
         fitted(topics, max_model_bytes=7_000)
 
 

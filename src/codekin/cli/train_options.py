@@ -26,7 +26,8 @@ Width = Annotated[
         parser=trellis_width,
         metavar="N|auto",
         rich_help_panel=CODE,
-        help="The width of the trellis; auto is the widest within --max-bits, the best within a budget, or 10.",
+        help="The width of the trellis; auto is the widest within --max-bits, the best within a budget, or else 10 "
+        "(2 for 100 to 499 classes).",
     ),
 ]
 CodeName = Annotated[
@@ -46,7 +47,7 @@ MaxModelBytes = Annotated[
         "--max-model-bytes",
         parser=size,
         rich_help_panel=CODE,
-        help="The most bytes of the model folder, like 5MB. Whatever is auto is then chosen by the validation samples.",
+        help="The most bytes of the model folder, like 5MB. Validation samples then choose everything that is auto.",
     ),
 ]
 MaxMicroseconds = Annotated[
@@ -54,7 +55,7 @@ MaxMicroseconds = Annotated[
     typer.Option(
         parser=positive_number,
         rich_help_panel=CODE,
-        help="The most microseconds per prediction on one thread: also a budget.",
+        help="The most microseconds per prediction on one thread; also a budget.",
     ),
 ]
 TimeLimit = Annotated[
@@ -71,7 +72,7 @@ AssignmentChoice = Annotated[
     typer.Option(
         metavar="NAME|FILE.json",
         rich_help_panel=CODE,
-        help=f"Which class gets which codeword: {', '.join(ASSIGNMENT_NAMES)}, or a file that codekin assign made.",
+        help=f"Which class gets which codeword: {', '.join(ASSIGNMENT_NAMES)}, or a file written by codekin assign.",
     ),
 ]
 LossName = Annotated[
@@ -134,7 +135,7 @@ Patience = Annotated[
     typer.Option(
         min=1,
         rich_help_panel=LEARNING,
-        help="Stop after so many epochs in a row below the best. Needs --validation.",
+        help="Stop after this many epochs in a row below the best. Needs --validation.",
     ),
 ]
 Prune = Annotated[
@@ -152,7 +153,7 @@ PrecisionName = Annotated[
         parser=one_of(("auto", *PRECISIONS)),
         metavar="NAME",
         rich_help_panel=LEARNING,
-        help="How weights are kept: float32, float16 (half the bytes), int8 (a quarter); auto: int8 where re-ranked.",
+        help="How weights are stored: float32, float16 (half the bytes), int8 (a quarter); auto: int8 if re-ranked.",
     ),
 ]
 Rerank = Annotated[
@@ -228,12 +229,12 @@ NgramRange = Annotated[
         parser=two_numbers,
         metavar="FROM,TO",
         rich_help_panel=TEXT,
-        help="The fewest and the most neighbours that are counted together.",
+        help="The shortest and the longest n-grams to count.",
     ),
 ]
-MinDf = Annotated[int, typer.Option(min=1, rich_help_panel=TEXT, help="Leave out terms of fewer texts (tfidf).")]
+MinDf = Annotated[int, typer.Option(min=1, rich_help_panel=TEXT, help="Leave out terms in fewer texts (tfidf).")]
 MaxFeatures = Annotated[
-    int | None, typer.Option(min=1, rich_help_panel=TEXT, help="Keep only so many of the most frequent terms (tfidf).")
+    int | None, typer.Option(min=1, rich_help_panel=TEXT, help="How many of the most frequent terms to keep (tfidf).")
 ]
 NFeatures = Annotated[
     int | None,

@@ -1,8 +1,8 @@
 """The search for the most accurate model within a budget of bytes and microseconds.
 
-A wide code without most of its weights is smaller and better than a narrow one with all of them, so a wide one is
-tried first, without as many of its weights as it takes, its best classes rescored if there is room for that. A wider
-one, two codes and narrower ones follow while they pay. Trials of one width share what was learned.
+A wide, heavily pruned code is smaller and better than a narrow one with all its weights. So the search starts with a
+wide code, pruned as far as necessary and re-ranked if there is room for that, and goes on with a wider one, two codes
+and narrower ones while they pay. Trials of one width share what was learned.
 """
 
 from __future__ import annotations
@@ -40,23 +40,23 @@ MAX_TRIALS = 5
 MOST_WORK = 3
 """How many times as long as one fit a search may take."""
 WORK_OF_VECTORS = 500
-"""Class vectors are learned in the time of so many bits."""
+"""Learning class vectors takes as long as this many bits."""
 BYTES_PER_WEIGHT = {"float32": 4, "float16": 2, "int8": 1}
 BYTES_PER_ENTRY = 3
 BYTES_IN_TRAINING = 8
-"""Of each weight while it is learned."""
+"""Per weight."""
 
 Recipes = Generator[Recipe, Trial, None]
-"""Recipes to try; it is sent what each of them was worth."""
+"""Yields recipes to try, and is sent the result of each."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """What recipes are for, as far as their sizes depend on it.
+    """What the sizes of recipes depend on.
 
-    - ``settings``: of a :class:`Recipe`, "auto" where they are open.
-    - ``n_fixed_bytes``: what every model takes, whatever the recipe, with one code.
-    - ``n_vector_bytes``: what class vectors take at most; None where there are none to be had.
+    - ``settings``: of a :class:`Recipe`, "auto" if open.
+    - ``n_fixed_bytes``: what every model with one code takes, regardless of the recipe.
+    - ``n_vector_bytes``: what class vectors take at most; None without re-ranking.
     """
 
     settings: dict[str, Any]
@@ -66,12 +66,12 @@ class Task:
     n_vector_bytes: int | None
 
     def choices(self, name: str, options: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The options of a setting that is open, or what it is settled to."""
+        """The options of an open setting, or its fixed value."""
         return options if self.settings[name] == "auto" else (self.settings[name],)
 
     @property
     def has_tree(self) -> bool:
-        """Whether the codes are trees, whose weights are few and not known before they are learned."""
+        """Whether the codes are trees, which have few weights, how many is known only after learning."""
         return bool(self.settings["code"] == "tree")
 
     def n_weights(self, width: int) -> int:
@@ -79,7 +79,7 @@ class Task:
         return trellis_codebook(self.n_classes, width).n_bits * self.n_features
 
     def recipe(self, width: int, n_members: int, rerank: Any, limits: Limits) -> Recipe:
-        """A recipe with all weights where they fit, and without the small ones otherwise."""
+        """A recipe with all weights if they fit, and pruned otherwise."""
         (precision,) = self.choices("precision", ("int8",))
         room = self.room(width, n_members, rerank, limits)
         fits = not self.has_tree and self.n_weights(width) * BYTES_PER_WEIGHT[precision] <= room
@@ -87,7 +87,7 @@ class Task:
         return Recipe(width, n_members, rerank, precision, prune, self.settings["code"])
 
     def is_worthwhile(self, recipe: Recipe, tried: list[Trial]) -> bool:
-        """Whether a further trial keeps all of them within three times the work of the best one alone."""
+        """Whether all trials including this one take at most three times the work of the best one alone."""
         within = [trial for trial in tried if trial.fits]
         if not within:
             return True
@@ -95,7 +95,7 @@ class Task:
         return self._work([*(trial.recipe for trial in tried), recipe]) <= MOST_WORK * self._work([best])
 
     def _work(self, recipes: list[Recipe]) -> int:
-        """What fits one after the other take, in passes over a bit: a code is learned once for all of its width."""
+        """The work of several fits, in passes over a bit; recipes of one width share their codes."""
         n_codes: dict[int, int] = {}
         for recipe in recipes:
             n_codes[recipe.width] = max(n_codes.get(recipe.width, 0), recipe.n_members)
@@ -106,7 +106,7 @@ class Task:
         return WORK_OF_VECTORS if self.has_tree else trellis_codebook(self.n_classes, width).n_bits
 
     def room(self, width: int, n_members: int, rerank: Any, limits: Limits) -> float:
-        """How many bytes each code may take, after all else that is saved."""
+        """How many bytes each code may take, beyond everything else that is saved."""
         if limits.n_bytes is None:
             return np.inf
         # The losses of a tree's bits are not measured.
@@ -118,24 +118,24 @@ class Task:
 
 @dataclass(frozen=True)
 class Records:
-    """What recipes were worth, for a search that goes on after an interruption.
+    """The results of recipes, for a search that resumes after an interruption.
 
-    - ``checkpoints``: where to note it.
-    - ``training``: what tells this search from others, as JSON.
+    - ``checkpoints``: where to save them.
+    - ``training``: what identifies this search, as JSON.
     """
 
     checkpoints: Checkpoints | None
     training: dict[str, Any]
 
     def found(self, number: int, recipe: Recipe) -> Trial | None:
-        """What a recipe was worth before the interruption, if it was tried."""
+        """The result of a recipe that was tried before the interruption, or None."""
         if self.checkpoints is None:
             return None
         found = self._of(number).found(self._identity(recipe))
         return None if found is None else Trial.from_dict(found.progress)
 
     def note(self, number: int, trial: Trial) -> None:
-        """Note what a recipe was worth."""
+        """Save the result of a recipe."""
         if self.checkpoints is not None:
             self._of(number).save(self._identity(trial.recipe), trial.as_dict(), {})
 
@@ -148,7 +148,7 @@ class Records:
 
 
 def vector_bytes(X: Any, class_index: IntArray, n_classes: int) -> int | None:
-    """What class vectors of sparse samples take at most; None for dense ones and two classes, not re-ranked here."""
+    """What class vectors take at most; None for dense samples and for two classes, which are not re-ranked here."""
     if not hasattr(X, "nnz") or n_classes <= 2:
         return None
     ones = np.ones(len(class_index), dtype=np.float32)
@@ -159,7 +159,7 @@ def vector_bytes(X: Any, class_index: IntArray, n_classes: int) -> int | None:
 
 
 def recipes_within(task: Task, limits: Limits) -> Recipes:
-    """Recipes to try for a budget, each chosen by what those before it were worth.
+    """Recipes to try for a budget, each chosen by the results of those before it.
 
     All of them together are at most three times the work of the best one alone.
     """
@@ -177,7 +177,7 @@ def recipes_within(task: Task, limits: Limits) -> Recipes:
         if tried[-1].fits:
             break
     if not tried[-1].fits and limits.allow(tried[-1].n_bytes):
-        # Too slow: more bits, codes or looks would be slower.
+        # Too slow: more bits or codes would be slower still.
         others, more_members = [width for width in others if width < first], []
     following = [*((width, n_members) for width in others if width > first), *((first, n) for n in more_members)]
     for width, n in [*following, *((width, n_members) for width in others if width < first)]:
@@ -190,8 +190,8 @@ def recipes_within(task: Task, limits: Limits) -> Recipes:
 class Search:
     """The trials of a search within limits, and the best model so far.
 
-    ``samples`` and ``held_out`` are what is learned from, and judged by. ``parts`` is what will be saved around a
-    model, and ``reserved_bytes`` are for what will be beside it.
+    Models learn from ``samples`` and are judged by ``held_out``. ``parts`` is what is saved with a model;
+    ``reserved_bytes`` are for other files in its folder.
     """
 
     settings: TrellisSettings
@@ -207,7 +207,7 @@ class Search:
         n_fixed = self.reserved_bytes + fixed_bytes(self.parts, self.settings)
         if not self.limits.allow(n_fixed):
             raise ValueError(
-                f"There is no model within {self.limits}: labels and all else that is saved beside the weights take "
+                f"There is no model within {self.limits}: labels and everything else besides the weights take "
                 f"{in_units(n_fixed)}. Allow more."
             )
         X, n_classes = self.samples.X, self.settings.n_classes
@@ -217,9 +217,9 @@ class Search:
         self.records = Records(self.watch.checkpoints, self._identity())
 
     def best(self) -> Fit:
-        """Fit one recipe after the other and keep the model within the limits that is right most often.
+        """Fit one recipe after the other and keep the most accurate model within the limits.
 
-        At most five recipes are tried once one is within the limits. A recipe whose worth is known from before an
+        Once one is within the limits, at most five recipes are tried. A recipe whose result is known from before an
         interruption is fitted again only if it is the best one.
         """
         started = perf_counter()
@@ -246,7 +246,7 @@ class Search:
         if best is None:
             smallest, fastest = (min(getattr(trial, name) for trial in trials) for name in ("n_bytes", "microseconds"))
             raise ValueError(
-                f"There is no model within {self.limits}: the smallest model that was tried takes "
+                f"There is no model within {self.limits}: the smallest model tried takes "
                 f"{in_units(smallest)}, the fastest {fastest:.2g} us. Allow more."
             )
         if winner is None:
@@ -276,7 +276,7 @@ class Search:
             )
 
     def _identity(self) -> dict[str, Any]:
-        """What tells this search from others, as JSON."""
+        """What identifies this search, as JSON."""
         plain = str | bool | int | float | None
         values = {setting.name: getattr(self.settings, setting.name) for setting in fields(self.settings)}
         return {
@@ -298,11 +298,11 @@ def fit_within_budget(
     parts: ClassifierParts,
     reserved_bytes: int = 0,
 ) -> Fit:
-    """The most accurate model within the limits that a search finds; without validation samples some are held out."""
+    """The most accurate model that a search finds within the limits; without validation samples, some are held out."""
     limits, settings = settings.limits, settings.of_code(samples.X)
     assert limits is not None
     if isinstance(samples.X, StoredRows):
-        raise ValueError("A budget is for samples in memory. Find the recipe with a part of the samples.")
+        raise ValueError("A budget needs samples in memory. Find the recipe with a part of the samples.")
     if held_out is None:
         kept, held = holdout(samples.class_index, np.random.default_rng(settings.seed).spawn(1)[0])
         samples, held_out = samples.at(kept), samples.at(held if len(held) else kept)

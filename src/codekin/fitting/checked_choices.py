@@ -20,7 +20,7 @@ from codekin.decoding import LOSSES
 ASSIGNMENT_POLICIES = ("preserving", "breaking", "random", "learnability")
 
 CODEBOOK_ARGUMENTS = "n_bits, n_symbols, rng, class_distances, class_moments and class_tree"
-"""The arguments that a function that makes a codebook may have."""
+"""The possible arguments of a function that makes a codebook."""
 
 
 def check_codebook_choice(choice: Any) -> None:
@@ -40,9 +40,9 @@ def check_codebook_choice(choice: Any) -> None:
 
 
 def warn_of_constant_bits(codebook: Codebook, assignment: Assignment) -> None:
-    """Warn of bits that have the same sign for all classes that they do not ignore: they tell no classes apart.
+    """Warn of bits that have the same sign for all classes they use: they tell no classes apart.
 
-    A trellis may have an edge that all paths share; that is no reason for a warning.
+    A trellis may have an edge that all paths share, which is fine.
     """
     if codebook.graph is not None:
         return
@@ -61,9 +61,9 @@ def warn_of_constant_bits(codebook: Codebook, assignment: Assignment) -> None:
 
 
 def check_assignment_choice(choice: Any, *more_names: str) -> None:
-    """Raise where the ``assignment`` parameter of an estimator can be nothing of the kind.
+    """Raise if the ``assignment`` parameter of an estimator is not valid.
 
-    - ``*more_names``: names that the estimator knows besides those of :func:`choose_assignment`.
+    - ``*more_names``: names that the estimator accepts besides those of :func:`choose_assignment`.
     """
     names = list(dict.fromkeys([*more_names, *ASSIGNMENT_POLICIES, *sorted(ASSIGNMENTS)]))
     if isinstance(choice, str):
@@ -122,17 +122,17 @@ def check_distances_choice(choice: Any) -> None:
 
 def are_distances(choice: Any) -> bool:
     """Whether these are distances, and not a name or a function."""
-    # A class has the attributes of its instances, which is all that a protocol looks at.
+    # A class has the attributes of its instances, and a protocol checks only these.
     return not isinstance(choice, type) and (isinstance(choice, ClassDistances | ClassTree) or is_array_like(choice))
 
 
 def is_array_like(choice: Any) -> bool:
-    """Whether NumPy can make an array of it, except for None and dicts, which become a single object."""
+    """Whether NumPy can convert it to an array; not for None and dicts, which become a single object."""
     return isinstance(choice, list | tuple) or hasattr(choice, "__array__")
 
 
 def missing_arguments(function: Callable[..., Any], given: Sequence[Any], named: Mapping[str, Any]) -> str:
-    """Why a function cannot be called like this; empty if it can, or if its signature is not known."""
+    """Why a function cannot be called with these arguments; empty if it can, or if its signature is unknown."""
     try:
         inspect.signature(function).bind(*given, **named)
     except TypeError as error:

@@ -1,4 +1,4 @@
-"""From the user's parameters to the parts of the method: every choice is a name from a table, or the object itself."""
+"""From the user's parameters to the parts of the method: every choice is a name from a table or the object itself."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from codekin.fitting.checked_choices import (
 from codekin.progress import tell
 
 MAX_CLASSES_AS_MATRIX = 200
-"""Up to this many classes learnability is searched as a matrix, without a given start."""
+"""Up to this many classes, learnability is a matrix, and the search needs no initial order."""
 
 LEARNABILITY_RIDGE = 0.6
-"""About one unit of weight on rows of length one, where the penalty is not divided by the number of samples."""
+"""About one unit of weight for rows of length one; the penalty is not divided by the number of samples."""
 
 STAGES = {
     "clustering": "learning a class tree",
@@ -47,12 +47,12 @@ STAGES = {
 
 @dataclass(frozen=True, eq=False)
 class Classes:
-    """What is known of the classes: their samples, and how far apart they are.
+    """The samples of the classes and the distances between classes, computed when needed.
 
-    - ``features``: gives the samples as numbers, (n_samples, n_features), None if they are none; called only if a
-      choice needs them.
-    - ``samples``: the samples as they came, for a function of them where they are no numbers.
-    - ``confusion``: gives distances where the samples are no numbers.
+    - ``features``: returns the samples as numbers, (n_samples, n_features), or None if they are not numeric; called
+      only if a choice needs them.
+    - ``samples``: the samples as given, for a function of the user if they are not numeric.
+    - ``confusion``: returns distances if the samples are not numeric.
     """
 
     features: Callable[[], Any]
@@ -66,12 +66,12 @@ class Classes:
 
     @cached_property
     def numbers(self) -> Any:
-        """The samples as numbers, None if they are none."""
+        """The samples as numbers, None if they are not numeric."""
         return self.features()
 
     @cached_property
     def distances(self) -> ClassDistances:
-        """How far apart classes are, as chosen by the user."""
+        """The distances between classes, as chosen by the user."""
         choice = self.distances_choice
         check_distances_choice(choice)
         if isinstance(choice, str):
@@ -107,13 +107,13 @@ class Classes:
 
     @property
     def given_tree(self) -> ClassTree | None:
-        """The tree that the user gave, if it was one."""
+        """The tree of the user's class distances, if they have one."""
         choice = self.distances_choice
         return choice if isinstance(choice, ClassTree) else getattr(choice, "tree", None)
 
     @cached_property
     def learnability(self) -> ClassDistances:
-        """Learnability, whatever the user's choice: a matrix for few classes, factors for many."""
+        """Learnability, regardless of the user's choice: a matrix for few classes, factors for many."""
         form = "dense" if self.n_classes <= MAX_CLASSES_AS_MATRIX else "factored"
         return self._from_data("learnability", form=form, ridge=LEARNABILITY_RIDGE)
 
@@ -123,7 +123,7 @@ class Classes:
         return class_moments(self._needed_numbers("class moments"), self.class_index, **self._options)
 
     def learnability_factors(self) -> ClassDistances:
-        """Learnability in the form of factors, a vector for each class."""
+        """Learnability as factors, one vector per class."""
         return self._from_data("learnability", form="factored", ridge=LEARNABILITY_RIDGE)
 
     def learned_tree(self) -> ClassTree:
@@ -133,7 +133,7 @@ class Classes:
         return tree
 
     def mean_distances(self) -> FloatArray:
-        """Distances between class means, whatever the user's choice."""
+        """Distances between class means, regardless of the user's choice."""
         return self._from_data("means").matrix()
 
     def _from_data(self, name: str, **options: Any) -> ClassDistances:
@@ -148,8 +148,8 @@ class Classes:
     def _needed_numbers(self, wanted: str) -> Any:
         if self.numbers is None:
             raise ValueError(
-                f"The {wanted} need numeric features. Put the steps that make numbers of X into a "
-                "pipeline as the estimator, or choose a codebook and an assignment that do without."
+                f"The {wanted} need numeric features. Put the steps that turn X into numbers into a "
+                "pipeline as the estimator, or choose a codebook and an assignment that do not need them."
             )
         return self.numbers
 
@@ -159,8 +159,8 @@ def choose_codebook(
 ) -> Codebook:
     """A codebook with at least as many codewords as there are classes.
 
-    The parameters of a function in ``CODEBOOKS`` say by their names what it needs: ``n_bits``, ``n_symbols``, ``rng``,
-    ``class_distances`` (a matrix), ``class_moments`` or ``class_tree``; it is given these and no others.
+    A function in ``CODEBOOKS`` names what it needs as parameters: ``n_bits``, ``n_symbols``, ``rng``,
+    ``class_distances`` (a matrix), ``class_moments`` or ``class_tree``; it gets only these.
 
     - ``choice``: a name from ``CODEBOOKS``, a function like those in it, or the codewords.
     - ``n_bits``: how many bits; None for the codebook's own default.
@@ -209,7 +209,7 @@ def _make_codebook(
         arguments["rng"] = rng
     if "class_distances" in wanted:
         matrix = classes.distances.matrix()
-        # Learnability may be negative, which an assignment can follow and a design cannot.
+        # Learnability may be negative, which assignments support and designed codebooks do not.
         arguments["class_distances"] = classes.mean_distances() if (matrix < 0).any() else matrix
     if "class_moments" in wanted:
         arguments["class_moments"] = classes.moments
@@ -220,7 +220,7 @@ def _make_codebook(
     missing = missing_arguments(make, [classes.n_classes], arguments)
     if missing:
         raise ValueError(
-            f"A function given as 'codebook' takes the number of classes and perhaps {CODEBOOK_ARGUMENTS}. "
+            f"A function given as 'codebook' takes the number of classes and optionally {CODEBOOK_ARGUMENTS}. "
             f"Got {name}: {missing}."
         )
     made = make(classes.n_classes, **arguments)
@@ -247,10 +247,10 @@ def choose_assignment(
             result = learnability_assignment(codebook, classes, rng)
             return replace(result.assignment, policy=choice), result
         if choice == "random":
-            # Needs no distances, which may take long to compute.
+            # Avoids computing distances, which may take long.
             return Assignment(rng.permutation(codebook.n_codewords)[: classes.n_classes], method="random"), None
         if choice == "identity" or (choice in POLICIES and (codebook.is_designed or is_blind(codebook))):
-            # No distances could make a difference.
+            # Distances would make no difference.
             policy = choice if choice in POLICIES else ""
             return replace(Assignment.identity(classes.n_classes), policy=policy), None
         result = assign(codebook, classes.distances, choice, rng=rng)
@@ -268,19 +268,19 @@ def choose_assignment(
 
 
 def is_one_order(choice: Any) -> bool:
-    """Whether the ``assignment`` parameter of an estimator is an assignment, and not a way to find some."""
+    """Whether the ``assignment`` parameter of an estimator is a single assignment, not a way to find some."""
     return isinstance(choice, Assignment | AssignmentResult) or not (isinstance(choice, str) or callable(choice))
 
 
 def learnability_assignment(
     codebook: Codebook, classes: Classes, rng: np.random.Generator, **options: Any
 ) -> AssignmentResult:
-    """The assignment whose bits are easiest for a linear learner, as far as a search finds it.
+    """The best assignment that a search finds for a linear learner: the one whose bits are easiest to learn.
 
-    Up to 200 classes a matrix of all pairs is searched. For more, the search goes from the depth-first order of the
-    taxonomy, its children shuffled, or of a class tree made by halving the set of classes; it needs no matrix.
+    Up to 200 classes the search uses a matrix of all pairs. With more it needs no matrix, and starts from the
+    depth-first order, with shuffled children, of the taxonomy or of a class tree made by halving the set of classes.
 
-    - ``rng``: other ones give other assignments that are about as good.
+    - ``rng``: different generators give different assignments that are about equally good.
     - ``**options``: of :func:`codekin.assignments.assign`: ``time_limit``, ``n_restarts`` and ``progress``.
     """
     if classes.n_classes <= MAX_CLASSES_AS_MATRIX:

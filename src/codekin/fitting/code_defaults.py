@@ -13,11 +13,11 @@ MAX_COLUMNS = 1_000
 
 
 FEW_COLUMNS = 15
-"""Dense columns beyond one a class and these cost more than most users would pay for the gain."""
+"""The least number of dense columns; more than this and more than one per class rarely pay."""
 
 
 class CodeDefault(NamedTuple):
-    """A codebook, how many bits where it leaves the choice, and why; no reason where there was no choice."""
+    """A codebook, the number of bits if it leaves the choice, and the reason, empty if there was no choice."""
 
     codebook: str
     n_bits: int | None
@@ -27,8 +27,8 @@ class CodeDefault(NamedTuple):
 def default_code(learner: Learner, n_classes: int, n_bits: int | None = None, n_symbols: int = 2) -> CodeDefault:
     """The default code.
 
-    One column a class loses nothing with linear bits, and under a learned decoder it is rarely behind any other code of
-    as many bits (``benchmarks/predictors.py``). Others gain by dense columns, each another problem to learn: as many as
+    For linear bits, one column per class with a learned decoder is rarely behind any other code of the same length
+    (``benchmarks/predictors.py``). Other bits gain from dense columns, each a different problem to learn: as many as
     classes, but at least 15 and at most those of Allwein et al. (2000).
     """
     if n_symbols > 2:
@@ -46,10 +46,10 @@ def default_code(learner: Learner, n_classes: int, n_bits: int | None = None, n_
 
 
 def _default_of_symbols(learner: Learner, n_classes: int, n_bits: int | None, n_symbols: int) -> CodeDefault:
-    """Several classes against the rest for linear learners, if as many columns may be learned as that takes.
+    """Several classes against the rest for linear learners, if the number of columns allows it.
 
-    A linear learner tells a class from all others better than a set of unlike classes from other sets; trees gain by
-    columns that all classes share (``benchmarks/many_classes.py``).
+    A linear learner separates one class from all others better than a set of dissimilar classes from other sets; trees
+    gain from columns that all classes share (``benchmarks/many_classes.py``).
     """
     n_columns = -(-n_classes // (n_symbols - 1))
     if n_classes <= n_symbols or not learns_linearly(getattr(learner, "estimator", learner)):

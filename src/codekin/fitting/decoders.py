@@ -1,4 +1,4 @@
-"""Which decoder a code gets: that of the loss, or one that is learned from margins."""
+"""The decoder of a code: by the loss, or learned from margins."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from codekin.progress import tell
 from codekin.samples import Samples, rows_at
 
 MAX_BITS_IN_PRODUCTS = 32
-"""Products of more bits take longer than they are worth: more bits say what products of few would."""
+"""Products of more bits are not worth their time: more bits contain what products of few would add."""
 MAX_BITS_PER_CLASS = 8
-"""Of more bits "auto" learns no decoder: it would take long, and their losses lose little."""
+"""With more bits, "auto" learns no decoder: it would take long, and loss-based decoding loses little."""
 LEAST_SAMPLES, LEAST_PER_CLASS = 100, 10
-"""From fewer samples, or fewer for each class, "auto" learns no decoder: which strength is best would be chance."""
+"""With fewer samples, or fewer per class, "auto" learns no decoder: the choice of its strength would be chance."""
 LEAST_VARIANCE = 1e-7
-"""Directions in which margins vary by less than this share of the largest variance are rounding."""
+"""Directions in which margins vary by less than this share of the largest variance are rounding errors."""
 ENOUGH_MARGINS, MARGINS_PER_CLASS = 2000, 10
-"""Where samples are left out a fifth at a time, "auto" stops once so many margins are known."""
+"""If samples are left out a fifth at a time, "auto" stops once this many margins are known."""
 
 
 def learned_decoder(plan: Plan, member: Member, samples: Samples, rng: np.random.Generator) -> DecoderFit | None:
-    """A decoder for bits that were learned from samples; None where there is nothing to learn it from, or no need to.
+    """A decoder learned from the margins of the samples; None if it is not wanted or there are too few samples.
 
-    "auto" learns one for linear bits, whose losses throw much away. Trees say most of what they know in the signs of
-    their margins, and learning from these would take several further fits of every tree. Ridge classifiers, linear SVMs
-    and logistic regressions tell what their margins would be without a sample; other linear bits are learned again
+    "auto" learns one for linear bits, where loss-based decoding loses much. The margins of trees carry most of their
+    information in their signs, and a decoder would need several more fits of every tree. For ridge classifiers, linear
+    SVMs and logistic regressions, leave-one-out margins can be computed directly; other linear bits are learned again
     without a fifth of the samples, once for many samples and up to five times for few.
     """
     if plan.decoding == "loss":
@@ -45,7 +45,7 @@ def learned_decoder(plan: Plan, member: Member, samples: Samples, rng: np.random
     if is_auto and not (is_worthwhile and are_linear(member.bits)):
         return None
     weights = np.ones(len(samples)) if samples.weights is None else np.asarray(samples.weights, dtype=np.float64)
-    # Those without weight have no class either, so that nothing depends on them.
+    # Samples without weight get no class, so that nothing depends on them.
     class_index = np.where(weights > 0, samples.class_index, -1)
     samples, counted = replace(samples, class_index=class_index), np.flatnonzero(class_index >= 0)
     if is_auto and len(counted) < max(LEAST_SAMPLES, LEAST_PER_CLASS * code.n_classes):
@@ -68,7 +68,7 @@ def learned_decoder(plan: Plan, member: Member, samples: Samples, rng: np.random
 def _honest_margins(
     member: Member, learner: Learner, samples: Samples, n_wanted: int, *, rng: np.random.Generator
 ) -> tuple[Margins, IntArray]:
-    """Honest margins, and of which samples, computed in the cheapest way."""
+    """Margins that the bits did not learn from, and their rows, computed in the cheapest way."""
     bits, code = member.bits, member.code
     tell("finding margins of samples by bits without them, for the decoder")
     found = left_out_margins(bits, samples, code, n_margins=n_wanted, rng=rng)
@@ -85,13 +85,13 @@ def _honest_margins(
 
 
 def within_span(margins: Margins, own: Margins) -> Margins:
-    """Margins without what lies outside the span of those that the bits themselves give to the same samples.
+    """Margins projected onto the span of the bits' own margins for the same samples.
 
-    More linear bits than features say nothing new, but without a sample they are slightly different bits, and how they
-    differ betrays its class. A decoder would take that for a signal, which no new sample has.
+    More linear bits than features add no information. But bits learned without a sample differ slightly, and how they
+    differ reveals its class, which a decoder would take for a signal that new samples don't have.
     """
     mean = own.mean(axis=0)
-    # One thread: sums must not depend on how many there are.
+    # One thread: sums must not depend on the number of threads.
     with threadpool_limits(1, user_api="blas"):
         values, vectors = np.linalg.eigh((own - mean).T @ (own - mean))
         kept = vectors[:, values > LEAST_VARIANCE * values[-1]]
@@ -99,6 +99,6 @@ def within_span(margins: Margins, own: Margins) -> Margins:
 
 
 def with_decoder(plan: Plan, member: Member, fit: DecoderFit | None) -> Member:
-    """The same code with a learned decoder, if there is one; with "auto" it must pay on held-out samples."""
+    """The same code with a learned decoder, if there is one; with "auto", only if it pays on held-out samples."""
     is_taken = fit is not None and (plan.decoding == "learned" or fit.pays)
     return replace(member, decoder=fit.decoder) if fit is not None and is_taken else member

@@ -19,7 +19,7 @@ from codekin.fitting.choices import Classes
 from codekin.learners.independent import seeded
 
 MAX_CATEGORIES = 100
-"""How many values of a column without numbers become features of their own; rarer ones have none."""
+"""How many values of a non-numeric column become features; rarer ones do not."""
 
 N_FOLDS = 3
 """How many times the learner is trained if its own confusion is needed."""
@@ -35,9 +35,9 @@ def classes_as_learned(
     distances_choice: Any,
     rng: np.random.Generator,
 ) -> Classes:
-    """What is known of the classes, from the features that the learner sees.
+    """The samples of the classes and their distances, from the features that the learner sees.
 
-    ``learner``: None where bits are learned together, from X itself.
+    ``learner``: None if bits are learned jointly, from X itself.
     """
     classes = Classes(lambda: X, class_index, n_classes, sample_weight, distances_choice, rng)
     if learner is None:
@@ -62,8 +62,8 @@ def last_step_features(learner: Any, X: Any, class_index: IntArray, rng: np.rand
 def as_numbers(X: Any) -> Any:
     """Samples as finite numbers, (n_samples, n_features), for class distances; None if they are not a table.
 
-    Missing and infinite entries count as the mean of their feature. Columns of a table that are no numbers become one
-    feature for each of their most frequent values, and the numbers beside them are brought to the same scale.
+    Missing and infinite entries count as the mean of their feature. Non-numeric columns of a table become one feature
+    for each of their most frequent values; numeric columns next to them are then standardized.
     """
     if sparse.issparse(X):
         return _filled(X)
@@ -84,7 +84,7 @@ def as_numbers(X: Any) -> Any:
 
 
 def _columns(X: Any) -> Iterator[NDArray[Any]]:
-    """The columns of a table: float64 where they are numbers, objects otherwise; none for what is no table."""
+    """The columns of a table: float64 if they are numeric, objects otherwise; none if X is not a table."""
     if isinstance(X, np.ndarray) and X.ndim == 2:
         yield from (_as_float(column) for column in X.T)
         return
@@ -101,7 +101,7 @@ def _columns(X: Any) -> Iterator[NDArray[Any]]:
 
 
 def _as_float(values: NDArray[Any]) -> NDArray[Any]:
-    """The values as numbers if all of them are; moments count from 1970."""
+    """The values as numbers if all of them are; dates count from 1970."""
     if values.dtype.kind in "mM":
         return np.where(np.isnat(values), np.nan, values.astype(np.int64))
     try:
@@ -138,21 +138,21 @@ def _indicators(column: NDArray[Any]) -> sparse.csr_array:
 
 
 def learner_confusion(learner: Any, X: Any, classes: Classes) -> ClassDistances:
-    """Distances where X is no table of numbers: by whom the learner itself takes for whom.
+    """Distances if X is not a table of numbers, from the confusion of the learner itself.
 
-    All equal, after a warning, where the learner tells only two classes apart.
+    All equal, after a warning, if the learner supports only two classes.
     """
-    remedy = "Pass class_distances, or put the steps that make numbers of X into a pipeline as the estimator."
+    remedy = "Pass class_distances, or put the steps that turn X into numbers into a pipeline as the estimator."
     tags = get_tags(learner).classifier_tags
     if tags is not None and not tags.multi_class:
         warnings.warn(
-            f"X is no table of numbers and {type(learner).__name__} learns two classes only, so all classes count as "
-            f"equally far apart. {remedy}",
+            f"X is not a table of numbers and {type(learner).__name__} learns only two classes, so all classes count "
+            f"as equally far apart. {remedy}",
             stacklevel=2,
         )
         return DenseDistances(1 - np.eye(classes.n_classes))
     warnings.warn(
-        f"X is no table of numbers, so class distances come from the confusion of {type(learner).__name__} itself, "
+        f"X is not a table of numbers, so class distances come from the confusion of {type(learner).__name__} itself, "
         f"which is trained {N_FOLDS} times for it. {remedy}",
         stacklevel=2,
     )

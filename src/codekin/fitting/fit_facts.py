@@ -22,7 +22,7 @@ from codekin.model.temperature import Temperature
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """What is chosen before any bit is trained: codewords, their assignment, and how far apart the classes are."""
+    """What is chosen before any bit is trained: codewords, their assignment and the class distances."""
 
     codebook: Codebook
     orders: Orders
@@ -65,7 +65,7 @@ class Fit:
     decoder_fit: DecoderFit | None = None
 
     def told(self) -> Told:
-        """What there is to say of the fit."""
+        """What the fit tells its user."""
         is_learned, found = self.model.decoder.is_learned, self.decoder_fit
         facts = {
             "decoding": "learned" if is_learned else "loss",

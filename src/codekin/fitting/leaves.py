@@ -18,10 +18,10 @@ LEAF_POLICIES = ("halving", "learnability", "preserving", "breaking", "random", 
 def leaf_assignment(policy: str, codebook: Codebook, classes: Classes, rng: np.random.Generator) -> Assignment:
     """The leaves of the classes.
 
-    "halving" puts the classes into the order whose halves, halves of halves and so on hold classes of similar means, so
-    that the nodes of the tree are their clusters; "learnability" does so by what ridge regression sees of them.
-    "preserving" takes the depth-first order of the class tree that is known, "breaking" the same with neighbours as far
-    apart as the tree allows.
+    "halving" sorts the classes so that halves, halves of halves and so on hold classes with similar means, which makes
+    the nodes of the tree clusters of classes; "learnability" does so with the factors of learnability instead of means.
+    "preserving" takes the depth-first order of the known class tree, "breaking" the same with neighbours as far apart
+    as the tree allows.
     """
     if policy not in (*LEAF_POLICIES, "ordered"):
         raise ValueError(
@@ -51,7 +51,7 @@ def _class_means(classes: Classes) -> object:
     numbers = classes.numbers
     if numbers is None:
         raise ValueError(
-            "The leaves of a tree are found by halving the set of class means. Got samples that are no numbers."
+            "The leaves of a tree are found by halving the set of class means. Got samples that are not numeric."
         )
     known = class_samples(
         numbers, classes.class_index, n_classes=classes.n_classes, sample_weight=classes.sample_weight

@@ -18,14 +18,14 @@ from codekin.progress import within
 from codekin.samples import Samples
 
 PILOT_SEED = 0
-"""All orders are tried on the samples in the same order, whatever the seed of the fit."""
+"""Trials see the samples in the same order, regardless of the seed of the fit."""
 
 
 @dataclass
 class Orders:
     """The orders of the members of an ensemble, each searched when it is first needed.
 
-    ``policy`` is how the first one was found, and further ones will be; ``result`` is what the search says of it.
+    ``policy`` is how all orders are found; ``result`` is the result of the search for the first one.
     """
 
     policy: Any
@@ -37,7 +37,7 @@ class Orders:
     _others: list[Assignment] = field(default_factory=list)
 
     def of(self, n_members: int) -> list[Assignment]:
-        """The orders of the first members; those of more members begin with them."""
+        """The orders of the first members; a larger ``n_members`` only appends to them."""
         while len(self._others) < n_members - 1:
             (rng,) = self.rng.spawn(1)
             self._others.append(other_assignment(self.first, self.policy, self.codebook, self.classes, rng=rng))
@@ -53,10 +53,10 @@ def choose_orders(
     trial: tuple[Samples, Samples] | None = None,
     max_memory: int | None = None,
 ) -> Orders:
-    """The orders that the assignment of a plan stands for.
+    """The orders for the assignment of a plan.
 
-    Free paths of a trellis are spread among those of a depth-first order. Of several policies the best one is chosen by
-    a trial on training and validation samples, whose weights and variances take at most ``max_memory`` bytes.
+    Free paths of a trellis are spread among those of a depth-first order. A trial on training and validation samples,
+    whose weights and variances take at most ``max_memory`` bytes, chooses the best of several policies.
     """
     policy = plan.assignment
     if isinstance(policy, tuple) and policy and all(isinstance(name, str) for name in policy):
@@ -91,17 +91,17 @@ def other_assignment(
         codeword_of_class[classes.tree.class_order(rng)] = np.arange(classes.n_classes)
         return Assignment(codeword_of_class, method="ordered")
     other, _ = _chosen(policy, codebook, classes, rng)
-    # Of a few classes there are few orders, which chance may find twice.
+    # Few classes have few orders, so the same one may be found twice by chance.
     if classes.n_classes >= 8 and np.array_equal(other.codeword_of_class, first.codeword_of_class):
         raise ValueError(
-            f"assignment={policy!r} finds the same order every time: further members would only repeat the first. "
+            f"assignment={policy!r} finds the same order every time: more members would only repeat the first. "
             "Use 'learnability', 'preserving' or 'random' with n_members greater than 1."
         )
     return other
 
 
 def _spread(assignment: Assignment, n_paths: int) -> Assignment:
-    """The classes in the same order, with the free paths, if there are any, among them."""
+    """The classes in the same order, with the free paths, if any, spread among them."""
     if n_paths == assignment.n_classes:
         return assignment
     rank = np.argsort(np.argsort(assignment.codeword_of_class))

@@ -17,7 +17,7 @@ Seed = tuple[int, ...]
 
 
 class Generators(NamedTuple):
-    """One for each random choice, independent of each other."""
+    """Independent generators, one for each random choice."""
 
     codebook: np.random.Generator
     assignment: np.random.Generator
@@ -31,22 +31,22 @@ class Plan:
 
     - ``codebook``: which codewords exist, or how they are made.
     - ``class_distances``: how far apart classes are, or how that is learned.
-    - ``assignment``: which class gets which codeword, or how that is found; of several names the validation samples
-      choose one.
-    - ``learner``: who learns the bits.
-    - ``seed``: where all random choices come from.
+    - ``assignment``: which class gets which codeword, or how that is found; validation samples choose one of several
+      names.
+    - ``learner``: learns the bits.
+    - ``seed``: determines all random choices.
     - ``n_bits``: how many bits codewords have, for codebooks that leave the choice.
     - ``n_symbols``: how many symbols a column may have.
-    - ``reason``: why the codebook is what it is, where nobody asked for it.
-    - ``policy``: what the user called the assignment, where it has another name here.
+    - ``reason``: why this codebook was chosen, if the user left it open.
+    - ``policy``: the user's name for the assignment, if it has another name here.
     - ``loss``: the decoding loss; "auto" is the learner's own.
     - ``weighted_decoding``: divide the loss of a class by the number of its non-zero bits.
-    - ``decoding``: by the loss, by weights learned from margins, or by the latter where held-out samples say it pays.
-    - ``calibrate``: turn margins into log-odds by samples that the bits have not seen.
+    - ``decoding``: by the loss, by weights learned from margins, or by the latter if it pays on held-out samples.
+    - ``calibrate``: turn margins into log-odds with samples that the bits have not seen.
     - ``rerank``: how the best classes are rescored.
-    - ``precision``: how weights are kept.
-    - ``prune``: how much validation accuracy small weights may cost that are dropped; "to fit" drops those that cost
-      next to none, and as many more as a budget asks for.
+    - ``precision``: how weights are stored.
+    - ``prune``: how much validation accuracy pruning may cost; "to fit" drops weights that cost next to nothing, and
+      as many more as a budget requires.
     """
 
     n_classes: int
@@ -85,14 +85,14 @@ class Plan:
         return self.rerank is not None or self.n_members > 1
 
     def generators(self) -> Generators:
-        """The same ones at every call. The paths of a trellis are not drawn."""
+        """The same generators at every call. The paths of a trellis are not drawn."""
         drawn = np.random.default_rng(self.seed).spawn(4)
         return Generators(drawn[3], *drawn[:3]) if self.width is not None else Generators(*drawn)
 
     def as_dict(self) -> dict[str, Any]:
-        """The settings as JSON has them: names, numbers and, of everything else, what it is called.
+        """The settings as JSON values: names and numbers as they are, everything else by its name.
 
-        Two symbols go without saying.
+        ``n_symbols`` is left out if it is 2.
         """
         told = {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
         if self.n_symbols == 2:
@@ -100,7 +100,7 @@ class Plan:
         return told
 
     def __str__(self) -> str:
-        """One setting a line, those that say nothing left out."""
+        """One setting per line, without empty ones."""
         told = {name: value for name, value in self.as_dict().items() if value not in (None, "", False)}
         return "\n".join(f"{name:<18} {value}" for name, value in told.items())
 
@@ -117,7 +117,7 @@ def _plain(value: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Watch:
-    """Where a fit reports every pass over the samples, and saves checkpoints."""
+    """Where a fit reports every pass over the samples and saves checkpoints."""
 
     on_epoch: Callable[[EpochReport], None] | None = None
     checkpoints: Checkpoints | None = None

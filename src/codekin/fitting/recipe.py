@@ -19,9 +19,9 @@ class Recipe:
     """Settings of a trellis classifier, none of them left open.
 
     - ``rerank``: how the best classes are rescored.
-    - ``precision``: how weights are kept.
-    - ``prune``: how much validation accuracy small weights may cost that are dropped; "to fit" drops those that cost
-      next to none, and as many more as a budget asks for.
+    - ``precision``: how weights are stored.
+    - ``prune``: how much validation accuracy pruning may cost; "to fit" drops weights that cost next to nothing, and
+      as many more as a budget requires.
     - ``code``: what the codewords are paths of.
     """
 
@@ -34,7 +34,7 @@ class Recipe:
 
     @classmethod
     def of(cls, plan: Any) -> Recipe:
-        """The settings that a plan has of a recipe."""
+        """The recipe of a plan."""
         own = {setting.name: getattr(plan, setting.name) for setting in fields(cls) if setting.name != "code"}
         return cls(**own, code="tree" if plan.has_tree else "trellis")
 
@@ -54,8 +54,8 @@ class Recipe:
 class Trial:
     """A recipe and its results.
 
-    - ``accuracy``: of the validation samples.
-    - ``n_bytes``: what the model takes on disk, with all that is saved beside it.
+    - ``accuracy``: on the validation samples.
+    - ``n_bytes``: the size of the whole model folder.
     - ``microseconds``: per prediction, on one thread.
     - ``fits``: whether it is within the budget.
     """
@@ -68,7 +68,7 @@ class Trial:
     fits: bool
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, as JSON wants them."""
+        """Plain values for JSON."""
         return asdict(self)
 
     @classmethod
@@ -88,9 +88,9 @@ class Trial:
 class Limits:
     """What a model may cost.
 
-    - ``n_bytes``: on disk: the whole folder.
+    - ``n_bytes``: of the whole folder on disk.
     - ``microseconds``: per prediction, on one thread.
-    - ``seconds``: for looking for it.
+    - ``seconds``: for the search.
     """
 
     n_bytes: int | None = None
@@ -109,7 +109,7 @@ class Limits:
 
 
 def microseconds_of(model: Any, X: Any, n_rounds: int = 3, n_rows: int = 5_000) -> float:
-    """Processor microseconds per prediction on one thread; the least of some rounds."""
+    """CPU microseconds per prediction on one thread; the minimum of some rounds."""
     rows = X[:n_rows]
     with limited_threads(1):
         model.predict(rows)  # compiles

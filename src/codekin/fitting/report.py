@@ -26,8 +26,8 @@ from codekin.storage.values import shortened
 class FitReport:
     """The quantities that the paper judges a code by.
 
-    The code, its distances and its score are known from the fit. What depends on samples is measured when
-    ``report(X, y)`` is asked for it, and is NaN, or empty, until then.
+    The code, its distances and its score are known from the fit. What depends on samples is measured by
+    ``report(X, y)``, and is NaN or empty until then.
 
     Parameters
     ----------
@@ -43,14 +43,14 @@ class FitReport:
         The minimum distance rho between codewords.
     class_codeword_score : float
         The distance between class distances and codeword distances (Eq. 5); smaller preserves similarity better. NaN
-        where there are no class distances.
+        without class distances.
     standard_deviations_below_random : float
-        How far that score lies below the mean over all assignments, in their standard deviations; NaN where all
-        assignments have the same score.
+        How far that score is below the mean over all assignments, in their standard deviations; NaN if all assignments
+        have the same score.
     n_measured : int
         How many samples the next four fields were measured on.
     bit_losses : array of shape (n_bits,)
-        The mean loss of each bit; empty where nothing was measured.
+        The mean loss of each bit; empty if nothing was measured.
     average_binary_loss : float
         Epsilon, their mean (Eq. 3).
     error_bound : float
@@ -58,27 +58,27 @@ class FitReport:
     error : float
         The error itself: the share of these samples whose predicted class is wrong.
     learner : str, default=""
-        Who learned the bits, where there was a choice.
+        The learner of the bits, if there was a choice.
     codebook_reason : str, default=""
-        Why it is this codebook, where it was left open.
+        Why this codebook was chosen, if it was left open.
     decoding : {"loss", "learned"}
-        Whether classes are told by the sum of the losses of the bits, or by learned weights.
+        Whether classes are decoded by the sum of the losses of the bits, or by learned weights.
     decoder_strength : float
-        How strongly the weights of a learned decoder are held to the coding matrix; NaN where they are the coding
-        matrix, or where none was learned.
+        How strongly the weights of a learned decoder are pulled towards the coding matrix; NaN if they are the coding
+        matrix, or if none was learned.
     learned_accuracy, loss_accuracy : float
-        The share of held-out samples that either decoding gets right; NaN where nothing was compared.
+        The share of held-out samples that either decoding gets right; NaN if nothing was compared.
     nll_before, nll : float
-        The mean negative log-likelihood of the validation samples' classes, at temperature 1 and at the one that they
-        chose; NaN without validation.
+        The mean negative log-likelihood of the validation samples, at temperature 1 and at the one chosen by them; NaN
+        without validation.
     ece_before, ece : float
         The expected calibration errors, likewise.
     n_members : int
         How many codes there are; their bits are counted together.
     certified_share : float
-        With several codes, the share of the measured samples whose best class is certainly that of all classes.
+        With several codes, the share of the measured samples whose class is provably the best of all classes.
     budget : str
-        What the model was allowed to cost; empty where there was no budget.
+        What the model was allowed to cost; empty without a budget.
     trials : tuple of Trial
         The recipes that were tried within it.
     n_symbols : int
@@ -115,9 +115,9 @@ class FitReport:
     n_symbols: int = 2
 
     def as_dict(self) -> dict[str, Any]:
-        """All fields, with plain Python types, as JSON wants them; None for what is not finite.
+        """All fields as plain values for JSON, None for numbers that are not finite.
 
-        Two symbols go without saying.
+        ``n_symbols`` is left out if it is 2.
         """
         plain = {**asdict(self), "bit_losses": [float(loss) for loss in self.bit_losses]}
         plain["trials"] = [trial.as_dict() for trial in self.trials]
@@ -159,7 +159,7 @@ class FitReport:
         return f"{counted(self.n_bits, 'column')} of {self.n_symbols} symbols"
 
     def _measures(self) -> list[str]:
-        """What was measured on samples, for the terminal."""
+        """Measurements on samples, for the terminal."""
         if not len(self.bit_losses) and not isnan(self.error):
             return [f"  error                          {self.error:.4f} on {counted(self.n_measured, 'sample')}"]
         if not len(self.bit_losses):
@@ -174,7 +174,7 @@ class FitReport:
             f"  {'hardest bits' if is_binary else 'hardest columns':<30} "
             + ", ".join(f"{j} ({self.bit_losses[j]:.3f})" for j in hardest),
         ]
-        if self.error_bound < 1:  # beyond, it bounds nothing
+        if self.error_bound < 1:  # otherwise it says nothing
             lines.append(f"  bound on the error             {self.error_bound:.4f}")
         lines.append(f"  error                          {self.error:.4f}")
         if not isnan(self.certified_share):
@@ -203,7 +203,7 @@ class FitReport:
         ]
 
     def _likelihood(self) -> list[str]:
-        """What the probabilities are worth, for the terminal."""
+        """How good the probabilities are, for the terminal."""
         if isnan(self.nll):
             return []
         return [
@@ -231,17 +231,17 @@ def fit_report(
     known: FitReport | None = None,
     samples: Samples | None = None,
 ) -> FitReport:
-    """The report of a fitted model, with what it makes of samples if there are any.
+    """The report of a fitted model, with measurements on samples if there are any.
 
-    - ``facts``: what the fit says beyond the properties of the code.
-    - ``known``: what was reported before.
+    - ``facts``: what the fit reports besides the properties of the code.
+    - ``known``: an earlier report.
     """
     report = code_report(model, loss, class_distances, **facts) if known is None else known
     return report if samples is None else replace(report, **measured(model, loss, samples))
 
 
 def code_report(model: Model, loss: Loss, class_distances: ClassDistances | None, **others: Any) -> FitReport:
-    """What is known of a fitted model without any samples.
+    """The report of a fitted model without samples.
 
     - ``class_distances``: without them there is no class-codeword score.
     - ``**others``: further fields of the report.
@@ -267,7 +267,7 @@ def code_report(model: Model, loss: Loss, class_distances: ClassDistances | None
 
 
 def restored(values: Mapping[str, Any], model: Model) -> FitReport:
-    """The report of a model from storage; one that cannot be shown, or is of another model, is refused."""
+    """The report of a stored model. Raises ValueError if it is invalid or of another model."""
     report = FitReport.from_dict(values)
     shape = (model.n_classes, model.n_bits)
     if (report.n_classes, report.n_bits) != shape or report.bit_losses.shape not in (shape[1:], (0,)):

@@ -1,6 +1,6 @@
-"""Which settings need something of others: given without it they would do nothing, and so they are refused.
+"""Which settings need others: without them they would have no effect, so they are rejected.
 
-The estimators and the command line say the same sentences, each with the names that its users know.
+The estimators and the command line give the same messages, each with the names that its users know.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from codekin.fitting.choices import is_one_order
 
 RERANK = ("centroid", "learned")
 ALONE = ("auto", 1)
-"""Numbers of members that leave a single code possible."""
+"""Numbers of members that allow a single code."""
 
 TRELLIS_ONLY = "a trellis. Got {code.given}"
 
@@ -21,8 +21,8 @@ TRELLIS_ONLY = "a trellis. Got {code.given}"
 class Rule(NamedTuple):
     """A setting and what it needs.
 
-    In ``needs``, ``{width}`` is what the setting is called, and ``{width.given}`` that and its value. ``is_kept`` takes
-    the values of all settings.
+    In ``needs``, ``{width}`` is the name of a setting, and ``{width.given}`` its name and value. ``is_kept`` takes the
+    values of all settings.
     """
 
     setting: str
@@ -37,11 +37,11 @@ class Spelled(NamedTuple):
     given: str
 
     def __str__(self) -> str:
-        """What it is called."""
+        """The name."""
         return self.name
 
     def __format__(self, _: str) -> str:
-        """What it is called."""
+        """The name."""
         return self.name
 
 
@@ -58,7 +58,7 @@ TRELLIS_RULES = (
     ),
     Rule(
         "prune",
-        "{validation} samples, which say what a weight is worth",
+        "{validation} samples, which measure what it costs",
         lambda s: s.prune in (None, "auto") or s.validation is not None,
     ),
     Rule(
@@ -76,7 +76,7 @@ TRELLIS_RULES = (
     Rule("n_spare", TRELLIS_ONLY, lambda s: s.code != "tree" or not s.n_spare),
     Rule("loss", TRELLIS_ONLY, lambda s: s.code != "tree" or (isinstance(s.loss, str) and s.loss == "auto")),
 )
-"""Of a classifier on a trellis or a tree."""
+"""Rules of a classifier on a trellis or a tree."""
 
 CODE_RULES = (
     Rule(
@@ -86,30 +86,30 @@ CODE_RULES = (
     ),
     Rule(
         "decoding",
-        "margins as they are: a learned decoder makes its probabilities itself. Got {calibrate.given}",
+        "margins as they are: a learned decoder gives probabilities itself. Got {calibrate.given}",
         lambda s: s.decoding != "learned" or s.calibrate is None,
     ),
 )
-"""Of a classifier with any code."""
+"""Rules of a classifier with any code."""
 
 SYMBOL_RULES = (
     Rule(
         "loss",
-        "two symbols; logarithms of the probabilities of {n_symbols.given} are added up. Use 'auto'",
+        "two symbols; with {n_symbols.given} log-probabilities are added up. Use 'auto'",
         lambda s: isinstance(s.loss, str) and s.loss in ("auto", "log_likelihood"),
     ),
     Rule(
         "decoding",
-        "two symbols; of {n_symbols.given} use 'auto', and calibrate='holdout' for weights of the columns",
+        "two symbols; with {n_symbols.given} use 'auto', and calibrate='holdout' to weight the columns",
         lambda s: s.decoding != "learned",
     ),
     Rule(
         "estimator",
-        "two symbols, {n_symbols.given} a classifier of scikit-learn's kind",
+        "two symbols; {n_symbols.given} needs a scikit-learn classifier",
         lambda s: hasattr(s.learner, "estimator"),
     ),
 )
-"""Of a classifier whose columns have more than two symbols."""
+"""Rules of a classifier whose columns have more than two symbols."""
 
 
 def in_python(name: str, value: Any) -> Spelled:
@@ -122,8 +122,8 @@ def check_rules(
 ) -> None:
     """Raise if a setting lacks what it needs.
 
-    - ``values``: the values of all settings that the rules speak of.
-    - ``spelled``: takes the name and the value of a setting and says how its user writes it.
+    - ``values``: the values of all settings in the rules.
+    - ``spelled``: from the name and the value of a setting to how its user writes it.
     """
     for rule in rules:
         if not rule.is_kept(SimpleNamespace(**values)):

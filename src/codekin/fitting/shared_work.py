@@ -1,4 +1,4 @@
-"""What the trials of one search within a budget share."""
+"""Work shared by the trials of a search within a budget."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from codekin.learners import Checkpoints
 
 @dataclass
 class SharedWork:
-    """The parts of the codes of every width, and the learned codes of the last one.
+    """The parts of the codes of every width, and the learned codes of the last width.
 
-    The learning of codes leaves its ``checkpoints``; those of a width go when the next one is begun.
+    The ``checkpoints`` of a width are removed when the next width starts.
     """
 
     checkpoints: Checkpoints | None = None
@@ -21,11 +21,11 @@ class SharedWork:
     _width: int | None = None
 
     def checkpoints_of(self, width: int | None, number: int) -> Checkpoints | None:
-        """Where the learning of a member of this width leaves its checkpoints."""
+        """The checkpoints of a member of this width."""
         return None if self.checkpoints is None else self.checkpoints.part(f"width-{width}").part(f"code-{number}")
 
     def codes_of(self, width: int | None) -> dict[int, Any]:
-        """The learned members of this width, by their numbers; those of another width are forgotten."""
+        """The learned members of this width, by number; those of another width are forgotten."""
         if width != self._width:
             if self.checkpoints is not None and self._width is not None:
                 self.checkpoints.part(f"width-{self._width}").clear()

@@ -1,4 +1,4 @@
-"""What a classifier on a trellis takes on disk: exactly once it is fitted, and at most so much before."""
+"""The size of a classifier on a trellis on disk: exact once it is fitted, an upper bound before."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from codekin.storage.classifier_parts import ClassifierParts, tree_arrays
 from codekin.storage.parts import describe_bits
 
 BYTES_PER_BIT = 24
-"""Of the description: the loss of a bit in the report."""
+"""The loss of a bit in the report."""
 BYTES_PER_TRIAL = 256
 BYTES_PER_MEMBER = 1_024
 BYTES_BESIDES = 4_096
-"""Of the description and the header of the arrays, besides what follows from the shape of the model."""
+"""The description and the header of the arrays, besides what follows from the shape of the model."""
 WIDEST = -2.2250738585072014e-308
-"""No number takes more letters."""
+"""No number has more characters."""
 
 
 def bytes_of_fit(fit: Fit, parts: ClassifierParts, n_trials: int = 0) -> int:
-    """What a fitted classifier takes on disk, whatever its report will say of its bits and of so many trials."""
+    """What a fitted classifier takes on disk at most, with a report on all bits and ``n_trials`` trials."""
     report = code_report(fit.model, fit.loss, None, budget="x" * 64).as_dict()
     widest = {name: WIDEST if value is None or isinstance(value, float) else value for name, value in report.items()}
     n_bits = 0 if fit.plan.has_tree else fit.model.n_bits  # whose losses may be measured
@@ -45,12 +45,12 @@ def bytes_of_fit(fit: Fit, parts: ClassifierParts, n_trials: int = 0) -> int:
 
 
 def bytes_besides_weights(n_bits: int, n_members: int, n_classes: int) -> int:
-    """What codes take besides their weights and what :func:`fixed_bytes` counts for one of them."""
+    """What codes take besides their weights and the :func:`fixed_bytes` of a single code."""
     return BYTES_PER_BIT * n_bits + (n_members - 1) * (BYTES_PER_MEMBER + _bytes_of_order(n_classes))
 
 
 def fixed_bytes(parts: ClassifierParts, settings: TrellisSettings) -> int:
-    """What a classifier takes whatever its bits are: labels, the assignment and the rest of the description."""
+    """What a classifier takes regardless of its bits: labels, the assignment and the rest of the description."""
     labels = parts.labels
     of_labels = labels.nbytes if labels.dtype.kind in "biuf" else _json_bytes(labels.tolist())
     names = [] if parts.feature_names is None else [str(name) for name in parts.feature_names]

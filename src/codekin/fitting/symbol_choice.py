@@ -1,4 +1,4 @@
-"""How many symbols the columns of a code have, and what that asks of the other settings."""
+"""How many symbols the columns of a code have, and what that requires of other settings."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from codekin.learners.symbols import declared_limit
 
 
 def chosen_symbols(settings: Mapping[str, Any], classifier: Any, learner: Any, n_classes: int) -> int:
-    """How many symbols a column may have, by the parameters of an estimator; never more than there are classes.
+    """How many symbols a column may have, from the parameters of an estimator.
 
-    - ``classifier``: who learns single columns, and may declare a limit; None where bits are learned together.
-    - ``learner``: who learns all of them.
+    - ``classifier``: learns single columns, and may declare a limit; None if bits are learned jointly.
+    - ``learner``: learns all columns.
     """
     n_symbols = _most_symbols(settings["codebook"], settings["n_symbols"], classifier, n_classes)
     if n_symbols > 2:
@@ -29,7 +29,7 @@ def _most_symbols(codebook: Any, limit: int | None, classifier: Any, n_classes: 
             raise ValueError(f"The given codebook has {codebook.n_symbols} symbols. Got n_symbols={limit}.")
         return codebook.n_symbols
     if not (isinstance(codebook, str) or callable(codebook)):
-        # A matrix that is given has two symbols unless somebody says otherwise.
+        # A given matrix has two symbols by default.
         return limit or 2
     if limit is None:
         limit = min(declared_limit(classifier) or 2, MAX_SYMBOLS)
