@@ -22,7 +22,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from codekin import ECOCClassifier
 from codekin.datasets.embedded import load_yeast
-from codekin.measures import expected_calibration_error
+from codekin.model.measuring import expected_calibration_error
 
 LEARNERS = {
     "linear SVM": LinearSVC(),

@@ -13,11 +13,12 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from codekin._system.files import sha256
+from codekin._system.folders import bytes_in
 from codekin.codebooks import trellis_codebook
 from codekin.coding import Assignment, Code
 from codekin.learners.linear import LinearBits
 from codekin.model import Member, Model
-from codekin.storage import load_model, model_bytes, save_model
+from codekin.storage import load_model, save_model
 
 N_CLASSES = 1000
 
@@ -45,7 +46,7 @@ def main() -> None:
             )
             whole = seconds(lambda folder=folder: load_model(folder))
             checksums = seconds(lambda folder=folder: [sha256(path) for path in folder.iterdir()])
-            n_bytes = model_bytes(folder)
+            n_bytes = bytes_in(folder)
             share = f"{checksums:.3f} s ({checksums / whole:.0%}) of it for checksums"
             print(f"{n_bytes / 1e6:.0f} MB: loaded in {whole:.3f} s, {share}, at {n_bytes / checksums / 1e9:.2f} GB/s")
 

@@ -22,11 +22,12 @@ from pathlib import Path
 import numpy as np
 
 from codekin import TrellisClassifier
+from codekin._system.folders import bytes_in
 from codekin._system.threads import limited_threads
 from codekin.datasets import load_dataset
 from codekin.learners import Validation
 from codekin.learners.compact import PRECISIONS, compacted
-from codekin.storage import model_bytes, save_model
+from codekin.storage import save_model
 
 SETS = ("icd10cm_category", "wordnet_hypernym")
 WIDE = 5
@@ -51,7 +52,7 @@ def measured(classifier, bits, data, home):
     """Bytes on disk, test accuracy in percent, microseconds per sample for the margins."""
     before = classifier.model_
     classifier.model_ = replace(before, bits=bits)
-    n_bytes = model_bytes(save_model(classifier, Path(home) / "model"))
+    n_bytes = bytes_in(save_model(classifier, Path(home) / "model"))
     accuracy = 100 * classifier.score(data.test.X, data.test.y)
     classifier.model_ = before
     seconds = []

@@ -23,9 +23,9 @@ from pathlib import Path
 import numpy as np
 
 from codekin import TrellisClassifier, save_model
+from codekin._system.folders import bytes_in
 from codekin._system.threads import limited_threads
 from codekin.datasets import load_dataset
-from codekin.storage import model_bytes
 
 SETS = ("icd10cm_category", "wordnet_hypernym", "clinc150")
 RERANKS = (None, "centroid", "learned")
@@ -61,7 +61,7 @@ def measured(data, width, rerank, n_members, options, seed):
     seconds = time.perf_counter() - begin
     model = classifier.model_
     with tempfile.TemporaryDirectory() as home:
-        megabytes = model_bytes(save_model(model, Path(home) / "model")) / 1e6
+        megabytes = bytes_in(save_model(model, Path(home) / "model")) / 1e6
     certified = None
     if n_members > 1:
         certified = float(model.candidates(data.test.X, 1).is_certified.mean())

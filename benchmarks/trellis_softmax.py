@@ -24,8 +24,8 @@ from codekin.codebooks import dense_random
 from codekin.coding import Assignment, Code
 from codekin.datasets import load_dataset
 from codekin.learners import AROW, Softmax, Validation
-from codekin.measures import confidence_error
 from codekin.model import make_decoder
+from codekin.model.measuring import confidence_error
 from codekin.samples import Samples
 
 SETS = ("clinc150", "icd10cm_category", "wordnet_hypernym")

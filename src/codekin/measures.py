@@ -1,80 +1,19 @@
-"""How good a codebook or a fitted model is: losses of the bits, the error bound, calibration, predictions."""
+"""How good predictions are: the first class, the first few, and in the class tree."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from codekin.classes import ClassTree
-from codekin.coding import Code, Codebook, CodingMatrix, FloatArray, IntArray, Margins
+from codekin.coding import FloatArray, IntArray
 
 __all__ = ["PredictionMeasures", "prediction_measures"]
 
 MAX_LEVELS = 20
 """Deeper class trees have no levels that people could name."""
-
-
-def binary_losses(
-    margins: Margins, class_index: IntArray, coding_matrix: CodingMatrix, loss: Callable[[Any], Any]
-) -> FloatArray:
-    """The mean loss of each bit over the samples; zeros of a codeword contribute ``L(0)``."""
-    return np.asarray(loss(coding_matrix[class_index] * np.asarray(margins, dtype=np.float64)).mean(axis=0))
-
-
-def symbol_losses(margins: Margins, class_index: IntArray, code: Code) -> FloatArray:
-    """The mean of minus the log-probability of each column's true symbol; for ignored classes that of chance."""
-    own = (code.indicators[class_index] * np.asarray(margins, dtype=np.float64)).mean(axis=0)
-    n_used = code.indicators.any(axis=0).reshape(code.n_bits, -1).sum(axis=1)
-    return np.asarray(np.log(n_used) - own.reshape(code.n_bits, -1).sum(axis=1))
-
-
-def average_binary_loss(
-    margins: Margins, class_index: IntArray, coding_matrix: CodingMatrix, loss: Callable[[Any], Any]
-) -> float:
-    """The average binary loss epsilon, the mean of :func:`binary_losses` over the bits (Eq. 3 of the paper)."""
-    return float(binary_losses(margins, class_index, coding_matrix, loss).mean())
-
-
-def multiclass_error_bound(average_loss: float, codebook: Codebook, loss: Callable[[Any], Any]) -> float:
-    """The bound ``n_bits * epsilon / (rho * L(0))`` on the training error (Eq. 4; Allwein et al. 2000, Theorem 1).
-
-    Here ``rho`` is the minimum distance in which a pair of zeros counts one half; only codewords that classes use
-    matter. The bound holds for convex losses (and some others). Above 1 it says nothing; if ``L(0)`` is 0, it is
-    infinite.
-
-    For more than two symbols ``L(0)`` is ``log 2``: in a column in which two codewords differ, the probabilities of
-    their symbols add up to at most 1, so that one of them has a loss of at least ``log 2``.
-    """
-    rho = codebook.min_distance
-    if codebook.n_symbols > 2:
-        return float(codebook.n_bits * average_loss / (rho * np.log(2)))
-    at_zero = float(loss(np.zeros(1))[0])
-    if codebook.is_ternary:
-        distances = codebook.row_distances(zero_pair=0.5)
-        rho = float(distances[~np.eye(len(distances), dtype=bool)].min())
-    return codebook.n_bits * average_loss / (rho * at_zero) if at_zero > 0 else float("inf")
-
-
-def expected_calibration_error(probabilities: FloatArray, class_index: IntArray, *, n_bins: int = 15) -> float:
-    """The mean difference between confidence and accuracy, from 0 (calibrated) to 1 (Guo et al. 2017).
-
-    Samples are grouped by the confidence of their predicted class into bins of equal width.
-
-    >>> expected_calibration_error(np.array([[0.8, 0.2], [0.8, 0.2]]), np.array([0, 1]))  # doctest: +ELLIPSIS
-    0.3...
-    """
-    return confidence_error(probabilities.max(axis=1), probabilities.argmax(axis=1) == class_index, n_bins=n_bins)
-
-
-def confidence_error(confidence: FloatArray, is_right: NDArray[np.bool_], *, n_bins: int = 15) -> float:
-    """The expected calibration error from the probability of each predicted class and whether it is the true one."""
-    bins = np.minimum((confidence * n_bins).astype(np.intp), n_bins - 1)
-    gaps = np.bincount(bins, weights=confidence - is_right, minlength=n_bins)
-    return float(np.abs(gaps).sum() / len(is_right))
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,8 +4,9 @@ import json
 
 import pytest
 
+from codekin._system.folders import bytes_in
 from codekin.datasets import read_data, write_data
-from codekin.storage import load_input, model_bytes
+from codekin.storage import load_input
 
 ONE_TRIAL = (
     "--time-limit",
@@ -35,7 +36,7 @@ def test_a_budget_holds_on_disk_for_svmlight_npz_and_texts(name, budget, topics,
         succeed("train", data, tmp_path / "model", "--max-model-bytes", budget, *ONE_TRIAL, "--json", "--quiet")
     )
     on_disk = sum(path.stat().st_size for path in (tmp_path / "model").iterdir())
-    assert on_disk == shown["model_bytes"] == model_bytes(tmp_path / "model") <= budget
+    assert on_disk == shown["model_bytes"] == bytes_in(tmp_path / "model") <= budget
     chosen = min((t for t in shown["trials"] if t["fits"]), key=lambda t: (-t["accuracy"], t["n_bytes"]))
     assert on_disk <= chosen["n_bytes"] <= budget
     assert json.loads(succeed("inspect", tmp_path / "model", "--json"))["model_bytes"] == on_disk
@@ -47,7 +48,7 @@ def test_a_vocabulary_gives_way_to_a_budget_and_that_is_said(icd, run, tmp_path)
     n_features = load_input(tmp_path / "model").vectorizer.n_features
     assert f"keeping the {n_features:,} most frequent of " in shown.err
     assert "terms: they take 30% of the budget" in shown.err
-    assert model_bytes(tmp_path / "model") <= 50_000
+    assert bytes_in(tmp_path / "model") <= 50_000
 
 
 def test_a_budget_below_labels_and_vocabulary_is_refused_before_training(icd, run, tmp_path):

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from codekin import load_model
+from codekin._system.folders import bytes_in
 from codekin.datasets import read_data
-from codekin.measures import expected_calibration_error
-from codekin.storage import model_bytes
+from codekin.model.measuring import expected_calibration_error
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def test_the_numbers_are_those_of_the_predictions(evaluated, topics, topics_mode
     assert evaluated["precision_at_5"] == pytest.approx(is_hit.sum() / (5 * len(test)))
     assert evaluated["recall_at_5"] == pytest.approx(is_hit.any(axis=1).mean())
     assert evaluated["n_samples"] == len(test)
-    assert evaluated["model_bytes"] == model_bytes(topics_model)
+    assert evaluated["model_bytes"] == bytes_in(topics_model)
     assert evaluated["microseconds_per_prediction"] > 0
     levels = evaluated["level_accuracies"]
     assert levels == sorted(levels, reverse=True)

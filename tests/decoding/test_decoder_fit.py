@@ -254,4 +254,4 @@ def test_weights_are_learned_of_the_margins_as_they_are(loss):
     margins, classes = noisy_margins(code, 600, noise=0.5)
     fit = fit_decoder(margins + 2, classes, code, loss=loss, rng=0)
     assert np.isfinite(fit.strength)
-    assert fit.decoder.loss == (loss if loss in module.LINEAR_LOSSES else "linear")
+    assert fit.decoder.loss.name == (loss if loss in module.LINEAR_LOSSES else "linear")

@@ -27,7 +27,7 @@ from codekin.coding import Assignment, Codebook
 from codekin.decoding import LOSSES
 from codekin.estimators import ECOCClassifier
 from codekin.learners.natural_loss import natural_loss
-from codekin.measures import expected_calibration_error
+from codekin.model.measuring import expected_calibration_error
 
 FIXED_WIDTH_SMALL_K = ("exhaustive", "optimised")
 OF_TWO_SYMBOLS = [name for name in CODEBOOKS if name not in ("given", "reed_solomon")]

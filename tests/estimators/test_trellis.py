@@ -14,7 +14,7 @@ from codekin.estimators import TrellisClassifier
 from codekin.estimators.taxonomies import as_class_tree
 from codekin.fitting.learner_choice import AutoLearner
 from codekin.learners import AROW, Softmax
-from codekin.measures import expected_calibration_error
+from codekin.model.measuring import expected_calibration_error
 
 
 @pytest.fixture(scope="module")

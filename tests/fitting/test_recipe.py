@@ -3,6 +3,7 @@ import json
 import numpy as np
 import pytest
 
+from codekin._system.folders import bytes_in
 from codekin.codebooks import trellis_codebook
 from codekin.datasets import make_sparse_topics
 from codekin.estimators import FitReport, TrellisClassifier
@@ -10,7 +11,7 @@ from codekin.fitting import fit
 from codekin.fitting.budget import Task, recipes_within
 from codekin.fitting.recipe import Limits, Recipe, Trial
 from codekin.learners import Checkpoints, Softmax
-from codekin.storage import load_model, model_bytes, save_model, stored_bytes
+from codekin.storage import load_model, save_model, stored_bytes
 from tests.fitting.open_settings import open_settings
 
 OPEN = {**dict.fromkeys(("width", "n_members", "rerank", "precision", "prune"), "auto"), "code": "trellis"}
@@ -61,7 +62,7 @@ def test_few_classes_and_dense_samples_are_not_re_ranked(topics):
 def test_a_model_is_within_its_budget_on_disk(topics, tmp_path, n_bytes):
     classifier = fitted(topics, max_model_bytes=n_bytes)
     save_model(classifier, tmp_path / "model")
-    on_disk = model_bytes(tmp_path / "model")
+    on_disk = bytes_in(tmp_path / "model")
     assert on_disk == stored_bytes(classifier)
     chosen = next(trial for trial in classifier.trials_ if trial.recipe == classifier.recipe_)
     assert on_disk <= chosen.n_bytes <= n_bytes

@@ -9,9 +9,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
+from codekin._system.folders import bytes_in
 from codekin.datasets import TextVectorizer, make_sparse_topics
 from codekin.estimators import ECOCClassifier, TrellisClassifier
-from codekin.storage import ModelInput, load_model, model_bytes, save_model, stored_bytes
+from codekin.storage import ModelInput, load_model, save_model, stored_bytes
 from codekin.storage.model_input import input_bytes
 
 TREE = [("top", "left"), ("top", "right"), *(("left" if k < 5 else "right", k) for k in range(10))]
@@ -57,8 +58,8 @@ def test_the_size_is_that_of_the_folder_to_the_byte(kind, digits, tmp_path):
     decoder = classifier.fit(X[:n_samples], y[:n_samples], **given).model_.first.decoder
     assert decoder.is_learned or "learned decoder" not in kind
     assert "products" not in kind or decoder.products is not None
-    assert stored_bytes(classifier) == model_bytes(save_model(classifier, tmp_path / "whole"))
-    assert stored_bytes(classifier.model_) == model_bytes(save_model(classifier.model_, tmp_path / "model"))
+    assert stored_bytes(classifier) == bytes_in(save_model(classifier, tmp_path / "whole"))
+    assert stored_bytes(classifier.model_) == bytes_in(save_model(classifier.model_, tmp_path / "model"))
 
 
 def test_labels_and_input_are_part_of_the_size(digits, tmp_path):
@@ -67,7 +68,7 @@ def test_labels_and_input_are_part_of_the_size(digits, tmp_path):
     for vectorizer in (TextVectorizer().fit(["ein Käse", "ein Käsebrot"]), TextVectorizer("hashing").fit(())):
         model_input = ModelInput(vectorizer)
         folder = save_model(classifier, tmp_path / "model", model_input=model_input)
-        assert stored_bytes(classifier, model_input) == model_bytes(folder)
+        assert stored_bytes(classifier, model_input) == bytes_in(folder)
         assert 0 <= input_bytes(model_input) - (stored_bytes(classifier, model_input) - stored_bytes(classifier)) < 50
     assert load_model(save_model(classifier, tmp_path / "model")).classes_.tolist() == sorted(WORDS)
 
@@ -95,7 +96,7 @@ def test_class_vectors_on_many_features_take_three_bytes_an_entry_and_come_back(
     X.indices = (X.indices.astype(np.int64) * 7_000 + 5).astype(np.int32)
     classifier = TrellisClassifier(2, rerank="learned", precision="int8", random_state=0).fit(X, topics.train.y)
     folder = save_model(classifier, tmp_path / "model")
-    assert stored_bytes(classifier) == model_bytes(folder)
+    assert stored_bytes(classifier) == bytes_in(folder)
     vectors, again = classifier.model_.ranking.vectors, load_model(folder).model_.ranking.vectors
     for name in ("indptr", "features", "steps", "scales"):
         assert getattr(again, name).tolist() == getattr(vectors, name).tolist()

@@ -9,7 +9,7 @@ from codekin.codebooks import CODEBOOKS
 from codekin.coding import Codebook
 from codekin.decoding import MinimumLossDecoder
 from codekin.decoding.losses import get_loss
-from codekin.measures import average_binary_loss
+from codekin.model.measuring import average_binary_loss
 from codekin.studies.splits.sample_blocks import rounded_margins
 from codekin.studies.splits.sweeps import (
     average_losses,

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from math import prod
 from pathlib import Path
 from tokenize import TokenError
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 from zipfile import BadZipFile
 
 import numpy as np
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from codekin._system.files import whole_file
 
 Arrays = dict[str, NDArray[Any]]
+AnyArray = TypeVar("AnyArray", bound=NDArray[Any])
 
 NOT_AN_ARRAY = (
     ValueError,
@@ -100,6 +101,12 @@ def read_arrays(path: Path) -> Arrays:
         return {name: arrays[name] for name in header}
     except (struct.error, KeyError, ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise ValueError(f"{path} is not a readable safetensors file: {error}.") from error
+
+
+def frozen(array: AnyArray) -> AnyArray:
+    """The same array, which can no longer be written to."""
+    array.flags.writeable = False
+    return array
 
 
 def as_narrow(integers: NDArray[Any]) -> NDArray[Any]:

@@ -109,6 +109,11 @@ def visible(folder: Path) -> list[Path]:
     return sorted(path for path in folder.iterdir() if not path.name.startswith(".") and path.name != "lost+found")
 
 
+def bytes_in(folder: str | os.PathLike[str]) -> int:
+    """The size of the visible files of a folder on disk."""
+    return sum(path.stat().st_size for path in visible(Path(folder)))
+
+
 @contextmanager
 def _new_folder(place: Path, name: str) -> Iterator[Path]:
     """A new hidden folder, locked, and removed after the block unless it was renamed."""

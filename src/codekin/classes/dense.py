@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from codekin._system.arrays import frozen
 from codekin.classes.interface import SummedDistances
 from codekin.classes.tree import ClassTree
 from codekin.coding import CodingMatrix, FloatArray
-from codekin.coding.types import frozen
 
 
 class DenseDistances(SummedDistances):

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
+from codekin._system.arrays import frozen
 from codekin.classes.interface import MAX_DENSE_CLASSES, SummedDistances
 from codekin.coding import CodingMatrix, FloatArray
-from codekin.coding.types import frozen
 
 _BLOCK_ENTRIES = 4_000_000
 """How many distances are in memory at once if not all are."""

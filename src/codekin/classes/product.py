@@ -7,9 +7,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from codekin._system.arrays import frozen
 from codekin.classes.interface import SummedDistances
 from codekin.coding import CodingMatrix, FloatArray
-from codekin.coding.types import frozen
 
 
 class ProductDistances(SummedDistances):

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from codekin._system.arrays import frozen
 from codekin.classes._tree_checks import check_tree, cycle_sentence, first_outside, node_numbers
 from codekin.classes._tree_sources import (
     tree_from_edges,
@@ -25,7 +26,6 @@ from codekin.classes._tree_sources import (
 from codekin.classes._tree_splits import splits
 from codekin.classes._tree_walk import Walk, range_minima, walk_through
 from codekin.coding import FloatArray, IntArray
-from codekin.coding.types import frozen
 
 
 class ClassTree:

@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from codekin._system.arrays import frozen
 from codekin.classes.interface import SummedDistances
 from codekin.classes.tree import ClassTree
 from codekin.coding import CodingMatrix, FloatArray, IntArray
-from codekin.coding.types import frozen
 
 _BLOCK_ENTRIES = 4_000_000
 """How many running sums are in memory at once."""

@@ -20,7 +20,8 @@ from codekin.cli.options import AsJson, Format, IndexBase, Multilabel, NThreads,
 from codekin.cli.streams import show
 from codekin.datasets import read_taxonomy
 from codekin.fitting.recipe import microseconds_of
-from codekin.measures import PredictionMeasures, confidence_error, prediction_measures
+from codekin.measures import PredictionMeasures, prediction_measures
+from codekin.model.measuring import confidence_error
 from codekin.progress import tell, telling
 
 app = typer.Typer()

@@ -13,10 +13,9 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
-from scipy.sparse import csr_array
 
 from codekin._system.files import followed
-from codekin._system.folders import is_fixed
+from codekin._system.folders import bytes_in, is_fixed
 from codekin._system.memory import in_units
 from codekin._system.stored_rows import StoredRows
 from codekin._system.threads import limited_threads
@@ -86,7 +85,7 @@ from codekin.fitting.learner_choice import AutoLearner
 from codekin.fitting.rules import TRELLIS_RULES
 from codekin.learners import AROW, Checkpoints, EpochReport, Softmax
 from codekin.progress import tell
-from codekin.storage import SavedAssignment, check_target, load_assignment, model_bytes, save_model
+from codekin.storage import SavedAssignment, check_target, load_assignment, save_model
 from codekin.storage.model_input import input_bytes
 
 app = typer.Typer()
@@ -182,7 +181,6 @@ def train(
     reader = SampleReader(
         display.note,
         format,
-        check_format,
         n_features,
         ReadOptions(multilabel=multilabel, index_base="auto" if index_base is None else index_base),  # type: ignore[arg-type]
         TextVectorizer(text, analyzer, ngram_range, min_df, max_features, **columns),  # type: ignore[arg-type]
@@ -195,10 +193,10 @@ def train(
         _interruptible(context.obj, checkpoints),
         display.watching(),
     ):
-        samples = reader.training_samples(data, max_memory, cache)
+        samples = reader.samples(data, validation, max_memory, cache)
+        check_format(format="features" if samples.model_input.vectorizer is None else "tsv")
         if max_memory is not None:
             classifier.estimator = make_learner(max(max_memory - samples.n_bytes, 1))
-        held_out = None if validation is None else reader.validation_samples(validation, samples)
         if taxonomy is not None:
             classifier.taxonomy = read_taxonomy(taxonomy, classes=samples.classes, layout=taxonomy_layout)  # type: ignore[arg-type]
         if isinstance(chosen, SavedAssignment):
@@ -207,7 +205,7 @@ def train(
         else:
             classifier.assignment = chosen
         try:
-            epochs = _fitted(display, classifier, samples, held_out, checkpoints)
+            epochs = _fitted(display, classifier, samples, checkpoints)
         except ValueError:
             if checkpoints is not None and not resume:
                 checkpoints.clear()  # there is nothing to go on with
@@ -276,7 +274,6 @@ def _fitted(
     display: Display,
     classifier: TrellisClassifier,
     samples: TrainingSamples,
-    held_out: tuple[csr_array, Any] | None,
     checkpoints: Checkpoints | None,
 ) -> list[EpochReport]:
     """Fit the classifier; what was reported after each pass."""
@@ -296,7 +293,7 @@ def _fitted(
         samples.X,
         samples.data.encoded_labels,
         samples.sample_weight,
-        validation=held_out,
+        validation=samples.held_out,
         on_epoch=on_epoch,
         checkpoints=checkpoints,
         reserved_bytes=input_bytes(samples.model_input),
@@ -342,7 +339,7 @@ def _summary(
     scores = [epoch.score for epoch in epochs if epoch.score is not None]
     return {
         "model": str(model),
-        "model_bytes": model_bytes(model),
+        "model_bytes": bytes_in(model),
         "n_samples": samples.data.n_samples,
         "n_features": int(samples.X.shape[1]),
         "width": classifier.codebook_.graph.width if classifier.codebook_.graph is not None else None,

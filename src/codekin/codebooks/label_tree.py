@@ -13,9 +13,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
+from codekin._system.arrays import frozen
 from codekin.codebooks.sizes import settle_size
 from codekin.coding import Codebook, CodingMatrix, IntArray
-from codekin.coding.types import frozen
 
 LEAVES_PER_CHILD = 4
 """A node with up to this many times ``width`` leaves has the leaves themselves as children."""

@@ -15,9 +15,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from codekin._system.arrays import frozen
 from codekin.codebooks.sizes import settle_size
 from codekin.coding import Codebook, CodingMatrix, IntArray
-from codekin.coding.types import frozen
 
 LEAST_CODEWORDS_ALLOWED, CODEWORDS_PER_CLASS = 100_000, 10
 """Limits of the number of codewords, in all and per class: a model needs memory even for those without a class."""

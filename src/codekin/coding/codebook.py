@@ -7,10 +7,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from codekin._system.arrays import frozen
 from codekin._system.wording import plural
 from codekin.coding.assignment import Assignment
 from codekin.coding.graphs import Tree, Trellis
-from codekin.coding.types import CodingMatrix, FloatArray, IntArray, frozen
+from codekin.coding.types import CodingMatrix, FloatArray, IntArray
 
 MAX_DENSE_CODEWORDS = 5_000
 """Up to this many codewords there may be arrays of size codewords x codewords."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +27,12 @@ USUAL_COMPRESSION = 4
 
 @dataclass(frozen=True, eq=False)
 class TrainingSamples:
-    """Training samples: features, what was read, and how to read others."""
+    """Training samples: features, what was read, how to read others; and features and labels of held-out ones."""
 
     X: csr_array | StoredRows
     data: Data
     model_input: ModelInput
+    held_out: tuple[csr_array, Any] | None = None
 
     @property
     def classes(self) -> Any:
@@ -55,20 +56,26 @@ class SampleReader:
 
     note: Callable[[str], None]
     format: str
-    check_format: Callable[..., None]
     n_features: int | None
     options: ReadOptions
     vectorizer: TextVectorizer
     max_model_bytes: int | None
 
-    def training_samples(self, source: str, max_memory: int | None, cache: Path | None) -> TrainingSamples:
-        """In memory, or on disk if there are too many or that was requested."""
+    def samples(
+        self, source: str, validation: str | None, max_memory: int | None, cache: Path | None
+    ) -> TrainingSamples:
+        """Training samples, on disk if there are too many or that was requested, and validation samples."""
+        training = self._training_samples(source, max_memory, cache)
+        if validation is None:
+            return training
+        return replace(training, held_out=self._validation_samples(validation, training))
+
+    def _training_samples(self, source: str, max_memory: int | None, cache: Path | None) -> TrainingSamples:
         limit = DEFAULT_MEMORY if max_memory is None else max_memory // 2
         if cache is not None or (max_memory is not None and source != "-" and _text_bytes(Path(source)) > limit):
             return self._on_disk(Path(source), cache, limit)
         told = telling(f"reading {source}")
         data = read_data(source, self.format, n_features=self.n_features, options=self.options, progress=told)
-        self.check_format(format="tsv" if isinstance(data, TextData) else "features")
         _check_classes(data, source)
         if not isinstance(data, TextData):
             return TrainingSamples(data.X, data, ModelInput(None, data.encoding))
@@ -103,11 +110,10 @@ class SampleReader:
             progress=telling(f"reading {source}"),
             note=lambda sentence: self.note(f"{source}: {sentence}"),
         )
-        self.check_format(format="features")
         _check_classes(data, str(source))
         return TrainingSamples(data.X, data, ModelInput(None, data.encoding))
 
-    def validation_samples(self, source: str, training: TrainingSamples) -> tuple[csr_array, Any]:
+    def _validation_samples(self, source: str, training: TrainingSamples) -> tuple[csr_array, Any]:
         """Features and labels, of the same kinds as those of the training samples."""
         options = ReadOptions(
             labels=label_kind(training.classes), multilabel=self.options.multilabel, index_base=self.options.index_base

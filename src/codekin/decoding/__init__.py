@@ -7,7 +7,7 @@ from typing import Protocol
 from codekin.coding import FloatArray, IntArray, Margins
 from codekin.decoding.decoder_fit import fit_decoder
 from codekin.decoding.learned import LearnedDecoder
-from codekin.decoding.losses import LOSSES, Loss, LossLike
+from codekin.decoding.losses import LOSSES, Loss
 from codekin.decoding.minimum_loss import MinimumLossDecoder
 from codekin.decoding.shortest_path import ShortestPathDecoder
 
@@ -25,7 +25,7 @@ class Decoder(Protocol):
     """Turns margins, one per bit, into classes. Among equal losses the lowest class index wins."""
 
     @property
-    def loss(self) -> LossLike:
+    def loss(self) -> Loss:
         """The decoding loss."""
 
     @property

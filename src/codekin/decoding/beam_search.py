@@ -14,6 +14,7 @@ import numpy as np
 
 from codekin.coding import Assignment, FloatArray, IntArray
 from codekin.coding.graphs import Tree
+from codekin.decoding.losses import LOSSES, Loss
 from codekin.decoding.minimum_loss import as_margins, check_k
 
 BEAM = 10
@@ -56,7 +57,7 @@ class BeamSearchDecoder:
     tree: Tree
     assignment: Assignment
     beam: int = BEAM
-    loss: ClassVar[str] = "logistic"
+    loss: ClassVar[Loss] = LOSSES["logistic"]
     is_learned: ClassVar[bool] = False
 
     def __post_init__(self) -> None:

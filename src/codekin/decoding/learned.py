@@ -93,7 +93,7 @@ class LearnedDecoder:
 
     weights: FloatArray = field(repr=False)
     biases: FloatArray = field(repr=False)
-    loss: LossLike = "linear"
+    loss: Any = "linear"
     products: Products | None = None
     is_learned: ClassVar[bool] = True
 
@@ -112,7 +112,7 @@ class LearnedDecoder:
                 f"Products must be of {weights.shape[1]} bits and {weights.shape[0]} classes. "
                 f"Got {len(self.products.means)} and {len(self.products.weights)}."
             )
-        get_loss(self.loss)
+        object.__setattr__(self, "loss", get_loss(self.loss))
         object.__setattr__(self, "weights", np.ascontiguousarray(rounded_rows(weights, WEIGHT_DIGITS)))
         object.__setattr__(self, "biases", biases)
 

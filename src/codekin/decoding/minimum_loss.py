@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from codekin._system.threads import run_blocks
 from codekin.coding import CodingMatrix, FloatArray, IntArray, Margins
-from codekin.decoding.losses import STABLE_UNITS, Loss, LossLike, get_loss
+from codekin.decoding.losses import STABLE_UNITS, get_loss
 
 SAMPLES_PER_BLOCK = 512
 CLASSES_PER_BLOCK = 4096
@@ -58,14 +58,13 @@ class MinimumLossDecoder:
     """
 
     coding_matrix: CodingMatrix = field(repr=False)
-    loss: LossLike = "hinge"
+    loss: Any = "hinge"
     is_weighted: bool = False
     is_learned: ClassVar[bool] = False
-    _loss: Loss = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Look the loss up and bring the matrix into its type."""
-        object.__setattr__(self, "_loss", get_loss(self.loss))
+        object.__setattr__(self, "loss", get_loss(self.loss))
         object.__setattr__(self, "coding_matrix", np.ascontiguousarray(self.coding_matrix, dtype=np.int8))
 
     @property
@@ -81,7 +80,7 @@ class MinimumLossDecoder:
     def _cost_of_zeros(self) -> FloatArray:
         """What the zeros of each class add to its loss."""
         zeros = (self.coding_matrix == 0).sum(axis=1)
-        return np.asarray(zeros * float(self._loss(np.zeros(1))[0]), dtype=np.float64)
+        return np.asarray(zeros * float(self.loss(np.zeros(1))[0]), dtype=np.float64)
 
     @cached_property
     def _n_used(self) -> FloatArray:
@@ -103,9 +102,9 @@ class MinimumLossDecoder:
 
     def _left(self, f: Margins) -> Margins:
         """The left factor of the product for a block of margins."""
-        left = self._loss.agreement(f)
+        left: Margins = self.loss.agreement(f)
         if self._is_ternary:
-            left = np.hstack([left, (self._loss(f) + self._loss(-f)) / 2])
+            left = np.hstack([left, (self.loss(f) + self.loss(-f)) / 2])
         return left
 
     def _costs(self, margins: Margins, rows: IntArray | None = None) -> Iterator[tuple[Any, int, FloatArray]]:
@@ -137,7 +136,7 @@ class MinimumLossDecoder:
         """The constant per sample that :meth:`_costs` leaves out."""
         if self._is_ternary:
             return np.zeros(len(margins))
-        constant = ((self._loss(margins) + self._loss(-margins)) / 2).sum(axis=1, dtype=np.float64)
+        constant = ((self.loss(margins) + self.loss(-margins)) / 2).sum(axis=1, dtype=np.float64)
         return np.asarray(constant / self.coding_matrix.shape[1] if self.is_weighted else constant, dtype=np.float64)
 
     def decode(self, margins: Margins) -> IntArray:
@@ -145,7 +144,7 @@ class MinimumLossDecoder:
         margins = as_margins(margins, self.coding_matrix.shape[1])
         if margins.size * self.n_classes < COMPILE_FROM:
             return self._decode_plainly(margins)
-        if self._loss.name == "hamming" and not self.is_weighted:
+        if self.loss.name == "hamming" and not self.is_weighted:
             return self._decode_by_counting(margins)
         return self._decode_in_single_precision(margins)
 
@@ -176,7 +175,7 @@ class MinimumLossDecoder:
         # A sum of n terms is off by at most n units in the last place of the sum of their absolute values (Higham 2002,
         # section 3.1), besides the errors of the terms themselves; twice that for a difference of two such sums.
         unit = 2 * float(np.finfo(np.float32).eps)
-        precision = np.float32 if self._loss.is_stable else np.float64
+        precision = np.float32 if self.loss.is_stable else np.float64
 
         def fill(start: int, stop: int) -> None:
             left = self._left(margins[start:stop].astype(precision, copy=False)).astype(np.float32, copy=False)

@@ -11,7 +11,7 @@ The first sum is the same for all classes; the second is the length of a path if
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -22,7 +22,7 @@ from scipy.special import logsumexp
 from codekin._system.threads import run_blocks
 from codekin.coding import Assignment, FloatArray, IntArray, Margins
 from codekin.coding.graphs import Trellis
-from codekin.decoding.losses import STABLE_UNITS, Loss, LossLike, get_loss
+from codekin.decoding.losses import STABLE_UNITS, get_loss
 from codekin.decoding.minimum_loss import as_margins, check_k, set_apart
 
 SAMPLES_PER_BLOCK = 256
@@ -69,15 +69,14 @@ class ShortestPathDecoder:
     """
 
     trellis: Trellis
-    loss: LossLike = "exponential"
+    loss: Any = "exponential"
     assignment: Assignment | None = None
     is_learned: ClassVar[bool] = False
     n_threads: int | None = None
-    _loss: Loss = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Look the loss up and check that there is a path for every class."""
-        object.__setattr__(self, "_loss", get_loss(self.loss))
+        object.__setattr__(self, "loss", get_loss(self.loss))
         if self.assignment is not None and self.assignment.codeword_of_class.max(initial=0) >= self.trellis.n_paths:
             raise ValueError(
                 f"The trellis has {self.trellis.n_paths} paths. Got path "
@@ -108,7 +107,7 @@ class ShortestPathDecoder:
 
     def _lengths(self, f: Margins) -> Margins:
         """L(f) - L(-f) for every margin."""
-        return np.ascontiguousarray(-2 * self._loss.agreement(f), dtype=f.dtype)
+        return np.ascontiguousarray(-2 * self.loss.agreement(f), dtype=f.dtype)
 
     def decode(self, margins: Margins) -> IntArray:
         """The class with the smallest loss for each sample, (n_samples,); the lowest path among equals."""
@@ -121,7 +120,7 @@ class ShortestPathDecoder:
 
     def _classes_of_shortest_paths(self, margins: Margins) -> IntArray:
         """The class of the shortest of all paths, -1 if it has none."""
-        if margins.size < SINGLE_PRECISION_FROM or self.trellis.n_paths > 2**24 or not self._loss.is_stable:
+        if margins.size < SINGLE_PRECISION_FROM or self.trellis.n_paths > 2**24 or not self.loss.is_stable:
             return self._classes(self._shortest_paths(margins, np.float64)[0])
         paths, leads = self._shortest_paths(margins, np.float32)
         # Single precision decides only if the best path leads by more than the rounding error; the other samples, few
@@ -162,7 +161,7 @@ class ShortestPathDecoder:
         n_rows = max(LOSS_BYTES // (n_edges * buffer.itemsize), 1)
         for first in range(0, n_samples, n_rows):
             rows = slice(first, first + n_rows)
-            agreement = self._loss.agreement(margins[rows].astype(buffer.dtype, copy=False))
+            agreement = self.loss.agreement(margins[rows].astype(buffer.dtype, copy=False))
             np.multiply(agreement.T, -2, out=lengths[:, rows])
         return lengths
 
@@ -238,7 +237,7 @@ class ShortestPathDecoder:
             f = np.ascontiguousarray(margins[start:stop], dtype=np.float64)
             lengths, offsets = self._lengths(f), trellis.edge_offsets
             k_cheapest_paths(lengths, trellis.width, trellis.digits, offsets, paths[start:stop], losses[start:stop])
-            losses[start:stop] += self._loss(-f).sum(axis=1, keepdims=True)
+            losses[start:stop] += self.loss(-f).sum(axis=1, keepdims=True)
 
         run_blocks(fill, len(margins), block=SAMPLES_PER_BLOCK, n_threads=self.n_threads)
         return self._classes(paths), losses
@@ -261,7 +260,7 @@ class ShortestPathDecoder:
         margins = as_margins(margins, self.trellis.n_edges)
         f = margins.astype(np.float64, copy=False)
         losses = self.path_scores(self._lengths(f), np.arange(self.n_classes) if classes is None else classes)
-        losses += np.asarray(self._loss(-f).sum(axis=1, keepdims=True), dtype=np.float64)
+        losses += np.asarray(self.loss(-f).sum(axis=1, keepdims=True), dtype=np.float64)
         if classes is None:
             set_apart(losses, self.decode(margins))
         return losses

@@ -23,7 +23,6 @@ from codekin.decoding import LOSSES, Loss
 from codekin.decoding.losses import get_loss
 from codekin.estimators.growth import best_free_codewords
 from codekin.estimators.inputs import label_array
-from codekin.fitting.checked_choices import check_loss_choice
 from codekin.fitting.fit_facts import Fit, Told
 from codekin.fitting.plan import Seed
 from codekin.fitting.report import FitReport, fit_report, restored
@@ -263,10 +262,6 @@ class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
     @abstractmethod
     def _stored_params(cls, model: Model, parts: ClassifierParts) -> dict[str, Any]:
         """The parameters of a classifier from storage."""
-
-    def _validate_params(self) -> None:
-        super()._validate_params()
-        check_loss_choice(self.loss)
 
     def _check_is_fitted(self) -> None:
         """Call scikit-learn's check only if it would raise: for a single row it takes a third of the time."""

@@ -295,7 +295,7 @@ class TrellisClassifier(PathProbabilities):
         """Set the fitted attributes."""
         told = self._take_parts(fit)
         self.learner_, self.trials_, self.temperature_ = fit.learner, fit.trials, fit.temperature.value
-        self.recipe_, self._report_facts["learner"] = told.recipe, told.learner
+        self.recipe_, self._report_facts["learner"] = told.recipe, learner_name(fit.learner)
         return self
 
     @available_if(_learns_in_batches)

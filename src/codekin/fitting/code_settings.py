@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from codekin.fitting.checked_choices import check_assignment_choice, check_distances_choice
+from codekin.fitting.checked_choices import check_assignment_choice, check_distances_choice, check_loss_choice
 from codekin.fitting.code_defaults import default_code
 from codekin.fitting.plan import Plan, Seed
 from codekin.fitting.rules import CODE_RULES, check_rules
@@ -19,6 +19,7 @@ def code_plan(settings: Mapping[str, Any], classifier: Any, learner: Learner, n_
     - ``classifier``: learns single columns; None if bits are learned together.
     - ``learner``: learns all of them.
     """
+    check_loss_choice(settings["loss"])
     check_distances_choice(settings["class_distances"])
     check_assignment_choice(settings["assignment"])
     check_rules(CODE_RULES, {**settings, "learner": learner})

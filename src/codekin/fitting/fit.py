@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -101,11 +101,10 @@ def _chosen(plan: Plan, samples: Samples, held_out: Samples | None, shared: Shar
 
 def begin_fit(plan: Plan, samples: Samples) -> Fit:
     """Choose the parts by a first batch of samples; the bits are learned by :func:`learn_batch`."""
-    parts = choose_parts(plan, samples)
-    loss = decoding_loss(plan, parts.codebook)
-    empty: Any = None
-    model = Model((Member.of(parts.code, empty, loss, is_weighted=plan.weighted_decoding),))
-    return Fit(model, plan, plan.learner, loss, parts.class_distances, parts.orders.result, plan.generators().bits)
+    parts, empty = choose_parts(plan, samples), cast("Any", None)
+    first = Member.of(parts.code, empty, decoding_loss(plan, parts.codebook), is_weighted=plan.weighted_decoding)
+    distances, result, rng = parts.class_distances, parts.orders.result, plan.generators().bits
+    return Fit(Model((first,)), plan, plan.learner, first.decoder.loss, distances, result, rng)
 
 
 def learn_batch(model: Model, learner: Any, samples: Samples, rng: np.random.Generator) -> Model:

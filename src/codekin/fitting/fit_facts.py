@@ -15,7 +15,7 @@ from codekin.decoding.decoder_fit import DecoderFit
 from codekin.fitting.order_choice import Orders
 from codekin.fitting.plan import Plan
 from codekin.fitting.recipe import Recipe, Trial
-from codekin.learners import Learner, learner_name
+from codekin.learners import Learner
 from codekin.model import Model
 from codekin.model.temperature import Temperature
 
@@ -40,11 +40,10 @@ class Parts:
 
 
 class Told(NamedTuple):
-    """What a fit tells its user: all its settings, those of a recipe, its learner, and facts for the report."""
+    """What a fit tells its user: all its settings, those of a recipe, and facts for the report."""
 
     plan: dict[str, Any]
     recipe: Recipe
-    learner: str
     facts: dict[str, Any]
 
 
@@ -78,4 +77,4 @@ class Fit:
             facts |= {"learned_accuracy": found.accuracy, "loss_accuracy": found.loss_based_accuracy}
             if is_learned:
                 facts["decoder_strength"] = found.strength
-        return Told(self.plan.as_dict(), Recipe.of(self.plan), learner_name(self.learner), facts)
+        return Told(self.plan.as_dict(), Recipe.of(self.plan), facts)

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, cast
 
 from codekin.coding import Codebook
-from codekin.decoding import Loss
-from codekin.decoding.losses import get_loss
+from codekin.decoding.losses import LossLike
 from codekin.fitting.plan import Plan
 from codekin.learners import AROW, LEARNERS, Learner, Softmax, learner_of
 
@@ -73,9 +72,9 @@ def memory_limit(learner: Any) -> int | None:
     return limit
 
 
-def decoding_loss(plan: Plan, codebook: Codebook) -> Loss:
+def decoding_loss(plan: Plan, codebook: Codebook) -> LossLike:
     """The decoding loss of a plan; "auto" is the learner's own, and the logistic one for margins that are log-odds."""
     if not (isinstance(plan.loss, str) and plan.loss == "auto"):
-        return get_loss(plan.loss)
+        return cast("LossLike", plan.loss)
     is_log_odds = plan.calibrate is not None and codebook.n_symbols == 2
-    return get_loss("logistic" if is_log_odds else plan.learner.decoding_loss(codebook))
+    return "logistic" if is_log_odds else plan.learner.decoding_loss(codebook)

@@ -90,8 +90,8 @@ def learned_code(
     options: dict[str, Any],
 ) -> LearnedCode:
     """Learn the bits of a code; ``options`` holds ``on_epoch`` and ``checkpoints``, as far as there are any."""
-    learner, loss = plan.learner, decoding_loss(plan, code.codebook)
-    decoder = make_decoder(code, loss, is_weighted=plan.weighted_decoding)
+    learner = plan.learner
+    decoder = make_decoder(code, decoding_loss(plan, code.codebook), is_weighted=plan.weighted_decoding)
     judged = {} if held_out is None else {"validation": accuracy_on(held_out, decoder)}
     if plan.calibrate is None:
         bits: Any = learner.fit(samples, code, rng=rng, **options, **judged)
@@ -99,7 +99,7 @@ def learned_code(
         bits = calibrate_bits(learner, samples, code, method=plan.calibrate, rng=rng)
     member = Member(code, bits, decoder)
     fit = learned_decoder(plan, member, samples, rng.spawn(1)[0])
-    return LearnedCode(with_decoder(plan, member, fit), loss, fit)
+    return LearnedCode(with_decoder(plan, member, fit), decoder.loss, fit)
 
 
 def compressed(member: Member, plan: Plan, held_out: Samples | None, max_bytes: float = np.inf) -> Member:

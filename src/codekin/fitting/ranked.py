@@ -9,8 +9,8 @@ import numpy as np
 from codekin.coding import IntArray
 from codekin.fitting.members import Members
 from codekin.model import Model
-from codekin.model.judges import Judges, RerankMethod, final_vectors
-from codekin.model.temperature import Temperature, fit_temperature
+from codekin.model.judges import RerankMethod, final_vectors, judged
+from codekin.model.temperature import Temperature
 from codekin.progress import within
 from codekin.samples import Samples
 
@@ -36,21 +36,19 @@ def fit_ranked(
     seed = int(rng.spawn(1)[0].integers(2**63))
     if held_out is not None:
         members = tuple(members_to_be.fit(r, samples, held_out) for r in numbers)
-        reranking, _ = Judges(members, method, samples, held_out, seed).choice()
-        model = Model(members, reranking)
-        return model, fit_temperature(model, held_out.X, held_out.class_index)
+        model, _, temperature = judged(members, method, samples, held_out, seed)
+        return model, temperature
     kept, held = holdout(samples.class_index, rng)
     if len(held) == 0:
         # Every class has a single sample: these must do.
         kept = held = np.arange(len(samples.class_index))
-    judges = samples.at(held).in_memory()
     with within("on nine tenths of the samples"):
         trial = tuple(members_to_be.fit(r, samples.at(kept), None) for r in numbers)
-        reranking, how = Judges(trial, method, samples.at(kept), judges, seed).choice()
-        temperature = fit_temperature(Model(trial, reranking), judges.X, judges.class_index)
+        model, how, temperature = judged(trial, method, samples.at(kept), samples.at(held).in_memory(), seed)
     members = tuple(members_to_be.fit(r, samples, None) for r in numbers)
     vectors = final_vectors(members, method, samples, how, seed)
-    return Model(members, replace(reranking, vectors=vectors)), Temperature(temperature.value)
+    assert model.ranking is not None
+    return Model(members, replace(model.ranking, vectors=vectors)), Temperature(temperature.value)
 
 
 def holdout(class_index: IntArray, rng: np.random.Generator) -> tuple[IntArray, IntArray]:

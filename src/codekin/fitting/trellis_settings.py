@@ -12,7 +12,7 @@ from codekin._system.stored_rows import StoredRows, is_sparse
 from codekin.classes import ClassTree
 from codekin.codebooks import trellis_codebook
 from codekin.codebooks.label_tree import label_tree
-from codekin.fitting.checked_choices import check_assignment_choice
+from codekin.fitting.checked_choices import check_assignment_choice, check_loss_choice
 from codekin.fitting.choices import is_one_order
 from codekin.fitting.learner_choice import can_learn_trees, chosen_learner, memory_limit, tree_learner
 from codekin.fitting.leaves import LEAF_POLICIES
@@ -71,6 +71,7 @@ class TrellisSettings:
 
     def __post_init__(self) -> None:
         """Check that they go together."""
+        check_loss_choice(self.loss)
         check_assignment_choice(self.assignment, "auto", "halving")
         check_rules(TRELLIS_RULES, {setting.name: getattr(self, setting.name) for setting in fields(self)})
 

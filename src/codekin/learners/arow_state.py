@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from codekin._system.sparse_rows import SparseRows
 from codekin._system.threads import available_threads, run_blocks
 from codekin.coding import CodingMatrix
 from codekin.learners.learning import LearningBits
-from codekin.learners.linear import Float32Array, SparseRows, product_with_dense
+from codekin.learners.linear import Float32Array, product_with_dense
 from codekin.learners.training_rows import TrainingRows
 
 BITS_PER_THREAD = 160

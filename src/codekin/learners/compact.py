@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from codekin.learners.linear import Float32Array, LinearBits, LinearForm, SparseLinearBits, SparseRows, product_by
+from codekin._system.sparse_rows import SparseRows
+from codekin.learners.linear import Float32Array, LinearBits, LinearForm, SparseLinearBits, product_by
 
 Precision = Literal["float32", "float16", "int8"]
 PRECISIONS: tuple[Precision, ...] = ("float32", "float16", "int8")

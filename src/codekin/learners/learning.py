@@ -7,7 +7,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from codekin.learners.linear import Float32Array, LinearBits, SparseLinearBits, SparseRows, product_with_dense
+from codekin._system.sparse_rows import SparseRows
+from codekin.learners.linear import Float32Array, LinearBits, SparseLinearBits, product_with_dense
 
 
 @dataclass(frozen=True, eq=False)

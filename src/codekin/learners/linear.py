@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from codekin._system.sparse_rows import SparseRows
 from codekin._system.threads import run_blocks
 from codekin.coding import Margins
 
@@ -18,7 +19,6 @@ CONSTANT_MARGIN = 1.0
 """The margin of a bit that has one sign in all training samples, at the edge of the hinge."""
 COMPILE_FROM = 10**6
 """From this many products of a non-zero and a weight on, the compiled product is worth its start-up time."""
-LARGEST_INT32 = np.iinfo(np.int32).max
 SAMPLES_PER_BLOCK = 256
 KEPT_SHARES = 0.5 ** np.arange(1, 10.25, 0.25)
 """The shares of the weights that pruning tries to keep, from one half: below, a sparse model is smaller."""
@@ -196,33 +196,6 @@ class SparseLinearBits(LinearForm):
             margins = np.asarray(_checked_dense(X, self.n_features) @ self.weights)
         margins += self.bias
         return margins
-
-
-@dataclass(frozen=True, eq=False)
-class SparseRows:
-    """Compressed sparse rows in the types of the kernels: int64, int32 (where it suffices) and float32."""
-
-    indptr: NDArray[np.int64]
-    indices: NDArray[Any]
-    values: Float32Array
-
-    @classmethod
-    def of(cls, X: Any, n_features: int | None = None) -> SparseRows:
-        """The rows of a sparse or dense matrix; copies only what has another type."""
-        if n_features is not None and X.shape[1] != n_features:
-            raise ValueError(f"X must have {n_features} features, as many as the weights. Got {X.shape[1]} instead.")
-        rows = X if getattr(X, "format", None) == "csr" else sparse.csr_array(X)
-        narrow = np.int32 if rows.shape[1] <= LARGEST_INT32 else np.int64
-        return cls(
-            np.asarray(rows.indptr, dtype=np.int64),
-            np.asarray(rows.indices, dtype=narrow),
-            np.asarray(rows.data, dtype=np.float32),
-        )
-
-    @property
-    def n_rows(self) -> int:
-        """The number of rows."""
-        return len(self.indptr) - 1
 
 
 def product_with_dense(rows: SparseRows, weights: Float32Array, which: int, n_threads: int | None) -> Float32Array:

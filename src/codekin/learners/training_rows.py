@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from codekin._system.magnitudes import check_single_precision, check_weights
+from codekin._system.sparse_rows import SparseRows
 from codekin.coding import FloatArray, IntArray
-from codekin.learners.linear import SparseRows
 
 Order = Callable[[int, int], NDArray[np.int64]]
 """Makes the order of a pass from a number of samples and a seed."""

@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from codekin._system.arrays import as_narrow
+from codekin._system.sparse_rows import SparseRows
 from codekin._system.threads import run_blocks
 from codekin.coding import FloatArray, IntArray
 from codekin.coding.graphs import Tree
 from codekin.learners.compact import PRECISIONS, Precision
-from codekin.learners.linear import KEPT_SHARES, QUANTILE_SAMPLE, Float32Array, SparseRows, Validation
+from codekin.learners.linear import KEPT_SHARES, QUANTILE_SAMPLE, Float32Array, Validation
 
 SAMPLES_PER_BLOCK = 256
 LARGEST_STEP = 127

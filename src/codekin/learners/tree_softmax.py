@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from codekin._system.memory import available_memory, in_units
+from codekin._system.sparse_rows import SparseRows
 from codekin._system.stored_rows import StoredRows
 from codekin._system.threads import available_threads, on_threads
 from codekin.coding import Code, FloatArray, IntArray
 from codekin.coding.graphs import Tree
-from codekin.learners.linear import Float32Array, SparseRows
+from codekin.learners.linear import Float32Array
 from codekin.learners.training import EpochReport
 from codekin.learners.training_rows import TrainingRows, pass_order
 from codekin.learners.tree_bits import TreeBits

@@ -15,12 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from codekin._system.sparse_rows import SparseRows
 from codekin._system.threads import run_blocks
 from codekin.coding import Code, FloatArray, IntArray, Margins
 from codekin.decoding import Decoder, ShortestPathDecoder
-from codekin.decoding.losses import get_loss
 from codekin.decoding.minimum_loss import set_apart
-from codekin.learners.linear import SparseRows
 from codekin.model.class_vectors import ClassVectors
 from codekin.model.reranking import Reranking
 
@@ -136,14 +135,14 @@ class RankedCodes:
     def _constant_losses(self, margins: Margins) -> FloatArray:
         """The part of the loss that is the same for all classes of a sample."""
         f = margins.astype(np.float64, copy=False)
-        return np.asarray(get_loss(self.decoders[0].loss)(-f).sum(axis=1, keepdims=True), dtype=np.float64)
+        return np.asarray(self.decoders[0].loss(-f).sum(axis=1, keepdims=True), dtype=np.float64)
 
     def _ranked(self, X: Any, margins: Margins, n_out: int, n_listed: int, ranking: Reranking) -> Candidates:
         from codekin.kernels.reranking import rank_candidates
 
         trellis: Any = self.codes[0].codebook.trellis
         n_samples, n_edges = len(margins), trellis.n_edges
-        loss = get_loss(self.decoders[0].loss)
+        loss = self.decoders[0].loss
         vectors, by_feature, reach, n_features = _kernel_vectors(ranking.vectors)
         # Without vectors there is no need to make rows sparse.
         rows = SparseRows.of(X, n_features) if ranking.vectors is not None else _no_rows(n_samples)

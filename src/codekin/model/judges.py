@@ -18,7 +18,7 @@ from codekin.model.class_vectors import ClassVectors, centroid_vectors, centroid
 from codekin.model.learned_vectors import RATE, learned_vectors
 from codekin.model.mixture import mixed_vectors, share_of_means, three_weights
 from codekin.model.reranking import CANDIDATE_NUMBERS, TOLERANCE, Reranking, best_weight
-from codekin.model.temperature import fit_candidate_temperature
+from codekin.model.temperature import Temperature, fit_candidate_temperature, fit_temperature
 from codekin.progress import tell
 from codekin.samples import Samples
 
@@ -38,6 +38,15 @@ class LearnedHow(NamedTuple):
 
     n_passes: int = 1
     share_of_means: float = 0.0
+
+
+def judged(
+    members: tuple[Member, ...], method: RerankMethod | None, samples: Samples, held_out: Samples, seed: int
+) -> tuple[Model, LearnedHow, Temperature]:
+    """The codes ranked as held-out samples choose, how that was learned, and the temperature of their probabilities."""
+    reranking, how = Judges(members, method, samples, held_out, seed).choice()
+    model = Model(members, reranking)
+    return model, how, fit_temperature(model, held_out.X, held_out.class_index)
 
 
 @dataclass

@@ -16,20 +16,22 @@ from scipy.special import log_softmax, logsumexp
 from codekin.coding import FloatArray, IntArray, Margins
 from codekin.decoding import ShortestPathDecoder
 from codekin.decoding.beam_search import BeamSearchDecoder
-from codekin.decoding.losses import get_loss
 from codekin.model import Candidates, Model
 
 
 def top_k_probabilities(model: Model, X: Any, k: int, temperature: float) -> tuple[IntArray, FloatArray]:
     """The k best classes of each sample and their probabilities, for a model on a trellis or a tree."""
     margins = _margins(model, X)
-    classes, _ = _best_of_code(model, margins, k, temperature) if model.ranking is None else model.top_k(X, k)
-    logs = code_log_probabilities(model, margins, classes, temperature)
     if model.ranking is None:
-        return classes, np.exp(logs)
+        classes, _ = _best_of_code(model, margins, k, temperature)
+        return classes, np.exp(code_log_probabilities(model, margins, classes, temperature))
     candidates = model.candidates(X)
     shared = _shared_out(model, margins, candidates, temperature)
-    # The candidates come first in both lists, in the same order.
+    # The candidates come first among the best classes, in the same order.
+    if k <= model.ranking.n_candidates and (candidates.classes[:, :k] >= 0).all():
+        return candidates.classes[:, :k], np.exp(shared[:, :k])
+    classes, _ = model.top_k(X, k)
+    logs = code_log_probabilities(model, margins, classes, temperature)
     n = min(k, shared.shape[1])
     is_candidate = candidates.classes[:, :n] >= 0
     logs[:, :n][is_candidate] = shared[:, :n][is_candidate]
@@ -103,4 +105,4 @@ def _shared_out(model: Model, margins: Any, candidates: Candidates, temperature:
 
 def edge_scores(decoder: ShortestPathDecoder, margins: Margins) -> FloatArray:
     """What an edge adds to minus the loss of a path, up to a constant: ``L(-f) - L(f)``."""
-    return np.asarray(2 * get_loss(decoder.loss).agreement(margins.astype(np.float64)))
+    return np.asarray(2 * decoder.loss.agreement(margins.astype(np.float64)))

@@ -13,8 +13,8 @@ from scipy.special import logsumexp
 
 from codekin.coding import IntArray
 from codekin.decoding import ShortestPathDecoder
-from codekin.measures import confidence_error
 from codekin.model import Candidates, Model
+from codekin.model.measuring import confidence_error
 from codekin.model.probabilities import code_log_probabilities, edge_scores, log_probabilities_of, top_k_probabilities
 from codekin.progress import tell
 

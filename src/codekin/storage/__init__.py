@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from codekin._system.arrays import Arrays
-from codekin._system.folders import check_folder, visible
+from codekin._system.folders import bytes_in, check_folder, visible
 from codekin.datasets.model_input import ModelInput
 from codekin.model import Model
 from codekin.storage.assignments import SavedAssignment, load_assignment, save_assignment
@@ -108,7 +108,7 @@ def stored_bytes(model: Any, model_input: ModelInput | None = None) -> int:
     Returns
     -------
     int
-        The same as :func:`model_bytes` of the saved folder.
+        The same as that of the files in the saved folder.
 
     Examples
     --------
@@ -117,7 +117,8 @@ def stored_bytes(model: Any, model_input: ModelInput | None = None) -> int:
     >>> from codekin import TrellisClassifier
     >>> classifier = TrellisClassifier(random_state=0).fit(*load_iris(return_X_y=True))
     >>> with TemporaryDirectory() as home:
-    ...     stored_bytes(classifier) == model_bytes(save_model(classifier, f"{home}/iris"))
+    ...     folder = save_model(classifier, f"{home}/iris")
+    ...     stored_bytes(classifier) == sum(file.stat().st_size for file in folder.iterdir())
     True
     """
     return bytes_of_parts(*_stored_parts(model), model_input)
@@ -264,7 +265,7 @@ def _loaded(source: Path, trusted: Sequence[str]) -> SavedModel:
             check_classifier(parts, model)
             check_input(model_input, parts)
             classifier = home_of(parts.kind)._from_stored(model, parts)
-    return SavedModel(classifier, model_input, model_bytes(source), has_labels=classifier is not model)
+    return SavedModel(classifier, model_input, bytes_in(source), has_labels=classifier is not model)
 
 
 def restore_model(description: Json, arrays: Arrays, learners: list[Any]) -> Model:
@@ -278,11 +279,6 @@ def restore_model(description: Json, arrays: Arrays, learners: list[Any]) -> Mod
         check_member(member)
     check_ranking(model)
     return model
-
-
-def model_bytes(folder: str | os.PathLike[str]) -> int:
-    """The size of a saved model on disk in bytes."""
-    return sum(path.stat().st_size for path in visible(Path(folder)))
 
 
 @contextmanager

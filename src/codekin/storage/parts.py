@@ -89,7 +89,7 @@ def restored_decoder(code: Code, bits: Any, description: Json, arrays: Arrays) -
 
 def describe_decoder(decoder: Any, arrays: Arrays) -> Json:
     """The loss of a decoder, whether it is weighted, and its learned weights."""
-    loss = decoder.loss if isinstance(decoder.loss, str) else decoder.loss.name
+    loss = decoder.loss.name
     if loss not in LOSSES:
         raise ValueError(f"A loss given as a function cannot be saved; use one of {sorted(LOSSES)}. Got {loss}.")
     description = {"loss": loss, "is_weighted": bool(getattr(decoder, "is_weighted", False))}

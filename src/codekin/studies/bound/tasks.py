@@ -13,7 +13,7 @@ from codekin.assignments.exhaustive import all_scores
 from codekin.class_distances import mean_distances
 from codekin.decoding import LOSSES, MinimumLossDecoder
 from codekin.decoding.losses import get_loss
-from codekin.measures import average_binary_loss, multiclass_error_bound
+from codekin.model.measuring import average_binary_loss, multiclass_error_bound
 from codekin.studies.configuration import Study, data_among
 from codekin.studies.engine.runner import Outcome
 from codekin.studies.engine.schema import Entries, ListOf, OneOf, Table
