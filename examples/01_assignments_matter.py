@@ -135,7 +135,7 @@ def learn_diagnoses(n_seeds):
         found["accuracy_percent"].append(row)
         means = [f"{policy} {np.mean(row[policy]):.1f}" for policy in POLICIES]
         print(f"diagnoses, width {width}:", *means, sep="   ")
-    # Beyond the paper: what codekin does where nobody tells it otherwise.
+    # Beyond the paper: what codekin does by default.
     default, accuracy = fitted(random_state=0)
     found["default_accuracy_percent"] = round(accuracy, 3)
     print(f"diagnoses, width 2, learnability order, re-ranked: {accuracy:.1f}")
@@ -314,8 +314,8 @@ def diagnoses_section(diagnoses):
             Paragraph(
                 "Beyond the paper, and what `TrellisClassifier` does by default: paths searched for what makes the "
                 "bits learnable, and the best categories rescored with a sparse vector for each. At width 2 that is "
-                f"right for {diagnoses['default_accuracy_percent']:.1f} % of the test texts. What it makes of texts "
-                "that were typed in:"
+                f"right for {diagnoses['default_accuracy_percent']:.1f} % of the test texts. Its predictions for texts "
+                "typed by hand:"
             ),
             Table(
                 [Column("text"), Column("code"), Column("category"), Column("probability")],

@@ -26,7 +26,7 @@ for label, words in WORDS.items():
             texts.append(f"{opening} {first} {other}")
             labels.append(label)
 
-# What nobody has to learn from the samples: which kinds are alike. The leaves are named like the labels.
+# Which kinds are similar need not be learned from the samples. The leaves are named like the labels.
 TAXONOMY = {
     "inside": {"accounts": ["password", "permission"], "devices": ["printer", "screen"]},
     "outside": {"money": ["invoice", "refund"], "transport": ["parcel", "pickup"]},

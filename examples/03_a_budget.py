@@ -1,6 +1,6 @@
-"""A model of at most so many bytes: say what it may take, and let the recipe be chosen.
+"""A model within a budget of bytes: codekin chooses the recipe.
 
-    python examples/03_a_budget.py    # some ten seconds
+    python examples/03_a_budget.py    # about ten seconds
 
 The command line does the same: codekin train train.tsv model --validation val.tsv --max-model-bytes 150kB
 """
@@ -19,14 +19,14 @@ data, _ = vectorized(load_dataset("icd10cm"))
     (split.X[split.y < 50], split.y[split.y < 50]) for split in (data.train, data.validation, data.test)
 )
 
-# Every setting that is "auto" is chosen by the validation samples: some recipes are tried, the best that fits is kept.
+# The validation samples choose every setting that is "auto": of some recipes, the best one within the budget is kept.
 classifier = TrellisClassifier(max_model_bytes=BUDGET, random_state=0)
 classifier.fit(X, y, validation=(X_validation, y_validation))
 for trial in classifier.trials_:
     print(trial)
 print(f"chosen: {classifier.recipe_}")
 
-# The budget is that of the folder, and what is loaded from it predicts the same.
+# The budget is for the whole folder, and the loaded model makes the same predictions.
 with TemporaryDirectory() as folder:
     save_model(classifier, Path(folder) / "model")
     n_bytes = sum(file.stat().st_size for file in (Path(folder) / "model").rglob("*") if file.is_file())

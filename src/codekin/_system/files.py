@@ -124,7 +124,7 @@ def json_checksum(content: Mapping[str, Any]) -> str:
 
 
 def _new_file(target: Path) -> tuple[Path, BinaryIO]:
-    """A new hidden file beside the target, locked."""
+    """A new hidden file next to the target, locked."""
     while True:
         partial = hidden_name(target.parent, target.name)
         stream = partial.open("xb")

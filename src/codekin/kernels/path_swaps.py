@@ -34,7 +34,7 @@ def anneal_path_swaps(
     ``path_of_class``, ``class_of_path``: int64 (n_paths,), changed in place. Inverse to each other.
     ``sign``: 1 to make the alignment large, -1 to make it small.
     ``temperature``, ``cooling``: the temperature at the start, and its factor after every proposal.
-    ``max_swaps``: return after so many swaps: the products are then to be made anew.
+    ``max_swaps``: return after this many swaps; the products must then be recomputed.
     ``sampled``: float64 (n_sampled,), changed in place. If it is not empty, nothing is swapped: the absolute gains of
         the first proposals are written here.
     ``state``: uint64 (1,), changed in place. Of the random number generator.

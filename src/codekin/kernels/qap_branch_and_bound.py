@@ -163,7 +163,7 @@ def explore(
     ``depth``: int64 (1,), changed in place. -1 before the search, -2 when it is over.
     ``incumbent``: int64 (n,), changed in place
     ``incumbent_objective``: float64 (1,), changed in place
-    ``max_nodes``: pause after so many nodes.
+    ``max_nodes``: pause after this many nodes.
     Returns the number of nodes that were bounded.
     """
     n = a.shape[0]
@@ -258,7 +258,7 @@ def find_automorphisms(b, tolerance, max_steps, automorphisms):
     """Permutations ``g`` with ``b[g[i], g[j]] == b[i, j]`` up to ``tolerance``, by backtracking.
 
     ``b``: float64 (n, n)
-    ``max_steps``: give up after trying so many images.
+    ``max_steps``: give up after trying this many images.
     ``automorphisms``: int64 (max_automorphisms, n), changed in place. Those found, the identity first.
     Returns how many were found; not necessarily all of them.
     """

@@ -73,16 +73,13 @@ class Order:
     chance: Literal["none", "search", "draw"] = "none"
 
     def seed(self, run: int, n_searches: int) -> int:
-        """The seed of the assignment of a run, if a study makes so many searches.
-
-        Runs take turns among the searches.
-        """
+        """The seed of the assignment of a run, if runs take turns among ``n_searches`` searches."""
         return {"none": 0, "search": run % n_searches, "draw": run}[self.chance]
 
     def find(
         self, codebook: Codebook, tree: ClassTree, known: ManyClasses, rng: np.random.Generator, seconds: float | None
     ) -> AssignmentResult:
-        """What is found, a search taking so many seconds; None for its own measure."""
+        """The assignment found by a search of this many seconds; None for the default of the search."""
         if self.method == "learnability":
             classes = Classes(lambda: known.data.X, known.class_index, known.n_classes, None, tree, rng)
             return learnability_assignment(codebook, classes, rng, time_limit=seconds)
