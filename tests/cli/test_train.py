@@ -329,13 +329,13 @@ def test_a_resumed_training_ends_with_the_same_bytes(n_epochs, topics, topics_mo
     arguments = ("train", topics / "train.svm", tmp_path / "model", "--taxonomy", topics / "taxonomy.txt", "--width=2")
     shown = run(*arguments, "--quiet")
     assert (shown.code, shown.out) == (130, "")
-    assert f"Go on with: codekin train {topics / 'train.svm'}" in shown.err
+    assert f"Continue with: codekin train {topics / 'train.svm'}" in shown.err
     assert shown.err.endswith("--quiet --resume\n")
     assert not (tmp_path / "model").exists()
     mend()
     shown = run(*arguments, "--resume")
     assert shown.code == 0
-    assert "going on from the checkpoint" in shown.err
+    assert "resuming from the checkpoint" in shown.err
     assert contents(tmp_path / "model") == contents(topics_model)
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
@@ -344,7 +344,7 @@ def test_an_interruption_before_the_first_epoch_leaves_nothing(topics, run, inte
     interrupted(0)
     shown = run("train", topics / "train.svm", tmp_path / "model", "--quiet")
     assert shown.code == 130
-    assert "nothing to go on from" in shown.err
+    assert "nothing to resume from" in shown.err
     assert list(tmp_path.iterdir()) == []
 
 

@@ -58,7 +58,7 @@ def killed_training(place: Place) -> str:
 
 def interrupted_training(place: Place, number: int, code: int) -> str:
     shown = place.sentence(
-        place.disturbed_training(number), code, "holds the last epoch. Go on with: codekin train", "--resume"
+        place.disturbed_training(number), code, "holds the last epoch. Continue with: codekin train", "--resume"
     )
     check(not place.model.exists(), "there is a model already")
     place.check_model(ran(*place.training("--resume")))

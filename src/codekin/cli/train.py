@@ -1,4 +1,4 @@
-"""``codekin train``: samples from a file, a trellis, a learner, a model in a folder; interrupted, it can go on."""
+"""``codekin train``: learn a model from a file of samples and save it in a folder; can resume after an interruption."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ from codekin.storage.model_input import input_bytes
 app = typer.Typer()
 
 MOST_MEASURED = 10_000
-"""How many training samples the report is measured on at most."""
+"""The report is measured on at most this many training samples."""
 
 
 @app.command()
@@ -144,7 +144,7 @@ def train(
 ) -> None:
     """Learn to classify from samples, and save the model.
 
-    Ctrl-C leaves a checkpoint beside the model; the same command with --resume continues from it and ends with the
+    Ctrl-C leaves a checkpoint next to the model; the same command with --resume continues from it and ends with the
     same model.
     """
     started, display = time.perf_counter(), Display(quiet)
@@ -208,7 +208,7 @@ def train(
             epochs = _fitted(display, classifier, samples, checkpoints)
         except ValueError:
             if checkpoints is not None and not resume:
-                checkpoints.clear()  # there is nothing to go on with
+                checkpoints.clear()  # there is nothing to resume
             raise
         _measure(classifier, samples)
         tell(f"saving {model}")
@@ -221,7 +221,7 @@ def train(
 
 
 def _checkpoint_folder(model: Path) -> Path:
-    """Beside the model, or hidden inside where the model is a volume: what is beside it goes with the container."""
+    """A folder next to the model, or hidden in it if the model is a volume: elsewhere the container would lose it."""
     target = followed(model)
     return target / ".checkpoint" if is_fixed(target) else target.with_name(f"{target.name}.checkpoint")
 
@@ -229,7 +229,7 @@ def _checkpoint_folder(model: Path) -> Path:
 def _learner(
     name: str, of_arow: dict[str, Any], settings: dict[str, Any], max_memory: int | None
 ) -> AROW | Softmax | AutoLearner:
-    """The learner of this name; options that only AROW has choose it."""
+    """The learner of this name; for "auto", options of AROW choose AROW."""
     given = {option: value for option, value in of_arow.items() if value is not None}
     arow, softmax = AROW(**given, **settings, max_memory=max_memory), Softmax(**settings, max_memory=max_memory)
     if name == "auto":
@@ -241,12 +241,12 @@ def _learner(
 
 
 def _chosen_assignment(choice: str) -> str | SavedAssignment:
-    """A policy, the name of a method, or what is in a file."""
+    """A policy, the name of a method, or an assignment from a file."""
     if choice in ASSIGNMENT_NAMES:
         return choice
     if not choice.endswith(".json") and not Path(choice).exists():
         raise ValueError(
-            f"--assignment must be one of {', '.join(ASSIGNMENT_NAMES)}, or a file that codekin assign made. "
+            f"--assignment must be one of {', '.join(ASSIGNMENT_NAMES)}, or a file written by codekin assign. "
             f"Got {choice!r} instead."
         )
     return load_assignment(choice)
@@ -262,12 +262,12 @@ def _width_of(saved: SavedAssignment, source: str, width: Any) -> int:
         )
     if width not in ("auto", trellis.width):
         raise ValueError(
-            f"{source} assigns the paths of a trellis of width {trellis.width}. Got --width {width} beside it."
+            f"{source} assigns the paths of a trellis of width {trellis.width}. Got --width {width} with it."
         )
     return trellis.width
 
 
-# ----- fitting, watched and interrupted -----------------------------------------------------------------------------
+# ----- fitting, progress and interruptions --------------------------------------------------------------------------
 
 
 def _fitted(
@@ -276,9 +276,9 @@ def _fitted(
     samples: TrainingSamples,
     checkpoints: Checkpoints | None,
 ) -> list[EpochReport]:
-    """Fit the classifier; what was reported after each pass."""
+    """Fit the classifier; returns the reports of all passes."""
     if checkpoints is not None and checkpoints.exists:
-        what = "going on from" if checkpoints.resume else "without --resume, this training will replace"
+        what = "resuming from" if checkpoints.resume else "without --resume, this training will replace"
         display.note(f"{what} the checkpoint in {checkpoints.folder}")
     shape = f"{samples.X.shape[0]:,} samples x {samples.X.shape[1]:,} features, {len(samples.classes):,} classes"
     tell(f"training on {shape}")
@@ -303,7 +303,7 @@ def _fitted(
 
 @contextmanager
 def _interruptible(session: Session, checkpoints: Checkpoints | None) -> Iterator[None]:
-    """On Ctrl-C or SIGTERM, say what is kept and how to continue."""
+    """On Ctrl-C or SIGTERM, print what is kept and how to continue."""
     if checkpoints is None:
         yield
         return
@@ -312,23 +312,23 @@ def _interruptible(session: Session, checkpoints: Checkpoints | None) -> Iterato
             yield
     except KeyboardInterrupt as interruption:
         if not checkpoints.exists:
-            sentence = "codekin: interrupted before an epoch was complete; there is nothing to go on from."
+            sentence = "codekin: interrupted before an epoch was complete; there is nothing to resume from."
         else:
             arguments = [argument for argument in session.arguments if argument != "--resume"]
             command = shlex.join(["codekin", *arguments, "--resume"])
-            sentence = f"codekin: interrupted; {checkpoints.folder} holds the last epoch. Go on with: {command}"
+            sentence = f"codekin: interrupted; {checkpoints.folder} holds the last epoch. Continue with: {command}"
         raise leaving(interruption, sentence) from None
 
 
 def _measure(classifier: TrellisClassifier, samples: TrainingSamples) -> None:
-    """Measure the bits for the report; of very many training samples, those at equal distances."""
+    """Measure the bits for the report, on evenly spaced training samples if there are many."""
     rows = np.arange(0, samples.data.n_samples, -(-samples.data.n_samples // MOST_MEASURED))
     labels = samples.classes[samples.data.encoded_labels.class_index[rows]]
     tell(f"measuring the bits on {counted(len(rows), 'training sample')}")
     classifier.report(samples.X.at(rows) if isinstance(samples.X, StoredRows) else samples.X[rows], labels)
 
 
-# ----- what is printed ----------------------------------------------------------------------------------------------
+# ----- output -------------------------------------------------------------------------------------------------------
 
 
 def _summary(

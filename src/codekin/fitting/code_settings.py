@@ -14,10 +14,10 @@ from codekin.learners import Learner
 
 
 def code_plan(settings: Mapping[str, Any], classifier: Any, learner: Learner, n_classes: int, seed: Seed) -> Plan:
-    """All settings of a fit, by the parameters of a :class:`codekin.ECOCClassifier`, which says what they mean.
+    """All settings of a fit, from the parameters of a :class:`codekin.ECOCClassifier`, which documents them.
 
-    - ``classifier``: learns single columns; None if bits are learned together.
-    - ``learner``: learns all of them.
+    - ``classifier``: learns single columns; None if bits are learned jointly.
+    - ``learner``: learns all columns.
     """
     check_loss_choice(settings["loss"])
     check_distances_choice(settings["class_distances"])

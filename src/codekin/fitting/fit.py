@@ -26,7 +26,7 @@ from codekin.samples import Samples
 
 
 def choose_parts(plan: Plan, samples: Samples, held_out: Samples | None = None) -> Parts:
-    """The codebook and the assignment of a plan; one that is left to the validation samples is chosen by a trial."""
+    """The codebook and the assignment of a plan; of several policies, a trial on validation samples chooses one."""
     rngs = plan.generators()
     learner = plan.learner
     classes = classes_as_learned(
@@ -40,7 +40,7 @@ def choose_parts(plan: Plan, samples: Samples, held_out: Samples | None = None) 
     )
     codebook = choose_codebook(plan.codebook, plan.n_bits, classes, rngs.codebook, n_symbols=plan.n_symbols)
     if plan.width is not None and not plan.has_tree:
-        # Asked before the assignment is chosen, which may take memory for every feature, too.
+        # Before the assignment is chosen, which may take memory for every feature as well.
         n_features = int(samples.X.shape[1])
         require_memory(
             4 * n_features * codebook.n_bits,
@@ -63,13 +63,13 @@ def fit_model(
     shared: SharedWork | None = None,
     max_bytes: float = np.inf,
 ) -> Fit:
-    """Do what a plan says.
+    """Fit a model by a plan.
 
-    - ``held_out``: who choose what the plan leaves to them: the pass, the re-ranking, the temperature.
-    - ``parts``: what :func:`choose_parts` chose.
-    - ``watch``: who is told, and where checkpoints go.
+    - ``held_out``: validation samples, which choose the pass, the re-ranking and the temperature.
+    - ``parts``: the result of :func:`choose_parts`.
+    - ``watch``: where to report passes and save checkpoints.
     - ``shared``: what other plans with the same samples and seed have learned.
-    - ``max_bytes``: how much each code may take on disk where weights are pruned to fit.
+    - ``max_bytes``: how much each code may take on disk if weights are pruned to fit.
     """
     watch = Watch() if watch is None else watch
     if parts is None:
@@ -100,7 +100,7 @@ def _chosen(plan: Plan, samples: Samples, held_out: Samples | None, shared: Shar
 
 
 def begin_fit(plan: Plan, samples: Samples) -> Fit:
-    """Choose the parts by a first batch of samples; the bits are learned by :func:`learn_batch`."""
+    """Choose the parts from a first batch of samples; :func:`learn_batch` learns the bits."""
     parts, empty = choose_parts(plan, samples), cast("Any", None)
     first = Member.of(parts.code, empty, decoding_loss(plan, parts.codebook), is_weighted=plan.weighted_decoding)
     distances, result, rng = parts.class_distances, parts.orders.result, plan.generators().bits
@@ -108,7 +108,7 @@ def begin_fit(plan: Plan, samples: Samples) -> Fit:
 
 
 def learn_batch(model: Model, learner: Any, samples: Samples, rng: np.random.Generator) -> Model:
-    """The model after one pass over a further batch of samples."""
+    """The model after one pass over another batch of samples."""
     if not hasattr(learner, "partial_fit"):
         raise ValueError(f"The learner {type(learner).__name__} cannot learn batch by batch.")
     first = model.first

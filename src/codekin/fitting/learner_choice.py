@@ -16,7 +16,7 @@ NARROW = 2
 
 @dataclass(frozen=True)
 class AutoLearner:
-    """AROW on narrow trellises, softmax on wider ones: what "auto" stands for, with settings of one's own.
+    """AROW on narrow trellises, softmax on wider ones: what "auto" means, with custom settings.
 
     At width 2 softmax is within half a point of AROW on the same bits, for about twice the time; from width 5 on it is
     one to two points better (``benchmarks/trellis_softmax.py``).
@@ -53,7 +53,7 @@ def chosen_learner(learner: Any, width: int) -> Learner:
 
 
 def can_learn_trees(learner: Any) -> bool:
-    """Whether the ``learner`` parameter of an estimator leaves a tree possible."""
+    """Whether the ``learner`` parameter of an estimator allows a tree."""
     found = AutoLearner() if isinstance(learner, str) and learner == "auto" else learner_of(learner) or learner
     return bool(getattr(found, "learns_trees", False))
 
@@ -67,13 +67,13 @@ def tree_learner(learner: Any) -> Learner:
 
 
 def memory_limit(learner: Any) -> int | None:
-    """How many bytes a learner allows for weights; None where it sets no limit."""
+    """How many bytes a learner allows for weights; None if it sets no limit."""
     limit: int | None = getattr(learner, "max_memory", None)
     return limit
 
 
 def decoding_loss(plan: Plan, codebook: Codebook) -> LossLike:
-    """The decoding loss of a plan; "auto" is the learner's own, and the logistic one for margins that are log-odds."""
+    """The decoding loss of a plan; "auto" is the learner's own, or logistic if margins are log-odds."""
     if not (isinstance(plan.loss, str) and plan.loss == "auto"):
         return cast("LossLike", plan.loss)
     is_log_odds = plan.calibrate is not None and codebook.n_symbols == 2

@@ -1,4 +1,4 @@
-"""The codes of a model: their bits, without the weights that they can spare."""
+"""The codes of a model and their bits, pruned and compressed."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class LearnedCode(NamedTuple):
 class Members:
     """The codes of a model, learned one by one.
 
-    ``codes`` says which class has which codeword in each. What trials ``shared`` is not learned again. Weights that are
-    pruned to fit take at most ``max_bytes`` on disk.
+    ``codes`` are the codebook with the assignment of each. What trials have in ``shared`` is not learned again. Weights
+    that are pruned to fit take at most ``max_bytes`` on disk.
     """
 
     plan: Plan
@@ -70,13 +70,13 @@ class Members:
         return own.part(f"fit-{next(self._n_fits)}") if own is not None and self.plan.is_ranked else own
 
     def _learned(self, number: int, samples: Samples, held_out: Samples | None) -> LearnedCode:
-        # A code is to be the same in every trial that it is a part of.
+        # A code must be the same in every trial.
         rng = self.rng if self.shared is None else self._spawned[number]
         options = self.watch.options(self._checkpoints(number))
         return learned_code(self.plan, self.codes[number], samples, held_out, rng=rng, options=options)
 
     def __post_init__(self) -> None:
-        """Give every code of a trial a generator of its own."""
+        """Give every code of a trial its own generator."""
         self._spawned = [] if self.shared is None else self.rng.spawn(len(self.codes))
 
 
@@ -89,7 +89,7 @@ def learned_code(
     rng: np.random.Generator,
     options: dict[str, Any],
 ) -> LearnedCode:
-    """Learn the bits of a code; ``options`` holds ``on_epoch`` and ``checkpoints``, as far as there are any."""
+    """Learn the bits of a code; ``options`` holds ``on_epoch`` and ``checkpoints``, if there are any."""
     learner = plan.learner
     decoder = make_decoder(code, decoding_loss(plan, code.codebook), is_weighted=plan.weighted_decoding)
     judged = {} if held_out is None else {"validation": accuracy_on(held_out, decoder)}
@@ -103,7 +103,7 @@ def learned_code(
 
 
 def compressed(member: Member, plan: Plan, held_out: Samples | None, max_bytes: float = np.inf) -> Member:
-    """The same code without small weights, as far as held-out samples can spare them, and in the plan's precision."""
+    """The same code in the plan's precision, pruned as far as held-out samples allow."""
     bits: Any = member.bits
     if held_out is not None and plan.prune is not None:
         tell("pruning weights")
@@ -120,5 +120,5 @@ def compressed(member: Member, plan: Plan, held_out: Samples | None, max_bytes: 
 
 
 def accuracy_on(held_out: Samples, decoder: Decoder) -> Validation:
-    """How often the classes of held-out samples are right, as a learner asks for it."""
+    """The accuracy on held-out samples, in the form that learners need."""
     return Validation(held_out.X, partial(decoded_accuracy, decoder, held_out.class_index))

@@ -1,4 +1,4 @@
-"""The codes of a classifier of very many classes with a re-ranking, chosen by samples that are held out."""
+"""Several codes or re-ranking for very many classes, chosen by held-out samples."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def fit_ranked(
 ) -> tuple[Model, Temperature]:
     """Fit the members and choose how their candidates are ranked.
 
-    Without validation samples a tenth of the training samples chooses, every class keeping at least one; then all is
-    fitted again with all samples, under what was chosen. The temperature is that of the probabilities before the
-    re-ranking.
+    Without validation samples, a tenth of the training samples is held out to choose, where every class keeps at least
+    one; then everything is fitted again with all samples and these choices. The temperature is that of the
+    probabilities before the re-ranking.
     """
     numbers = range(len(members_to_be.codes))
-    # Not from the generator itself: the codes are to be those that would be learned without a re-ranking.
+    # Not from the generator itself: the codes must be the same as without a re-ranking.
     seed = int(rng.spawn(1)[0].integers(2**63))
     if held_out is not None:
         members = tuple(members_to_be.fit(r, samples, held_out) for r in numbers)
@@ -40,7 +40,7 @@ def fit_ranked(
         return model, temperature
     kept, held = holdout(samples.class_index, rng)
     if len(held) == 0:
-        # Every class has a single sample: these must do.
+        # Every class has a single sample, so nothing can be held out.
         kept = held = np.arange(len(samples.class_index))
     with within("on nine tenths of the samples"):
         trial = tuple(members_to_be.fit(r, samples.at(kept), None) for r in numbers)
@@ -52,9 +52,9 @@ def fit_ranked(
 
 
 def holdout(class_index: IntArray, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
-    """Rows to keep and rows to hold out, a tenth at most; every class keeps at least one.
+    """Rows to keep and rows to hold out, at most a tenth; every class keeps at least one.
 
-    ``kept``, ``held``: in increasing order.
+    Both are in increasing order.
     """
     shuffled = rng.permutation(len(class_index))
     _, first = np.unique(class_index[shuffled], return_index=True)

@@ -54,7 +54,7 @@ class FitReport:
     average_binary_loss : float
         Epsilon, their mean (Eq. 3).
     error_bound : float
-        The bound on the error on these samples (Eq. 4).
+        The bound on the error on these samples (Eq. 4); NaN with a learned decoder.
     error : float
         The error itself: the share of these samples whose predicted class is wrong.
     learner : str, default=""

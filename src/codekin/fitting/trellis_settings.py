@@ -1,4 +1,4 @@
-"""The settings of a classifier on a trellis, and what becomes of those that are left open."""
+"""The settings of a classifier on a trellis, and the choice of those left open."""
 
 from __future__ import annotations
 
@@ -23,31 +23,31 @@ from codekin.fitting.rules import TRELLIS_RULES, check_rules
 MANY_CLASSES = 100
 """From this many classes on, a search for the order and a re-ranking are worth their time."""
 WIDTHS = (10, 5, 2)
-"""The widths of the default: the first one whose weights there is memory for. At width 2 the bits know less of ten
-digits than the class means do; beyond 10 a point is bought with twice the time and the memory."""
+"""The default is the first of these widths whose weights fit into memory. At width 2 the bits know less about ten
+digits than the class means do; beyond 10, a point costs twice the time and memory."""
 FEW_CLASSES = 500
-"""With fewer classes that are re-ranked, width 2 and a searched order are half a point better than width 10: 91.7 and
+"""With fewer classes and re-ranking, width 2 and a searched order are half a point better than width 10: 91.7 and
 91.1 % on 150 classes, in three times the time."""
 BYTES_IN_TRAINING = 12
-"""Of each weight, with its curvature and its value after the best pass."""
+"""Per weight, with its curvature and its value after the best pass."""
 NARROW_ORDER, NARROW_ORDER_RANKED = 9, 4
-"""The greatest widths at which the order of the classes is searched for, without and with a re-ranking: above, no
-difference to the depth-first order can be measured."""
+"""The greatest widths at which the order of the classes is searched, without and with re-ranking: above, it is not
+measurably better than the depth-first order."""
 TOO_MANY_CLASSES = 50_000
-"""Beyond, the factors that fit into memory know too little of the classes, and the depth-first order is better: 17.9
-against 16.4 % on 102,673 classes."""
+"""With more classes, the factors that fit into memory carry too little information, and the depth-first order is
+better: 17.9 against 16.4 % on 102,673 classes."""
 TREE_WIDTH = 32
-"""How many children the nodes of a tree have unless somebody asks for another number."""
+"""The default number of children of a tree's nodes."""
 MAX_CLUSTERED_CLASSES = 2_000
-"""A class tree of more classes than this is learned by halving the set of classes instead of joining pairs, which takes
-20 seconds and not one with 12,582 of them."""
+"""Class trees of more classes are learned by halving the set of classes, not by joining pairs: with 12,582 classes,
+that takes one second instead of 20."""
 
 
 @dataclass(frozen=True, eq=False)
 class TrellisSettings:
-    """The parameters of a :class:`codekin.TrellisClassifier`, which says what they mean; "auto" where they are open.
+    """The parameters of a :class:`codekin.TrellisClassifier`, which documents them; "auto" if open.
 
-    ``validation`` is not None where there are samples to choose by.
+    ``validation`` is not None if there are validation samples.
     """
 
     n_classes: int
@@ -70,7 +70,7 @@ class TrellisSettings:
     validation: Any = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        """Check that they go together."""
+        """Check that the settings are consistent."""
         check_loss_choice(self.loss)
         check_assignment_choice(self.assignment, "auto", "halving")
         check_rules(TRELLIS_RULES, {setting.name: getattr(self, setting.name) for setting in fields(self)})
@@ -84,7 +84,7 @@ class TrellisSettings:
 
     @property
     def open(self) -> dict[str, Any]:
-        """The settings of a recipe, "auto" where they are still open after what follows from the others."""
+        """The settings of a recipe, "auto" if they do not follow from the others."""
         settings = {setting.name: getattr(self, setting.name) for setting in fields(Recipe)}
         if is_one_order(self.assignment) and self.n_members == "auto":
             settings["n_members"] = 1  # several codes differ in the orders of their classes
@@ -96,7 +96,7 @@ class TrellisSettings:
         return settings
 
     def of_code(self, X: Any) -> TrellisSettings:
-        """The same with the code that suits the samples, where it is left open."""
+        """The same with the code that suits the samples, if it is open."""
         if self.code != "auto":
             return self
         is_tree = (
@@ -114,11 +114,11 @@ class TrellisSettings:
         return replace(self, code="tree" if is_tree else "trellis")
 
     def default_recipe(self, X: Any) -> Recipe:
-        """What is taken where there is no budget.
+        """The recipe without a budget.
 
-        100 classes of sparse samples or more are re-ranked, since that gains most where a bit has to separate most
-        classes; few classes or dense samples are not: their class vectors would be as large as one predictor per class.
-        Weights that are followed by a second look take one byte, and small ones can be spared.
+        100 or more classes of sparse samples are re-ranked, since that gains most where a bit has to separate most
+        classes; fewer classes or dense samples are not: their class vectors would be as large as one predictor per
+        class. With re-ranking, weights take one byte and are pruned if there are validation samples.
         """
         if self.code == "tree":
             return self._default_tree(X)
@@ -138,7 +138,7 @@ class TrellisSettings:
         return Recipe(**{name: defaults[name] if value == "auto" else value for name, value in given.items()})
 
     def _default_tree(self, X: Any) -> Recipe:
-        """A tree with one byte a weight, re-ranked as a trellis is."""
+        """A tree with one-byte weights, re-ranked like a trellis."""
         defaults: dict[str, Any] = {
             "rerank": "learned" if self.n_classes >= MANY_CLASSES and is_sparse(X) else None,
             "prune": None,
@@ -181,7 +181,7 @@ class TrellisSettings:
         """All settings of a code whose codewords are the leaves of a tree."""
         leaves = self.assignment
         if isinstance(leaves, str) and leaves == "auto":
-            # A taxonomy is worth one point or two up to 12,582 classes, and costs as much of 102,673.
+            # A taxonomy gains one or two points up to 12,582 classes, and loses as much with 102,673.
             leaves = "halving" if self.class_tree is None or self.n_classes > TOO_MANY_CLASSES else "preserving"
         return Plan(
             n_classes=self.n_classes,
@@ -197,7 +197,7 @@ class TrellisSettings:
         )
 
     def _policy(self, width: int, has_validation: bool, *, is_ranked: bool) -> Any:
-        """How the assignment is found: here similar paths are those that follow each other in the depth-first order."""
+        """How the assignment is found: "preserving" is the depth-first order, whose neighbours have similar paths."""
         if not isinstance(self.assignment, str):
             return self.assignment
         if self.assignment != "auto":

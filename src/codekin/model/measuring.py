@@ -17,11 +17,11 @@ from codekin.model import Model
 from codekin.samples import Samples
 
 MARGINS_PER_BLOCK = 1 << 19
-"""How many margins are held at once: four megabytes, some times over."""
+"""How many margins a block has: 4 MB in double precision, of which there are several copies."""
 
 
 def measured(model: Model, loss: Loss, samples: Samples) -> dict[str, Any]:
-    """The fields of a report that depend on samples; ``loss`` is that of the bits. Of a tree only the error is told."""
+    """The fields of a report that depend on samples, only the error for a tree; ``loss`` is that of the bits."""
     class_index, n_samples = samples.class_index, len(samples.class_index)
     if model.codebook.tree is not None:
         wrong = [model.predict(block) != class_index[rows] for rows, block in _blocks(samples.X, n_samples, 4096)]
@@ -54,7 +54,7 @@ def measured(model: Model, loss: Loss, samples: Samples) -> dict[str, Any]:
 
 
 def _blocks(X: Any, n_samples: int, step: int) -> Iterator[tuple[slice, Any]]:
-    """Some samples after the others, and which they are."""
+    """The samples in blocks of about ``step``, with their rows."""
     is_stored = isinstance(X, StoredRows)
     if is_stored:
         step = min(step, X.rows_at_once)
