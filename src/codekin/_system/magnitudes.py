@@ -15,7 +15,7 @@ MAX_SINGLE = 1e15
 MAX_DOUBLE = 1e100
 """The same for double precision, with some room for weights."""
 MIN_SINGLE = 1e-15
-"""If all numbers are smaller than this, their squares may underflow to zero in single precision."""
+"""If all numbers are smaller than this, results in single precision may underflow to zero."""
 
 
 def largest_magnitude(X: Any) -> float:
