@@ -22,7 +22,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from codekin import ECOCClassifier
 from codekin.datasets.embedded import load_yeast
-from codekin.model.measuring import expected_calibration_error
+from codekin.model.measuring import confidence_error
 
 LEARNERS = {
     "linear SVM": LinearSVC(),
@@ -39,7 +39,8 @@ def measure(X, y, learner, n_bits, calibrate, seeds):
         model = ECOCClassifier(clone(learner), n_bits=n_bits, calibrate=calibrate, decoding="loss", random_state=seed)
         probabilities = model.fit(X_train, y_train).predict_proba(X_test)
         loss = log_loss(y_test, probabilities, labels=np.unique(y))
-        rows.append((expected_calibration_error(probabilities, y_test), loss, model.score(X_test, y_test)))
+        ece = confidence_error(probabilities.max(axis=1), probabilities.argmax(axis=1) == y_test)
+        rows.append((ece, loss, model.score(X_test, y_test)))
     return np.mean(rows, axis=0)
 
 

@@ -7,7 +7,7 @@ import pytest
 from codekin import load_model
 from codekin._system.folders import bytes_in
 from codekin.datasets import read_data
-from codekin.model.measuring import expected_calibration_error
+from tests.reference.calibration import expected_calibration_error
 
 
 @pytest.fixture

@@ -21,13 +21,13 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from tests.reference.calibration import expected_calibration_error
 
 from codekin.codebooks import CODEBOOKS
 from codekin.coding import Assignment, Codebook
 from codekin.decoding import LOSSES
 from codekin.estimators import ECOCClassifier
 from codekin.learners.natural_loss import natural_loss
-from codekin.model.measuring import expected_calibration_error
 
 FIXED_WIDTH_SMALL_K = ("exhaustive", "optimised")
 OF_TWO_SYMBOLS = [name for name in CODEBOOKS if name not in ("given", "reed_solomon")]

@@ -6,6 +6,7 @@ from sklearn.datasets import load_digits
 from sklearn.neighbors import NearestCentroid
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.fitting.open_settings import open_settings
+from tests.reference.calibration import expected_calibration_error
 
 from codekin.classes import ClassTree
 from codekin.codebooks import trellis_codebook
@@ -14,7 +15,6 @@ from codekin.estimators import TrellisClassifier
 from codekin.estimators.taxonomies import as_class_tree
 from codekin.fitting.learner_choice import AutoLearner
 from codekin.learners import AROW, Softmax
-from codekin.model.measuring import expected_calibration_error
 
 
 @pytest.fixture(scope="module")

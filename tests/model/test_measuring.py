@@ -2,15 +2,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.reference.calibration import expected_calibration_error
 
 from codekin.coding import Codebook
 from codekin.decoding import LOSSES, MinimumLossDecoder
-from codekin.model.measuring import (
-    average_binary_loss,
-    binary_losses,
-    expected_calibration_error,
-    multiclass_error_bound,
-)
+from codekin.model.measuring import binary_losses, confidence_error, multiclass_error_bound
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "exponential", "logistic", "squared", "hamming"])
@@ -24,16 +20,16 @@ def test_the_bound_of_eq_4_holds(loss, entries, seed, noise):
     y = rng.integers(codebook.n_codewords, size=40)
     margins = codebook.matrix[y] + noise * rng.normal(size=(40, 12))
     error = (MinimumLossDecoder(codebook.matrix, loss).decode(margins) != y).mean()
-    epsilon = average_binary_loss(margins, y, codebook.matrix, LOSSES[loss])
+    epsilon = binary_losses(margins, y, codebook.matrix, LOSSES[loss]).mean()
     assert error <= multiclass_error_bound(epsilon, codebook, LOSSES[loss]) + 1e-12
 
 
-def test_average_binary_loss_is_eq_3():
+def test_the_mean_loss_of_the_bits_is_eq_3():
     margins = np.array([[2.0, -0.5], [0.0, 3.0]])
     matrix = np.array([[1, 1], [-1, 1]], dtype=np.int8)
-    expected = (0 + 1.5 + 1 + 0) / 4
-    assert average_binary_loss(margins, np.array([0, 1]), matrix, LOSSES["hinge"]) == expected
-    np.testing.assert_allclose(binary_losses(margins, np.array([0, 1]), matrix, LOSSES["hinge"]), [0.5, 0.75])
+    losses = binary_losses(margins, np.array([0, 1]), matrix, LOSSES["hinge"])
+    np.testing.assert_allclose(losses, [0.5, 0.75])
+    assert losses.mean() == (0 + 1.5 + 1 + 0) / 4
 
 
 def test_a_loss_that_vanishes_at_zero_bounds_nothing():
@@ -42,7 +38,13 @@ def test_a_loss_that_vanishes_at_zero_bounds_nothing():
 
 
 def test_calibration_error_of_honest_and_boastful_predictions():
-    honest = np.tile([0.75, 0.25], (4, 1))
-    assert expected_calibration_error(honest, np.array([0, 0, 0, 1])) == pytest.approx(0)
-    boastful = np.tile([1.0, 0.0], (4, 1))
-    assert expected_calibration_error(boastful, np.array([0, 0, 1, 1])) == pytest.approx(0.5)
+    assert confidence_error(np.full(4, 0.75), np.array([True, True, True, False])) == pytest.approx(0)
+    assert confidence_error(np.ones(4), np.array([True, True, False, False])) == pytest.approx(0.5)
+
+
+def test_the_calibration_error_agrees_with_the_one_bin_by_bin():
+    rng = np.random.default_rng(0)
+    probabilities = rng.dirichlet(np.ones(4), 300)
+    class_index = rng.integers(4, size=300)
+    found = confidence_error(probabilities.max(axis=1), probabilities.argmax(axis=1) == class_index)
+    assert found == pytest.approx(expected_calibration_error(probabilities, class_index))

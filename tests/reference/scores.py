@@ -10,4 +10,4 @@ def squared_score_moments(codebook, class_distances):
     problem = AssignmentProblem.of(codebook, class_distances)
     norm = sqrt(problem.class_moments.sum_of_squares * problem.codeword_moments.sum_of_squares)
     mean = problem.mean_class_distance * problem.codeword_moments.total
-    return 2 - 2 * mean / norm, 2 * problem.random_alignment.standard_deviation / norm
+    return 2 - 2 * mean / norm, 2 * problem.alignment_spread / norm

@@ -31,14 +31,6 @@ from codekin.coding import Assignment, Code, Codebook, CodingMatrix
 from codekin.coding.codebook import MAX_DENSE_CODEWORDS, codeword_distances
 
 
-@dataclass(frozen=True)
-class ScoreMoments:
-    """Mean and standard deviation of a quantity over all assignments, all equally likely."""
-
-    mean: float
-    standard_deviation: float
-
-
 @dataclass(frozen=True, eq=False)
 class AssignmentProblem:
     """A codebook and class distances, with what all scores share computed once.
@@ -93,8 +85,8 @@ class AssignmentProblem:
         return self._alignment(self._in_use(assignment))
 
     @cached_property
-    def random_alignment(self) -> ScoreMoments:
-        """Mean and standard deviation of the alignment over all assignments, in closed form.
+    def alignment_spread(self) -> float:
+        """The standard deviation of the alignment over all assignments, whose mean is 0, in closed form.
 
         With ``A1`` and ``A2`` the sums of the squares and of the squared row sums of the class distances, ``B1`` and
         ``B2`` those of the codeword distances, both matrices centred first (no variance changes), the variance is
@@ -112,7 +104,7 @@ class AssignmentProblem:
             variance += _none_shared(a) * _none_shared(b) / (n * (n - 1) * (n - 2) * (n - 3))
         # For equal matrices the remainder is rounding.
         scale = a.sum_of_squares * b.sum_of_squares
-        return ScoreMoments(0.0, sqrt(variance) if variance > 1e-22 * max(scale, 1e-300) else 0.0)
+        return sqrt(variance) if variance > 1e-22 * max(scale, 1e-300) else 0.0
 
     def squared_score(self, assignment: Assignment) -> float:
         """The square of the class-codeword score."""
@@ -133,8 +125,7 @@ class AssignmentProblem:
 
     def z_of_alignment(self, alignment: float) -> float:
         """The alignment in standard deviations; 0 if all assignments have the same."""
-        sd = self.random_alignment.standard_deviation
-        return alignment / sd if sd > 0 else 0.0
+        return alignment / self.alignment_spread if self.alignment_spread > 0 else 0.0
 
     def score_of_alignment(self, alignment: float) -> float:
         """The score of an assignment with this alignment; with spare codewords, if those in use are typical."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,14 +19,6 @@ from codekin.decoding.minimum_loss import as_margins, check_k
 
 BEAM = 10
 """How many nodes of each level are followed; wider searches find next to nothing more."""
-
-
-class LazyMargins(Protocol):
-    """Margins that are computed on demand."""
-
-    def __len__(self) -> int: ...
-    def best_leaves(self, n: int, beam: int, temperature: float = 1.0) -> tuple[IntArray, FloatArray]: ...
-    def log_probabilities(self, leaves: IntArray, temperature: float = 1.0) -> FloatArray: ...
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,8 +23,9 @@ from codekin.decoding import LOSSES, Loss
 from codekin.decoding.losses import get_loss
 from codekin.estimators.growth import best_free_codewords
 from codekin.estimators.inputs import label_array
-from codekin.fitting.fit_facts import Fit, Told
+from codekin.fitting.fit_facts import Fit
 from codekin.fitting.plan import Seed
+from codekin.fitting.recipe import Recipe
 from codekin.fitting.report import FitReport, fit_report, restored
 from codekin.model import Member, Model
 from codekin.samples import Samples
@@ -280,15 +281,14 @@ class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
         self.model_ = model
         self._report = None
 
-    def _take_parts(self, fit: Fit) -> Told:
-        """Set the attributes of the code and its parts; what else the fit tells."""
-        told = fit.told()
+    def _take_parts(self, fit: Fit) -> Recipe:
+        """Set the attributes of the code and its parts; returns the recipe of the fit."""
+        self.plan_, recipe, self._report_facts = fit.told()
         self.codebook_, self.assignment_ = fit.model.codebook, fit.model.assignment
         self.assignment_result_, self.class_distances_ = fit.assignment_result, fit.class_distances
-        self.loss_, self.plan_, self._rng = fit.loss, told.plan, fit.rng
+        self.loss_, self._rng = fit.loss, fit.rng
         self._set_model(fit.model)
-        self._report_facts = told.facts
-        return told
+        return recipe
 
     def _seed(self) -> Seed:
         """The source of all random choices."""

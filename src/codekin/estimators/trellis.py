@@ -293,9 +293,9 @@ class TrellisClassifier(PathProbabilities):
 
     def _take(self, fit: Fit) -> Self:
         """Set the fitted attributes."""
-        told = self._take_parts(fit)
+        self.recipe_ = self._take_parts(fit)
         self.learner_, self.trials_, self.temperature_ = fit.learner, fit.trials, fit.temperature.value
-        self.recipe_, self._report_facts["learner"] = told.recipe, learner_name(fit.learner)
+        self._report_facts["learner"] = learner_name(fit.learner)
         return self
 
     @available_if(_learns_in_batches)

@@ -99,11 +99,9 @@ class Task:
         n_codes: dict[int, int] = {}
         for recipe in recipes:
             n_codes[recipe.width] = max(n_codes.get(recipe.width, 0), recipe.n_members)
-        of_codes = sum(n * self._work_of_code(width) for width, n in n_codes.items())
+        of_code = {w: WORK_OF_VECTORS if self.has_tree else trellis_codebook(self.n_classes, w).n_bits for w in n_codes}
+        of_codes = sum(n * of_code[width] for width, n in n_codes.items())
         return of_codes + sum(WORK_OF_VECTORS * (recipe.rerank is not None) for recipe in recipes)
-
-    def _work_of_code(self, width: int) -> int:
-        return WORK_OF_VECTORS if self.has_tree else trellis_codebook(self.n_classes, width).n_bits
 
     def room(self, width: int, n_members: int, rerank: Any, limits: Limits) -> float:
         """How many bytes each code may take, beyond everything else that is saved."""

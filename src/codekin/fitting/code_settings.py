@@ -28,8 +28,9 @@ def code_plan(settings: Mapping[str, Any], classifier: Any, learner: Learner, n_
     if isinstance(codebook, str) and codebook == "auto":
         codebook, n_bits, reason = default_code(learner, n_classes, n_bits, n_symbols)
     decoding = settings["decoding"]
-    if decoding == "auto" and (_decodes_by_loss(settings) or n_symbols > 2):
-        decoding = "loss"
+    is_loss_open = isinstance(settings["loss"], str) and settings["loss"] == "auto"
+    if decoding == "auto" and not (is_loss_open and settings["calibrate"] is None and n_symbols == 2):
+        decoding = "loss"  # a given loss and calibration are for it
     kept = ("class_distances", "assignment", "loss", "weighted_decoding", "calibrate")
     return Plan(
         n_classes=n_classes,
@@ -42,8 +43,3 @@ def code_plan(settings: Mapping[str, Any], classifier: Any, learner: Learner, n_
         decoding=decoding,
         **{name: settings[name] for name in kept},
     )
-
-
-def _decodes_by_loss(settings: Mapping[str, Any]) -> bool:
-    """If the user passes a loss or asks for calibration, decode by that loss."""
-    return settings["calibrate"] is not None or not (isinstance(settings["loss"], str) and settings["loss"] == "auto")

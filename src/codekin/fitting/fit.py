@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -86,10 +85,9 @@ def fit_model(
         model = Model((members.fit(0, samples, held_out),))
         if held_out is not None:
             temperature = fit_temperature(model, held_out.X, held_out.class_index)
-    first = members.first
-    result = parts.orders.result
-    fit = Fit(model, plan, plan.learner, first.loss, parts.class_distances, result, rng, temperature)
-    return replace(fit, decoder_fit=first.decoder_fit)
+    first, result = members.first, parts.orders.result
+    distances, decoder_fit = parts.class_distances, first.decoder_fit
+    return Fit(model, plan, plan.learner, first.loss, distances, result, rng, temperature, decoder_fit=decoder_fit)
 
 
 def _chosen(plan: Plan, samples: Samples, held_out: Samples | None, shared: SharedWork | None) -> Parts:

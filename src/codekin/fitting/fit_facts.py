@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -39,14 +39,6 @@ class Parts:
         return Code(self.codebook, self.assignment)
 
 
-class Told(NamedTuple):
-    """What a fit tells its user: all its settings, those of a recipe, and facts for the report."""
-
-    plan: dict[str, Any]
-    recipe: Recipe
-    facts: dict[str, Any]
-
-
 @dataclass(frozen=True, eq=False)
 class Fit:
     """A fitted model, and how it came about; ``trials`` are those of a search within ``budget``."""
@@ -63,8 +55,8 @@ class Fit:
     budget: str = ""
     decoder_fit: DecoderFit | None = None
 
-    def told(self) -> Told:
-        """What the fit tells its user."""
+    def told(self) -> tuple[dict[str, Any], Recipe, dict[str, Any]]:
+        """All settings of the fit, those of a recipe, and facts for the report."""
         is_learned, found = self.model.decoder.is_learned, self.decoder_fit
         facts = {
             "decoding": "learned" if is_learned else "loss",
@@ -77,4 +69,4 @@ class Fit:
             facts |= {"learned_accuracy": found.accuracy, "loss_accuracy": found.loss_based_accuracy}
             if is_learned:
                 facts["decoder_strength"] = found.strength
-        return Told(self.plan.as_dict(), Recipe.of(self.plan), facts)
+        return self.plan.as_dict(), Recipe.of(self.plan), facts

@@ -9,7 +9,7 @@ import numpy as np
 from codekin.coding import IntArray
 from codekin.fitting.members import Members
 from codekin.model import Model
-from codekin.model.judges import RerankMethod, final_vectors, judged
+from codekin.model.judges import Judges, RerankMethod, final_vectors
 from codekin.model.temperature import Temperature
 from codekin.progress import within
 from codekin.samples import Samples
@@ -36,7 +36,7 @@ def fit_ranked(
     seed = int(rng.spawn(1)[0].integers(2**63))
     if held_out is not None:
         members = tuple(members_to_be.fit(r, samples, held_out) for r in numbers)
-        model, _, temperature = judged(members, method, samples, held_out, seed)
+        model, _, temperature = Judges(members, method, samples, held_out, seed).choice()
         return model, temperature
     kept, held = holdout(samples.class_index, rng)
     if len(held) == 0:
@@ -44,7 +44,8 @@ def fit_ranked(
         kept = held = np.arange(len(samples.class_index))
     with within("on nine tenths of the samples"):
         trial = tuple(members_to_be.fit(r, samples.at(kept), None) for r in numbers)
-        model, how, temperature = judged(trial, method, samples.at(kept), samples.at(held).in_memory(), seed)
+        judges = Judges(trial, method, samples.at(kept), samples.at(held).in_memory(), seed)
+        model, how, temperature = judges.choice()
     members = tuple(members_to_be.fit(r, samples, None) for r in numbers)
     vectors = final_vectors(members, method, samples, how, seed)
     assert model.ranking is not None

@@ -120,33 +120,19 @@ class TrellisSettings:
         classes; fewer classes or dense samples are not: their class vectors would be as large as one predictor per
         class. With re-ranking, weights take one byte and are pruned if there are validation samples.
         """
-        if self.code == "tree":
-            return self._default_tree(X)
-        given = self.open
+        given, is_many = self.open, self.n_classes >= MANY_CLASSES and is_sparse(X)
         rerank = given["rerank"]
         if rerank == "auto":
-            rerank = "learned" if self.n_classes >= MANY_CLASSES and is_sparse(X) else None
-        is_compact = rerank is not None and self.n_classes >= MANY_CLASSES and is_sparse(X)
-        defaults: dict[str, Any] = {
-            "width": 2 if is_compact and self.n_classes < FEW_CLASSES else self._widest(int(X.shape[1])),
-            "n_members": 1,
-            "rerank": rerank,
-            "precision": "int8" if is_compact else "float32",
-            "prune": GENTLE_PRUNING if is_compact and self.validation is not None else None,
-            "code": "trellis",
-        }
+            rerank = "learned" if is_many else None
+        defaults: dict[str, Any] = {"n_members": 1, "rerank": rerank}
+        if self.code == "tree":
+            defaults |= {"width": TREE_WIDTH, "precision": "int8", "prune": None}
+        else:
+            is_compact = rerank is not None and is_many
+            defaults["width"] = 2 if is_compact and self.n_classes < FEW_CLASSES else self._widest(int(X.shape[1]))
+            defaults["precision"] = "int8" if is_compact else "float32"
+            defaults["prune"] = GENTLE_PRUNING if is_compact and self.validation is not None else None
         return Recipe(**{name: defaults[name] if value == "auto" else value for name, value in given.items()})
-
-    def _default_tree(self, X: Any) -> Recipe:
-        """A tree with one-byte weights, re-ranked like a trellis."""
-        defaults: dict[str, Any] = {
-            "rerank": "learned" if self.n_classes >= MANY_CLASSES and is_sparse(X) else None,
-            "prune": None,
-            "width": TREE_WIDTH,
-            "n_members": 1,
-            "precision": "int8",
-        }
-        return Recipe(**{name: defaults[name] if value == "auto" else value for name, value in self.open.items()})
 
     def _widest(self, n_features: int) -> int:
         limits = [limit for limit in (memory_limit(self.learner), available_memory()) if limit is not None]
@@ -163,19 +149,19 @@ class TrellisSettings:
         width = cast("Any", codebook.trellis).width
         learned_tree = "clustering" if self.n_classes <= MAX_CLUSTERED_CLASSES else "splitting"
         return Plan(
-            n_classes=self.n_classes,
             codebook=codebook,
             class_distances=learned_tree if self.class_tree is None else self.class_tree,
             assignment=self._policy(width, has_validation, is_ranked=recipe.rerank is not None),
             policy="preserving" if isinstance(self.assignment, str) and self.assignment == "preserving" else "",
             learner=chosen_learner(self.learner, width),
             loss=self.loss,
-            seed=self.seed,
-            n_members=recipe.n_members,
-            rerank=recipe.rerank,
-            precision=recipe.precision,
-            prune=recipe.prune,
+            **self._shared(recipe),
         )
+
+    def _shared(self, recipe: Recipe) -> dict[str, Any]:
+        """The settings of a plan that do not depend on the kind of code."""
+        of_recipe = {name: getattr(recipe, name) for name in ("n_members", "rerank", "precision", "prune")}
+        return {"n_classes": self.n_classes, "seed": self.seed, **of_recipe}
 
     def _tree_plan(self, recipe: Recipe) -> Plan:
         """All settings of a code whose codewords are the leaves of a tree."""
@@ -184,16 +170,11 @@ class TrellisSettings:
             # A taxonomy gains one or two points up to 12,582 classes, and loses as much with 102,673.
             leaves = "halving" if self.class_tree is None or self.n_classes > TOO_MANY_CLASSES else "preserving"
         return Plan(
-            n_classes=self.n_classes,
             codebook=label_tree(self.n_classes, recipe.width),
             class_distances="splitting" if self.class_tree is None else self.class_tree,
             assignment=leaves,
             learner=tree_learner(self.learner),
-            seed=self.seed,
-            n_members=recipe.n_members,
-            rerank=recipe.rerank,
-            precision=recipe.precision,
-            prune=recipe.prune,
+            **self._shared(recipe),
         )
 
     def _policy(self, width: int, has_validation: bool, *, is_ranked: bool) -> Any:

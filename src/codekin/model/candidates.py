@@ -145,7 +145,8 @@ class RankedCodes:
         loss = self.decoders[0].loss
         vectors, by_feature, reach, n_features = _kernel_vectors(ranking.vectors)
         # Without vectors there is no need to make rows sparse.
-        rows = SparseRows.of(X, n_features) if ranking.vectors is not None else _no_rows(n_samples)
+        has_vectors = ranking.vectors is not None
+        rows = SparseRows.of(X, n_features) if has_vectors else SparseRows.of(sparse.csr_array((n_samples, 1)))
         classes = np.empty((n_samples, n_out), dtype=np.intp)
         losses, scores, bounds = np.empty((n_samples, n_out)), np.empty((n_samples, n_out)), np.empty((n_samples, 2))
         graph = trellis.width, trellis.digits, trellis.edge_offsets
@@ -187,7 +188,3 @@ def _kernel_vectors(vectors: ClassVectors | None) -> tuple[tuple[Any, ...], tupl
         return (empty, empty.astype(np.uint16), steps, nothing), by_feature, (nothing, nothing, 0.0), 0
     own = vectors.indptr, vectors.features, vectors.steps, vectors.scales
     return own, vectors.by_feature, vectors.reach, vectors.n_features
-
-
-def _no_rows(n_samples: int) -> SparseRows:
-    return SparseRows.of(sparse.csr_array((n_samples, 1), dtype=np.float32))

@@ -40,15 +40,6 @@ class LearnedHow(NamedTuple):
     share_of_means: float = 0.0
 
 
-def judged(
-    members: tuple[Member, ...], method: RerankMethod | None, samples: Samples, held_out: Samples, seed: int
-) -> tuple[Model, LearnedHow, Temperature]:
-    """The codes ranked as held-out samples choose, how that was learned, and the temperature of their probabilities."""
-    reranking, how = Judges(members, method, samples, held_out, seed).choice()
-    model = Model(members, reranking)
-    return model, how, fit_temperature(model, held_out.X, held_out.class_index)
-
-
 @dataclass
 class Judges:
     """Held-out samples that choose how the candidates of codes are ranked."""
@@ -59,8 +50,8 @@ class Judges:
     held_out: Samples
     seed: int
 
-    def choice(self) -> tuple[Reranking, LearnedHow]:
-        """The re-ranking under which they are most often right, and how its vectors were learned."""
+    def choice(self) -> tuple[Model, LearnedHow, Temperature]:
+        """The codes ranked as is right most often, how that was learned, and the temperature of their probabilities."""
         n_classes, held_out = self.members[0].code.n_classes, self.held_out
         numbers = list(dict.fromkeys(min(n, n_classes) for n in CANDIDATE_NUMBERS))
         tell("listing candidates to choose by")
@@ -99,7 +90,9 @@ class Judges:
         assert best is not None
         tell("fitting the temperature of the re-ranking")
         candidates = Model(self.members, best).candidates(held_out.X)
-        return replace(best, temperature=fit_candidate_temperature(candidates, held_out.class_index)), how
+        ranking = replace(best, temperature=fit_candidate_temperature(candidates, held_out.class_index))
+        model = Model(self.members, ranking)
+        return model, how, fit_temperature(model, held_out.X, held_out.class_index)
 
     def _scores(self, vectors: ClassVectors | None) -> list[FloatArray]:
         """The dot products of all listed candidates with the samples."""

@@ -18,6 +18,8 @@ from codekin.samples import Samples
 
 MARGINS_PER_BLOCK = 1 << 19
 """How many margins a block has: 4 MB in double precision, of which there are several copies."""
+N_BINS = 15
+"""Of the confidence, for the expected calibration error."""
 
 
 def measured(model: Model, loss: Loss, samples: Samples) -> dict[str, Any]:
@@ -66,7 +68,7 @@ def _blocks(X: Any, n_samples: int, step: int) -> Iterator[tuple[slice, Any]]:
 def binary_losses(
     margins: Margins, class_index: IntArray, coding_matrix: CodingMatrix, loss: Callable[[Any], Any]
 ) -> FloatArray:
-    """The mean loss of each bit over the samples; zeros of a codeword contribute ``L(0)``."""
+    """The mean loss of each bit over the samples, whose mean is epsilon (Eq. 3); zeros of a codeword cost ``L(0)``."""
     return np.asarray(loss(coding_matrix[class_index] * np.asarray(margins, dtype=np.float64)).mean(axis=0))
 
 
@@ -75,13 +77,6 @@ def symbol_losses(margins: Margins, class_index: IntArray, code: Code) -> FloatA
     own = (code.indicators[class_index] * np.asarray(margins, dtype=np.float64)).mean(axis=0)
     n_used = code.indicators.any(axis=0).reshape(code.n_bits, -1).sum(axis=1)
     return np.asarray(np.log(n_used) - own.reshape(code.n_bits, -1).sum(axis=1))
-
-
-def average_binary_loss(
-    margins: Margins, class_index: IntArray, coding_matrix: CodingMatrix, loss: Callable[[Any], Any]
-) -> float:
-    """The average binary loss epsilon, the mean of :func:`binary_losses` over the bits (Eq. 3 of the paper)."""
-    return float(binary_losses(margins, class_index, coding_matrix, loss).mean())
 
 
 def multiclass_error_bound(average_loss: float, codebook: Codebook, loss: Callable[[Any], Any]) -> float:
@@ -104,19 +99,11 @@ def multiclass_error_bound(average_loss: float, codebook: Codebook, loss: Callab
     return codebook.n_bits * average_loss / (rho * at_zero) if at_zero > 0 else float("inf")
 
 
-def expected_calibration_error(probabilities: FloatArray, class_index: IntArray, *, n_bins: int = 15) -> float:
-    """The mean difference between confidence and accuracy, from 0 (calibrated) to 1 (Guo et al. 2017).
+def confidence_error(confidence: FloatArray, is_right: NDArray[np.bool_]) -> float:
+    """The expected calibration error: the mean difference between confidence and accuracy (Guo et al. 2017).
 
-    Samples are grouped by the confidence of their predicted class into bins of equal width.
-
-    >>> expected_calibration_error(np.array([[0.8, 0.2], [0.8, 0.2]]), np.array([0, 1]))  # doctest: +ELLIPSIS
-    0.3...
+    Samples are grouped by the probability of their predicted class into bins of equal width.
     """
-    return confidence_error(probabilities.max(axis=1), probabilities.argmax(axis=1) == class_index, n_bins=n_bins)
-
-
-def confidence_error(confidence: FloatArray, is_right: NDArray[np.bool_], *, n_bins: int = 15) -> float:
-    """The expected calibration error from the probability of each predicted class and whether it is the true one."""
-    bins = np.minimum((confidence * n_bins).astype(np.intp), n_bins - 1)
-    gaps = np.bincount(bins, weights=confidence - is_right, minlength=n_bins)
+    bins = np.minimum((confidence * N_BINS).astype(np.intp), N_BINS - 1)
+    gaps = np.bincount(bins, weights=confidence - is_right)
     return float(np.abs(gaps).sum() / len(is_right))

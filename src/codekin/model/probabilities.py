@@ -53,9 +53,9 @@ def all_log_probabilities(model: Model, X: Any, temperature: float) -> FloatArra
 
 def code_log_probabilities(model: Model, margins: Any, classes: IntArray, temperature: float) -> FloatArray:
     """The logarithms of the probabilities of some classes before any re-ranking; minus infinity for class -1."""
-    members = model.members
-    of_members = []
-    for member, part in zip(members, margin_parts(model, margins), strict=True):
+    members, of_members = model.members, []
+    parts = margins if isinstance(margins, tuple) else np.split(margins, len(members), axis=1)
+    for member, part in zip(members, parts, strict=True):
         if isinstance(member.decoder, BeamSearchDecoder):
             of_members.append(-member.decoder.losses_of(part, classes, temperature))
             continue
@@ -81,11 +81,6 @@ def log_probabilities_of(model: Model, X: Any, class_index: IntArray, temperatur
 def _margins(model: Model, X: Any) -> Any:
     """The margins of all members, as decoders take them; a tuple for trees."""
     return model.margins(X) if model.codebook.tree is None else model.lazy_margins(X)
-
-
-def margin_parts(model: Model, margins: Any) -> Any:
-    """The margins of each member."""
-    return margins if isinstance(margins, tuple) else np.split(margins, len(model.members), axis=1)
 
 
 def _best_of_code(model: Model, margins: Any, k: int, temperature: float) -> tuple[IntArray, FloatArray]:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from codekin.coding import FloatArray
 from codekin.datasets import DATASETS
 from codekin.pages import Beside, Block, Cell, Column, Command, Page, Paragraph, Picture, Section, Table
 from codekin.plots.comparisons import Mean
@@ -40,7 +39,8 @@ def intermediate_page(study: Study, workspace: Workspace) -> Page:
         pictures = []
         for metric, result in found.items():
             scores = np.array(workspace.load(tasks[metric], "random_scores"))
-            points = {policy: _points(result, policy) for policy in POLICIES}
+            drawn = {policy: result["policies"][policy] for policy in POLICIES}
+            points = {name: np.array([[one["score"], one["accuracy"]] for one in own]) for name, own in drawn.items()}
             figure = draw_scores(points, scores, title=f"{learner}, {METRIC_NAMES[metric]}")
             pictures.append(
                 Picture(
@@ -93,10 +93,6 @@ def _method(study: Study, data_names: Collection[str]) -> Iterator[str]:
         yield LIKE_PAPER
     if "learnability" in study.option("metrics"):
         yield LEARNABILITY
-
-
-def _points(result: Mapping[str, Any], policy: str) -> FloatArray:
-    return np.array([[one["score"], one["accuracy"]] for one in result["policies"][policy]])
 
 
 def _accuracy(result: Mapping[str, Any], policy: str) -> Mean:
