@@ -27,8 +27,8 @@ error (15 bins), number of predictors, CPU seconds; then whether the bars hold:
 4. decoding="auto": behind decoding="loss" of the same bits nowhere by more than that.
 5. The default's probabilities: a calibration error of at most the native classifier's + 0.01, at most 1.1 times its log
    loss. SVMs have no probabilities; they are compared with logistic regression.
-6. digits, SVM, three quarters for training: the default is at least as accurate as LinearSVC, six preserving bits are
-   at most 1.5 points behind.
+6. digits, SVM, three quarters for training: the default is at least as accurate as LinearSVC; six separating bits are
+   at most 1.5 points behind (the table also has six preserving ones).
 """
 
 import argparse
@@ -213,6 +213,7 @@ def readme_protocol(shared):
             "one-vs-rest": LinearSVC(),
             "default": ECOCClassifier(LinearSVC(), random_state=seed),
             "preserving 6, auto": ECOCClassifier(LinearSVC(), n_bits=6, random_state=seed),
+            "separating 6, auto": ECOCClassifier(LinearSVC(), codebook="separating", n_bits=6, random_state=seed),
             "preserving 10, auto": ECOCClassifier(LinearSVC(), n_bits=10, random_state=seed),
         }.items():
             yield ["digits 3:1", "svm", 10, name, seed, *measured(classifier, split, shared)]
@@ -275,7 +276,7 @@ def bars(results):
         here = f"{set_name}/{learner_name}"
         rest, default = found["one-vs-rest"], found["default"]
         if set_name == "digits 3:1":
-            six = found["preserving 6, auto"]["accuracy"].mean() - rest["accuracy"].mean()
+            six = found["separating 6, auto"]["accuracy"].mean() - rest["accuracy"].mean()
             whole = default["accuracy"].mean() - rest["accuracy"].mean()
             ask(6, here, f" default {whole:+.2f}, six bits {six:+.2f}" if whole < 0 or six < -1.5 else "")
             continue

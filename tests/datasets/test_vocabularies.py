@@ -36,7 +36,7 @@ def test_weights_come_back_to_the_last_bit(weights):
         ({"n_letters": np.array([3, 250], np.uint8)}, "must be from 0 to 9. Got 250"),
         ({"n_letters": np.array([3, 5], np.uint8)}, "must add up to 9. Got 8"),
         ({"n_letters": np.array([2**63, 2**63], np.uint64)}, "must be from 0 to 9"),
-        ({"n_letters": np.array([3.0, 6.0])}, "must be integers"),
+        ({"n_letters": np.array([3.0, 6.0])}, "array of integers"),
         ({"n_letters": np.array([9], np.uint8)}, "needs two numbers of letters"),
         ({"n_shared": np.array([0, 32], np.uint8)}, "must be from 0 to 31. Got 32"),
         ({"n_shared": np.array([1, 3], np.uint8)}, "shares more letters"),

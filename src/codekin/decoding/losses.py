@@ -114,6 +114,21 @@ def _hamming(z: Margins) -> Margins:
     return (1 - np.sign(z)) / 2
 
 
+def _half(f: Margins) -> Margins:
+    return f / 2
+
+
+def _double(f: Margins) -> Margins:
+    return 2 * f
+
+
+def _half_sign(f: Margins) -> Margins:
+    return np.sign(f) / 2
+
+
+# Functions with names, which skops can find again.
+
+
 LOSSES: dict[str, Loss] = {
     loss.name: loss
     for loss in (
@@ -121,12 +136,12 @@ LOSSES: dict[str, Loss] = {
         Loss("squared_hinge", "max(0, 1 - z)^2", _squared_hinge, _squared_hinge_agreement, is_stable=True),
         Loss("exponential", "exp(-z)", _exponential, _exponential_agreement, is_stable=True),
         # log(1 + e^f) - log(1 + e^-f) = f: logistic decoding is exactly linear.
-        Loss("logistic", "log(1 + exp(-z))", _logistic, lambda f: f / 2, is_stable=True),
-        Loss("squared", "(1 - z)^2", _squared, lambda f: 2 * f, is_stable=True),
-        Loss("linear", "(1 - z) / 2", _linear, lambda f: f / 2, is_stable=True),
+        Loss("logistic", "log(1 + exp(-z))", _logistic, _half, is_stable=True),
+        Loss("squared", "(1 - z)^2", _squared, _double, is_stable=True),
+        Loss("linear", "(1 - z) / 2", _linear, _half, is_stable=True),
         # For margins that are logarithms of probabilities, as those of more than two symbols are.
-        Loss("log_likelihood", "-z", np.negative, lambda f: f, is_stable=True),
-        Loss("hamming", "(1 - sign z) / 2", _hamming, lambda f: np.sign(f) / 2, is_stable=True),
+        Loss("log_likelihood", "-z", np.negative, np.positive, is_stable=True),
+        Loss("hamming", "(1 - sign z) / 2", _hamming, _half_sign, is_stable=True),
     )
 }
 """Maps names to losses; any callable of one array may be used instead of a name."""

@@ -205,9 +205,10 @@ class _Lesson(NamedTuple):
         margins, first, second = self.derivatives(self.weights)
         for bit in range(margins.shape[1]):
             curved = np.flatnonzero(second[:, bit])  # the loss of the others is zero, and stays so
-            inverse_of = self._left_by_pairs if len(curved) < self.A.shape[1] else self._left_by_features
-            left = np.maximum(inverse_of(curved, second[curved, bit]), self.objective.least_curvature)
-            margins[curved, bit] += first[curved, bit] / second[curved, bit] * (1 - left) / left
+            left_without = self._left_by_pairs if len(curved) < self.A.shape[1] else self._left_by_features
+            left = left_without(curved, second[curved, bit])
+            moved = first[curved, bit] / second[curved, bit] * (1 - left)
+            margins[curved, bit] += moved / np.maximum(left, self.objective.least_curvature)
         return margins[rows]
 
     def _left_by_features(self, curved: IntArray, second: FloatArray) -> FloatArray:
