@@ -380,10 +380,12 @@ class Recorder:
         pass
 
 
+@pytest.mark.parametrize("n_symbols", [2, 4])
 @pytest.mark.parametrize(("calibrate", "n_fits"), [(None, 1), ("holdout", 1), ("cv", 6)])
-def test_callbacks_hear_of_every_bit(calibrate, n_fits, few_digits):
+def test_callbacks_hear_of_every_bit(calibrate, n_fits, n_symbols, few_digits):
     recorder = Recorder()
-    classifier = ECOCClassifier(RidgeClassifier(), n_bits=7, calibrate=calibrate, random_state=0)
+    given = {"n_bits": 7, "n_symbols": n_symbols, "calibrate": calibrate, "random_state": 0}
+    classifier = ECOCClassifier(RidgeClassifier(), **given)
     classifier.set_callbacks(recorder).fit(*few_digits)
     assert recorder.begun.count("bit") == recorder.ended.count("bit") == 7 * n_fits
 

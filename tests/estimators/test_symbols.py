@@ -3,6 +3,7 @@
 import io
 import json
 import re
+from hashlib import sha256
 from inspect import signature
 from zipfile import ZipFile
 
@@ -10,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from joblib import parallel_config
+from scipy.special import log_softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import load_digits
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -22,8 +24,11 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from codekin import ECOCClassifier
+from codekin.class_distances import CLASS_DISTANCES_FROM_DATA, embedding_distances
+from codekin.classes import ClassTree
 from codekin.codebooks import CODEBOOKS, dense_random
 from codekin.coding import Codebook
+from codekin.learners.symbols import LEAST_PROBABILITY
 from codekin.storage import load_model, save_model
 
 
@@ -92,6 +97,42 @@ def test_two_symbols_give_the_same_files_as_ever(digits, tmp_path):
         assert b"symbols" not in first
 
 
+class Sums(ClassifierMixin, BaseEstimator):
+    """Whole numbers only: the same bytes on every machine, and with every version of scikit-learn."""
+
+    def __init__(self, random_state=None):
+        self.random_state = random_state
+
+    def fit(self, X, y):
+        """Sum the samples of both sides."""
+        self.classes_ = np.unique(y)
+        self.sums_ = np.array([X[y == side].sum(axis=0) for side in self.classes_])
+        self.counts_ = np.bincount(y)
+        return self
+
+    def decision_function(self, X):
+        """How much more alike the samples are to those of side 1, times a whole number."""
+        products = X @ self.sums_.T
+        return products[:, 1] * self.counts_[0] - products[:, 0] * self.counts_[1]
+
+
+@pytest.mark.parametrize("n_symbols", [None, 2])
+def test_binary_models_are_those_of_the_time_before_symbols(tmp_path, n_symbols):
+    X, y = load_digits(return_X_y=True)
+    given = {"codebook": "dense_random", "n_bits": 9, "assignment": "random", "decoding": "loss", "random_state": 7}
+    classifier = ECOCClassifier(Sums(), n_symbols=n_symbols, **given).fit(X, y)
+    found = sha256()
+    for one in classifier.estimators_:
+        found.update(np.append(one.sums_, [*one.counts_, one.random_state]).astype(np.int64).tobytes())
+    found.update(
+        classifier.bit_margins(X).astype(np.int64).tobytes() + classifier.predict(X).astype(np.int64).tobytes()
+    )
+    with pytest.warns(UserWarning, match="load_model will refuse"):
+        found.update((save_model(classifier, tmp_path / "model") / "arrays.safetensors").read_bytes())
+    # Computed with the last revision in which codes had two symbols only.
+    assert found.hexdigest() == "e66c38722b5141474f2c2e89b339103c898b17b419e57c346103e5be4978a164"
+
+
 def test_a_learner_that_knows_ten_classes_learns_thirty(many):
     X, y = many
     with pytest.raises(ValueError, match="exceeds the maximal number"):
@@ -148,6 +189,82 @@ def test_an_informed_assignment_is_better_than_chance(many):
         scores[assignment] = np.mean([one.fit(X[half], y[half]).score(X[~half], y[~half]) for one in fitted])
     assert scores["preserving"] > scores["random"] + 0.05
     assert fitted[0].report().standard_deviations_below_random > 3
+
+
+def _shared_columns(codewords):
+    """In how many columns classes share their symbol, on average: of one group of five, and of different ones."""
+    agreement = (codewords[:, None] == codewords[None]).sum(axis=2)
+    is_related = (np.arange(30)[:, None] - np.arange(30)) % 6 == 0
+    return agreement[is_related & ~np.eye(30, dtype=bool)].mean(), agreement[~is_related].mean()
+
+
+@pytest.mark.parametrize("class_distances", CLASS_DISTANCES_FROM_DATA)
+def test_similar_classes_share_symbols_by_every_distance_from_samples(many, class_distances):
+    X, y = many
+    given = {"n_symbols": 6, "n_bits": 2, "random_state": 0}
+    fitted = ECOCClassifier(GaussianNB(), class_distances=class_distances, **given).fit(X, y)
+    related, others = _shared_columns(fitted.coding_matrix_)
+    by_chance = ECOCClassifier(GaussianNB(), assignment="random", **given).fit(X, y)
+    assert related > 2 * max(others, *_shared_columns(by_chance.coding_matrix_))
+    assert fitted.report().standard_deviations_below_random > 3
+
+
+NOUNS = ("cat", "bus", "oak", "red", "sun", "tea")
+
+
+def test_classes_with_similar_names_share_symbols(many, tmp_path):
+    X, y = many
+    names = np.array([f"{noun} {number}" for number in range(5) for noun in NOUNS])
+    rng = np.random.default_rng(0)
+    lines = [[noun, *(4 * rng.normal(size=8)).round(3)] for noun in NOUNS]
+    lines += [[str(number), *rng.normal(size=8).round(3)] for number in range(5)]
+    file = tmp_path / "vectors.txt"
+    file.write_text("".join(" ".join(map(str, line)) + "\n" for line in lines))
+    labels = np.unique(names)
+    distances = embedding_distances(file, names=labels.tolist())
+    given = {"n_symbols": 6, "n_bits": 2, "random_state": 0, "class_distances": distances}
+    fitted = ECOCClassifier(GaussianNB(), **given).fit(X, names[y])
+    related, others = _shared_columns(fitted.coding_matrix_[np.searchsorted(labels, names)])
+    assert related > 2 * others
+    assert fitted.report().standard_deviations_below_random > 3
+
+
+def test_a_taxonomy_tells_which_classes_share_symbols(many):
+    X, y = many
+    tree = ClassTree.from_nested([[f"{k:02}" for k in range(group, 30, 6)] for group in range(6)])
+    given = {"n_symbols": 6, "n_bits": 2, "random_state": 0, "class_distances": tree}
+    fitted = ECOCClassifier(GaussianNB(), **given).fit(X, y)
+    related, others = _shared_columns(fitted.coding_matrix_)
+    assert related > 2 * others
+
+
+class KnowsTenWords(KnowsTen):
+    """Takes texts, and refuses more than ten classes, too."""
+
+    def fit(self, X, y):
+        """Learn the letters of the texts."""
+        return super().fit(_letters(X), y)
+
+    def predict_proba(self, X):
+        """Probabilities of the classes."""
+        return super().predict_proba(_letters(X))
+
+
+def _letters(texts):
+    return np.array([[text.count(letter) for letter in "abcdefghijkl"] for text in texts], dtype=float)
+
+
+def test_a_learner_of_text_that_knows_ten_classes_is_never_shown_more():
+    rng = np.random.default_rng(0)
+    topics = np.array(["".join(rng.choice(list("abcdefghijkl"), 6)) for _ in range(12)])
+    y = np.arange(120) % 12
+    X = [topics[k] + rng.choice(list("abcdefghijkl")) for k in y]
+    with pytest.warns(UserWarning, match="KnowsTenWords learns at most 10 classes at once, so all classes count as eq"):
+        classifier = ECOCClassifier(KnowsTenWords(), random_state=0).fit(X, y)
+    assert classifier.codebook_.n_symbols == 10
+    assert classifier.score(X, y) > 0.8
+    with pytest.warns(UserWarning, match="at most 10 classes at once"):
+        ECOCClassifier(KnowsTenWords(), n_symbols=2, n_bits=6, random_state=0).fit(X, y)
 
 
 def test_workers_change_nothing(many):
@@ -232,6 +349,21 @@ def test_a_folder_whose_symbols_do_not_fit_is_refused(many, tmp_path):
     (folder / "model.json").write_text(json.dumps(description))
     with pytest.raises(ValueError, match="'symbols' must increase"):
         load_model(folder)
+
+
+@pytest.mark.parametrize("calibrate", ["cv", "holdout"])
+def test_the_report_of_calibrated_columns_is_about_their_sharpened_probabilities(many, calibrate):
+    X, y = many
+    classifier = ECOCClassifier(GaussianNB(), n_symbols=6, n_bits=3, calibrate=calibrate, random_state=0).fit(X, y)
+    report = classifier.report(X, y)
+    weights = classifier.model_.bits.slopes.reshape(3, 6)[:, 0]
+    assert (np.abs(weights - 1) > 0.05).any()
+    for j, (weight, one) in enumerate(zip(weights, classifier.estimators_, strict=True)):
+        log_probabilities = np.log((1 - LEAST_PROBABILITY) * one.predict_proba(X) + LEAST_PROBABILITY / 6)
+        of_symbol = log_softmax(weight * log_probabilities, axis=1)
+        own = of_symbol[np.arange(len(y)), classifier.coding_matrix_[y, j]]
+        assert report.bit_losses[j] == pytest.approx(-own.mean())
+    assert report.error <= report.error_bound
 
 
 def test_the_report_is_about_columns(many):

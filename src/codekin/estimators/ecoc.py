@@ -93,7 +93,7 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
     loss : str or callable, default="auto"
         The decoding loss, a function of ``z = bit * margin``: a name from ``codekin.decoding.LOSSES`` or a callable.
         "auto" matches the learner: logistic for log-odds, squared for ridge classifiers, logistic or (for codes with
-        zeros) linear for softmax, otherwise hinge.
+        zeros) linear for softmax, otherwise hinge. With more than two symbols, their log-probabilities are added up.
     decoding : {"auto", "loss", "learned"}, default="auto"
         How margins become classes. "loss" adds up the decoding losses of the bits. "learned" weights the bits for each
         class by a multinomial logistic regression on honest margins, shrunk towards the coding matrix as far as
@@ -105,6 +105,8 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
     calibrate : {"cv", "holdout"}, default=None
         Turn margins into log-odds using samples that the bits were not trained on: "cv" trains everything five more
         times, "holdout" holds out a fifth of the samples. Improves ``predict_proba``; the "auto" loss is then logistic.
+        With more than two symbols, every column gets a weight instead: all of them together make the classes of these
+        samples most likely.
     class_weight : "balanced" or dict, default=None
         Weights of the classes, multiplied into ``sample_weight``: a number for each label (1 if it is missing), or
         "balanced", which gives all classes the same total weight. The estimator's own ``class_weight``, in contrast,

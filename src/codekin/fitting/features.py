@@ -17,6 +17,7 @@ from codekin.classes import ClassDistances, DenseDistances
 from codekin.coding import FloatArray, IntArray
 from codekin.fitting.choices import Classes
 from codekin.learners.independent import seeded
+from codekin.learners.symbols import declared_limit
 
 MAX_CATEGORIES = 100
 """How many values of a non-numeric column become features; rarer ones do not."""
@@ -34,10 +35,12 @@ def classes_as_learned(
     sample_weight: FloatArray | None,
     distances_choice: Any,
     rng: np.random.Generator,
+    n_symbols: int = 2,
 ) -> Classes:
     """The samples of the classes and their distances, from the features that the learner sees.
 
-    ``learner``: None if bits are learned jointly, from X itself.
+    - ``learner``: None if bits are learned jointly, from X itself.
+    - ``n_symbols``: how many symbols a column may have; two say nothing about what the learner can do.
     """
     classes = Classes(lambda: X, class_index, n_classes, sample_weight, distances_choice, rng)
     if learner is None:
@@ -46,7 +49,7 @@ def classes_as_learned(
         classes,
         features=lambda: as_numbers(last_step_features(learner, X, class_index, rng)),
         samples=X,
-        confusion=lambda: learner_confusion(learner, X, classes),
+        confusion=lambda: learner_confusion(learner, X, classes, n_symbols),
     )
 
 
@@ -137,17 +140,20 @@ def _indicators(column: NDArray[Any]) -> sparse.csr_array:
     return sparse.csr_array(one_hot[:, np.sort(frequent)])
 
 
-def learner_confusion(learner: Any, X: Any, classes: Classes) -> ClassDistances:
+def learner_confusion(learner: Any, X: Any, classes: Classes, n_symbols: int) -> ClassDistances:
     """Distances if X is not a table of numbers, from the confusion of the learner itself.
 
-    All equal, after a warning, if the learner supports only two classes.
+    All equal, after a warning, if the learner supports only two classes, or fewer than there are.
     """
     remedy = "Pass class_distances, or put the steps that turn X into numbers into a pipeline as the estimator."
     tags = get_tags(learner).classifier_tags
-    if tags is not None and not tags.multi_class:
+    most = n_symbols if n_symbols > 2 else declared_limit(learner) or classes.n_classes
+    is_binary = tags is not None and not tags.multi_class
+    if is_binary or most < classes.n_classes:
+        limit = "only two classes" if is_binary else f"at most {most} classes at once"
         warnings.warn(
-            f"X is not a table of numbers and {type(learner).__name__} learns only two classes, so all classes count "
-            f"as equally far apart. {remedy}",
+            f"X is not a table of numbers and {type(learner).__name__} learns {limit}, so all classes count as equally "
+            f"far apart. {remedy}",
             stacklevel=2,
         )
         return DenseDistances(1 - np.eye(classes.n_classes))

@@ -36,6 +36,7 @@ def choose_parts(plan: Plan, samples: Samples, held_out: Samples | None = None) 
         sample_weight=samples.weights,
         distances_choice=plan.class_distances,
         rng=rngs.distances,
+        n_symbols=plan.n_symbols,
     )
     codebook = choose_codebook(plan.codebook, plan.n_bits, classes, rngs.codebook, n_symbols=plan.n_symbols)
     if plan.width is not None and not plan.has_tree:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logsumexp
 from sklearn.utils import _safe_indexing
 
 from codekin._system.stored_rows import StoredRows
@@ -73,10 +74,14 @@ def binary_losses(
 
 
 def symbol_losses(margins: Margins, class_index: IntArray, code: Code) -> FloatArray:
-    """The mean of minus the log-probability of each column's true symbol; for ignored classes that of chance."""
-    own = (code.indicators[class_index] * np.asarray(margins, dtype=np.float64)).mean(axis=0)
-    n_used = code.indicators.any(axis=0).reshape(code.n_bits, -1).sum(axis=1)
-    return np.asarray(np.log(n_used) - own.reshape(code.n_bits, -1).sum(axis=1))
+    """The mean of minus the log-probability of each column's true symbol; for ignored classes that of chance.
+
+    Weights of calibrated columns sharpen or flatten their probabilities, which add up to 1 again.
+    """
+    indicators, shape = code.indicators, (len(margins), code.n_bits, code.n_symbols)
+    own = (indicators[class_index] * np.asarray(margins, dtype=np.float64)).reshape(shape).sum(axis=2)
+    totals = logsumexp(np.where(indicators.any(axis=0), margins, -np.inf).reshape(shape), axis=2)
+    return np.asarray((totals - own).mean(axis=0))
 
 
 def multiclass_error_bound(average_loss: float, codebook: Codebook, loss: Callable[[Any], Any]) -> float:
