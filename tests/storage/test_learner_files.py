@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression, SGDClassifier
@@ -148,8 +149,8 @@ def tree_with(**changes):
     return learner
 
 
-def changed(learner, change):
-    learner.fit(X, SIDES)
+def changed(learner, change, labels=SIDES):
+    learner.fit(X, labels)
     change(learner)
     return learner
 
@@ -197,6 +198,27 @@ FORGED = {
     ),
     "vectors of a support vector machine": lambda: changed(
         SVC(), set_attribute("_n_support", np.array([30, 30], np.int32))
+    ),
+    "too few vectors of four classes": lambda: changed(
+        SVC(), set_attribute("_n_support", np.array([9, 9, 9, 9], np.int32)), Y
+    ),
+    "vectors of more classes": lambda: changed(SVC(), set_attribute("classes_", np.arange(5)), Y),
+    "coefficients of two classes for four": lambda: changed(
+        SVC(), lambda svc: setattr(svc, "_dual_coef_", svc._dual_coef_[:1].copy()), Y
+    ),
+    "intercepts of two classes for four": lambda: changed(SVC(), set_attribute("_intercept_", np.zeros(1)), Y),
+    "frequencies of two classes for four": lambda: changed(
+        GradientBoostingClassifier(n_estimators=2),
+        set_attribute("init_", DummyClassifier(strategy="prior").fit(X, SIDES)),
+        Y,
+    ),
+    "a loss of two classes for four": lambda: changed(
+        GradientBoostingClassifier(n_estimators=2), lambda own: setattr(own._loss, "is_multiclass", False), Y
+    ),
+    "trees of two classes for four": lambda: changed(
+        GradientBoostingClassifier(n_estimators=2),
+        lambda own: setattr(own, "estimators_", own.estimators_[:, :2].copy()),
+        Y,
     ),
     "labels of neighbours": lambda: changed(
         KNeighborsClassifier(algorithm="brute"), set_attribute("_y", np.full(40, 10**6))

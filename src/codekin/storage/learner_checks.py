@@ -140,9 +140,17 @@ def _check_forest(forest: Any) -> None:
 
 def _check_gradient_boosting(boosting: Any) -> None:
     _check_forest(boosting)
-    shape = np.shape(boosting.estimators_)
-    if len(shape) != 2 or shape[1] != 1 or boosting.n_trees_per_iteration_ != 1:
+    shape, n_classes = np.shape(boosting.estimators_), len(boosting.classes_)
+    n_columns = 1 if n_classes == 2 else n_classes
+    if len(shape) != 2 or shape[1] != n_columns or boosting.n_trees_per_iteration_ != n_columns:
         _refuse(f"its trees have the shape {shape}")
+    if n_columns > 1 and boosting.init_ != "zero":
+        # Trees add to what it predicts, in place.
+        first = boosting.init_
+        if type(first).__name__ != "DummyClassifier" or first._strategy != "prior" or not boosting._loss.is_multiclass:
+            _refuse("it starts from something else than frequencies")
+        if first.predict_proba(np.zeros((1, _n_features(boosting)))).shape != (1, n_columns):
+            _refuse(f"it does not start from {n_columns} frequencies")
     if any(type(tree).__name__ != "DecisionTreeRegressor" for tree in boosting.estimators_.ravel()):
         _refuse("it is made of other things than trees")
     if any(tree.tree_.value.shape[1:] != (1, 1) for tree in boosting.estimators_.ravel()):
@@ -165,7 +173,8 @@ def _check_hist_gradient_boosting(boosting: Any) -> None:
 
 def _check_svc(svc: Any) -> None:
     vectors, counts, own = svc.support_vectors_, np.asarray(svc._n_support), svc._dual_coef_
-    n_vectors = len(svc.support_)
+    n_vectors, n_classes = len(svc.support_), len(svc.classes_)
+    n_pairs = n_classes * (n_classes - 1) // 2
     if not isinstance(svc.kernel, str):
         _refuse(f"its kernel is {svc.kernel!r}")
     # A precomputed kernel has a column for each training sample, and no vectors.
@@ -174,15 +183,18 @@ def _check_svc(svc: Any) -> None:
         shape, n_fitted = (0, 0), svc.shape_fit_[0]
     if vectors.shape != shape or n_fitted != _n_features(svc):
         _refuse(f"its vectors have the shape {vectors.shape}")
-    if counts.shape != (2,) or counts.min() < 0 or int(counts[0]) + int(counts[1]) != n_vectors:
-        _refuse(f"there are {counts.tolist()} vectors of the sides, not {n_vectors} of both")
+    if n_classes < 2 or counts.shape != (n_classes,) or counts.min() < 0 or sum(counts.tolist()) != n_vectors:
+        _refuse(f"there are {counts.tolist()} vectors of its {n_classes} classes, not {n_vectors} in all")
     is_sparse = bool(svc._sparse)
     if sparse.issparse(vectors) != is_sparse or sparse.issparse(own) != is_sparse:
         _refuse("its vectors are sparse in part")
-    if own.shape != (1, n_vectors) or (is_sparse and len(own.data) != n_vectors) or np.shape(svc._intercept_) != (1,):
+    n_own = len(own.data) if is_sparse else own.size
+    if own.shape != (n_classes - 1, n_vectors) or n_own != (n_classes - 1) * n_vectors:
         _refuse("its coefficients do not fit its vectors")
-    if np.size(svc._probA) not in (0, 1) or np.size(svc._probA) != np.size(svc._probB):
-        _refuse("its probabilities do not fit its sides")
+    if np.shape(svc._intercept_) != (n_pairs,):
+        _refuse("its intercepts do not fit its classes")
+    if np.size(svc._probA) not in (0, n_pairs) or np.size(svc._probA) != np.size(svc._probB):
+        _refuse("its probabilities do not fit its classes")
     check_indices(np.asarray(svc.support_), int(svc.shape_fit_[0]), "a vector")
 
 
