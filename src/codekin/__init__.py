@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from codekin.coding import Assignment, Codebook
     from codekin.estimators import ECOCClassifier, TrellisClassifier
     from codekin.model import Model
+    from codekin.predicting import Predictor
     from codekin.storage import load_model, save_model
 
 _HOME = {
@@ -21,6 +22,7 @@ _HOME = {
     "Codebook": "codekin.coding",
     "Model": "codekin.model",
     "ECOCClassifier": "codekin.estimators",
+    "Predictor": "codekin.predicting",
     "TrellisClassifier": "codekin.estimators",
     "load_model": "codekin.storage",
     "save_model": "codekin.storage",
@@ -32,6 +34,7 @@ __all__ = [
     "Codebook",
     "ECOCClassifier",
     "Model",
+    "Predictor",
     "TrellisClassifier",
     "__version__",
     "load_model",

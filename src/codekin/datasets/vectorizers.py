@@ -149,6 +149,16 @@ class FittedVectorizer:
         X.sort_indices()
         return X
 
+    @property
+    def columns(self) -> Mapping[str, int]:
+        """The column of each feature of a vocabulary; empty when features are hashed."""
+        found: Mapping[str, int] = getattr(self._transformer, "vocabulary", None) or {}
+        return found
+
+    def analyzer(self) -> Any:
+        """A function from a text to the terms that are counted, with repetitions."""
+        return self._transformer.build_analyzer()
+
     def within(self, n_bytes: int) -> FittedVectorizer:
         """The same with as many of the most frequent words as fit into this many bytes of a model folder.
 

@@ -82,6 +82,10 @@ class BeamSearchDecoder:
         sizes, counts = np.diff(self.tree.spans, axis=1)[:, 0], np.diff(self.tree.first_bits)
         return int(counts[counts == sizes].min())
 
+    def beam_for(self, k: int) -> int:
+        """How many nodes of each level are followed for k classes: that many above leaves have k leaves together."""
+        return min(max(self.beam, -(-k // self._fewest_leaves)), self.tree.n_nodes)
+
     def decode(self, margins: Any) -> IntArray:
         """The class with the smallest loss for each sample, (n_samples,)."""
         return self.top_k(margins, 1)[0][:, 0]
@@ -104,9 +108,7 @@ class BeamSearchDecoder:
         """
         check_k(k, self.n_classes)
         if hasattr(margins, "best_leaves"):
-            # This many nodes above leaves have at least k leaves together.
-            beam = max(self.beam, -(-k // self._fewest_leaves))
-            leaves, logs = margins.best_leaves(k, min(beam, self.tree.n_nodes), temperature)
+            leaves, logs = margins.best_leaves(k, self.beam_for(k), temperature)
             return self.class_of_leaf[leaves], -logs
         losses = self.class_losses(margins, temperature)
         classes = np.argsort(losses, axis=1, kind="stable")[:, :k]

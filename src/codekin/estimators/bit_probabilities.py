@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax, softmax
 
-from codekin.coding import CodingMatrix, FloatArray
+from codekin.coding import CodingMatrix, FloatArray, Margins
 from codekin.decoding import MinimumLossDecoder
 from codekin.decoding.minimum_loss import check_k
 from codekin.estimators.coded import CodedClassifier
@@ -77,7 +77,10 @@ class BitProbabilities(CodedClassifier, ABC):
 
     def _probability_losses(self, X: Any) -> FloatArray:
         """The losses whose negatives have the probabilities as their softmax."""
-        margins = self.bit_margins(X)
+        return self._losses_of_margins(self.bit_margins(X))
+
+    def _losses_of_margins(self, margins: Margins) -> FloatArray:
+        """The same, from margins."""
         if self.model_.decoder.is_learned or self.codebook_.n_symbols > 2:
             return self.model_.decoder.class_losses(margins)
         learner = learner_of(self.estimator)

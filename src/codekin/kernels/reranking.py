@@ -55,6 +55,41 @@ def rank_candidates(
     ``bounds``: (n_samples, 2). Receives the smallest sum of path costs among the candidates, and one that no class
         outside them is below.
     """
+    # One member lists no class twice.
+    n_paths = of_paths[0].shape[1] if costs.shape[1] > 1 else 0
+    room = scoring_room(n_features, len(vectors[3]) if len(by_feature[0]) > 0 else 0, n_paths)
+    rank_candidates_in(
+        room, costs, trellis, of_paths, rows, vectors, by_feature, reach, weight, n_candidates, n_listed, classes,
+        losses, scores, bounds
+    )  # fmt: skip
+
+
+@njit(cache=True, nogil=True)
+def scoring_room(n_features, n_classes, n_paths):
+    """Make room for scoring samples one after the other, in one call or in many.
+
+    Returns ``spread`` float32 (n_features,): zero, except while a sample is scored.
+    ``sums`` float32 (n_classes, 4), ``summed_for`` int (n_classes,): the four sums of every class, and the sample that
+        they were last made for.
+    ``listed_for`` int (n_paths,): the sample that a class was last listed for.
+    ``clock`` int (1,): how many samples have been scored.
+    """
+    return (
+        np.zeros(n_features, np.float32),
+        np.empty((n_classes, 4), np.float32),
+        np.zeros(n_classes, np.int64),
+        np.zeros(n_paths, np.int64),
+        np.zeros(1, np.int64),
+    )
+
+
+@njit(cache=True, nogil=True)
+def rank_candidates_in(
+    room, costs, trellis, of_paths, rows, vectors, by_feature, reach, weight, n_candidates, n_listed, classes, losses,
+    scores, bounds
+):  # fmt: skip
+    """Do what :func:`rank_candidates` does, in the room of :func:`scoring_room`: for single samples, half the time."""
+    spread, sums, summed_for, listed_for, clock = room
     width, digits, offsets = trellis
     class_of_path, path_of_class, edges_of_path = of_paths
     row_indptr, row_indices, row_values = rows
@@ -67,13 +102,12 @@ def rank_candidates(
     n_ways, edges, enters = ways_onward(width, digits)
     n_vertices = len(n_ways)
     best, rank, length, last, price, place, walk = path_lists(edges, n_members, n_listed)
-    spread, own = np.zeros(n_features, np.float32), np.empty(longest_row(row_indptr), row_indices.dtype)
-    sums, summed_for = _class_sums(len(scales) if has_lists else 0)
-    # The sample that a class was last listed for. One member lists no class twice.
-    listed_for = np.full(class_of_path.shape[1] if n_members > 1 else 0, -1, np.int32)
+    own = np.empty(longest_row(row_indptr), row_indices.dtype)
     others, other_costs = np.empty(n_members * n_listed, np.int64), np.empty(n_members * n_listed)
 
     for s in range(n_samples):
+        clock[0] += 1
+        now = clock[0]
         row = costs[s].reshape(-1)
         # No dot product exceeds the sum of the largest products on each feature, nor the product of the lengths.
         by_largest, squares = 0.0, 0.0
@@ -109,9 +143,9 @@ def rank_candidates(
                 outside += cost
                 c = np.int64(class_of_path[r, rank[source, n]])
                 if n_members > 1:
-                    if listed_for[c] == s:
+                    if listed_for[c] == now:
                         continue
-                    listed_for[c] = s
+                    listed_for[c] = now
                     cost = 0.0
                     for member in range(n_members):
                         path = path_of_class[member, c]
@@ -131,8 +165,8 @@ def rank_candidates(
                     n_before, n_walked = n_walked, n_walked + stop - start
                     if has_lists and n_walked > n_worthwhile:
                         if n_before <= n_worthwhile:
-                            _add_up(spread, own, n_own, *by_feature, s, sums, summed_for)
-                        score = _summed(sums, summed_for, c, s)
+                            _add_up(spread, own, n_own, *by_feature, now, sums, summed_for)
+                        score = _summed(sums, summed_for, c, now)
                     else:
                         score = _walked(spread, features, steps, start, stop)
                     score *= scales[c]
@@ -215,28 +249,22 @@ def _walked(spread, features, steps, start, stop):
 
 
 @njit(cache=True, nogil=True)
-def _class_sums(n_classes):
-    """Make room for the four sums of every class, and for the sample, counted from 1, that they were last made for."""
-    return np.empty((n_classes, 4), np.float32), np.zeros(n_classes, np.int64)
-
-
-@njit(cache=True, nogil=True)
-def _add_up(spread, own, n_own, indptr, classes, steps, turns, s, sums, summed_for):
+def _add_up(spread, own, n_own, indptr, classes, steps, turns, now, sums, summed_for):
     """Make the four sums of ``_walked`` for all classes at once; what that adds on other features is zero."""
     for q in range(n_own):
         x = spread[own[q]]
         for j in range(indptr[own[q]], indptr[own[q] + 1]):
             c = classes[j]
-            if summed_for[c] != s + 1:
-                summed_for[c] = s + 1
+            if summed_for[c] != now:
+                summed_for[c] = now
                 sums[c, 0], sums[c, 1], sums[c, 2], sums[c, 3] = 0, 0, 0, 0
             sums[c, turns[j]] += x * steps[j]
 
 
 @njit(cache=True, nogil=True)
-def _summed(sums, summed_for, c, s):
+def _summed(sums, summed_for, c, now):
     """Give the sum of a class's four sums; zero if it has no entry on the sample's features."""
-    if summed_for[c] != s + 1:
+    if summed_for[c] != now:
         return 0.0
     return np.float64((sums[c, 0] + sums[c, 1]) + (sums[c, 2] + sums[c, 3]))
 
@@ -270,12 +298,21 @@ def score_classes(rows, vectors, by_feature, n_features, classes, scores):
     ``classes``: int (n_samples, n). Which classes; -1 for none.
     ``scores``: float (n_samples, n). Receives the dot products, 0 where there is no class.
     """
+    room = scoring_room(n_features, len(vectors[3]) if len(by_feature[0]) > 0 else 0, 0)
+    score_classes_in(room, rows, vectors, by_feature, classes, scores)
+
+
+@njit(cache=True, nogil=True)
+def score_classes_in(room, rows, vectors, by_feature, classes, scores):
+    """Do what :func:`score_classes` does, in the room of :func:`scoring_room`."""
+    spread, sums, summed_for, _, clock = room
     row_indptr, row_indices, row_values = rows
     vector_indptr, features, steps, scales = vectors
     has_lists = len(by_feature[0]) > 0
-    spread, own = np.zeros(n_features, np.float32), np.empty(longest_row(row_indptr), row_indices.dtype)
-    sums, summed_for = _class_sums(len(scales) if has_lists else 0)
+    own = np.empty(longest_row(row_indptr), row_indices.dtype)
     for s in range(classes.shape[0]):
+        clock[0] += 1
+        now = clock[0]
         for q in range(row_indptr[s], row_indptr[s + 1]):
             spread[row_indices[q]] += row_values[q]
         n_walked, n_worthwhile = 0, 0
@@ -287,13 +324,13 @@ def score_classes(rows, vectors, by_feature, n_features, classes, scores):
                 n_walked += vector_indptr[classes[s, p] + 1] - vector_indptr[classes[s, p]]
         is_walked = not has_lists or n_walked <= n_worthwhile
         if not is_walked:
-            _add_up(spread, own, n_own, *by_feature, s, sums, summed_for)
+            _add_up(spread, own, n_own, *by_feature, now, sums, summed_for)
         for p in range(classes.shape[1]):
             c = classes[s, p]
             scores[s, p] = 0.0
             if c >= 0 and is_walked:
                 scores[s, p] = scales[c] * _walked(spread, features, steps, vector_indptr[c], vector_indptr[c + 1])
             elif c >= 0:
-                scores[s, p] = scales[c] * _summed(sums, summed_for, c, s)
+                scores[s, p] = scales[c] * _summed(sums, summed_for, c, now)
         for q in range(row_indptr[s], row_indptr[s + 1]):
             spread[row_indices[q]] = 0

@@ -33,8 +33,10 @@ T = TypeVar("T")
 class CompactForm(LinearForm):
     """Linear predictors whose weights only kernels can read."""
 
-    def _margins_by(self, kernel: Callable[..., None], X: Any, *weights: Any) -> Float32Array:
+    def margins(self, X: Any) -> Float32Array:
+        """One column per bit, positive if the predictor says +1."""
         rows = SparseRows.of(X if sparse.issparse(X) else np.asarray(X, dtype=np.float32), self.n_features)
+        kernel, weights = self.product()
         margins = product_by(kernel, rows, weights, self.n_bits, self.n_threads)
         margins += self.bias
         return margins
@@ -104,13 +106,13 @@ class CompactLinearBits(CompactForm):
         """The number of features."""
         return len(self.row_of_feature)
 
-    def margins(self, X: Any) -> Float32Array:
-        """One column per bit, positive if the predictor says +1."""
+    def product(self) -> tuple[Callable[..., None], tuple[Any, ...]]:
+        """The kernel that multiplies sparse rows by the weights, and the weights as it takes them."""
         from codekin.kernels.compact_product import sparse_times_bytes, sparse_times_halves
 
         if self.scales is not None:
-            return self._margins_by(sparse_times_bytes, X, self.row_of_feature, self.weights, self.scales)
-        return self._margins_by(sparse_times_halves, X, self.row_of_feature, self.weights.view(np.int16))
+            return sparse_times_bytes, (self.row_of_feature, self.weights, self.scales)
+        return sparse_times_halves, (self.row_of_feature, self.weights.view(np.int16))
 
     def decompressed(self) -> LinearBits:
         """The same predictors with weights of single precision."""
@@ -176,13 +178,13 @@ class CompactSparseLinearBits(CompactForm):
             scales[self.counts > 0] = self.scales
         return scales
 
-    def margins(self, X: Any) -> Float32Array:
-        """One column per bit, positive if the predictor says +1."""
+    def product(self) -> tuple[Callable[..., None], tuple[Any, ...]]:
+        """The kernel that multiplies sparse rows by the weights, and the weights as it takes them."""
         from codekin.kernels.compact_product import sparse_times_gapped
 
         places = self.weights.view(np.uint8 if self.scales is not None else np.uint16)
         table, scales = _table(self.precision), self._scale_of_feature
-        return self._margins_by(sparse_times_gapped, X, self._indptr, self.gaps, places, table, scales)
+        return sparse_times_gapped, (self._indptr, self.gaps, places, table, scales)
 
     def decompressed(self) -> SparseLinearBits:
         """The same predictors with weights of single precision."""

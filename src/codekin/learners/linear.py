@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -43,12 +44,20 @@ class Validation:
     score: Callable[[Margins], float]
 
 
-class LinearForm:
+class LinearForm(ABC):
     """The common properties of linear predictors of all bits, in any form of weights."""
 
     weights: Any
     bias: Float32Array
     n_threads: int | None
+
+    @abstractmethod
+    def product(self) -> tuple[Callable[..., None], tuple[Any, ...]]:
+        """The kernel that multiplies sparse rows by the weights, and the weights as it takes them."""
+
+    @abstractmethod
+    def margins(self, X: Any) -> Float32Array:
+        """One column per bit, positive if the predictor says +1."""
 
     @property
     def precision(self) -> str:
@@ -90,6 +99,12 @@ class LinearBits(LinearForm):
         """Bring the arrays into their types and check that they fit."""
         object.__setattr__(self, "weights", np.ascontiguousarray(self.weights, dtype=np.float32))
         object.__setattr__(self, "bias", _checked_bias(self.bias, self.weights.shape[1]))
+
+    def product(self) -> tuple[Callable[..., None], tuple[Any, ...]]:
+        """The kernel that multiplies sparse rows by the weights, and the weights as it takes them."""
+        from codekin.kernels.sparse_product import sparse_times_dense
+
+        return sparse_times_dense, (self.weights[:, None], 0)
 
     def margins(self, X: Any) -> Float32Array:
         """One column per bit, positive if the predictor says +1."""
@@ -184,14 +199,18 @@ class SparseLinearBits(LinearForm):
     def _weight_rows(self) -> SparseRows:
         return SparseRows.of(self.weights, self.n_bits)
 
+    def product(self) -> tuple[Callable[..., None], tuple[Any, ...]]:
+        """The kernel that multiplies sparse rows by the weights, and the weights as it takes them."""
+        from codekin.kernels.sparse_product import sparse_times_sparse
+
+        weights = self._weight_rows
+        return sparse_times_sparse, (weights.indptr, weights.indices, weights.values)
+
     def margins(self, X: Any) -> Float32Array:
         """One column per bit, positive if the predictor says +1."""
         if sparse.issparse(X):
-            from codekin.kernels.sparse_product import sparse_times_sparse
-
-            rows, weights = SparseRows.of(X, self.n_features), self._weight_rows
-            model = weights.indptr, weights.indices, weights.values
-            margins = product_by(sparse_times_sparse, rows, model, self.n_bits, self.n_threads)
+            kernel, weights = self.product()
+            margins = product_by(kernel, SparseRows.of(X, self.n_features), weights, self.n_bits, self.n_threads)
         else:
             margins = np.asarray(_checked_dense(X, self.n_features) @ self.weights)
         margins += self.bias

@@ -119,7 +119,7 @@ class RankedCodes:
         return min(ranking.n_candidates, self.n_classes)
 
     @cached_property
-    def _of_paths(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+    def of_paths(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
         """The maps from paths to classes and back for each member, and the edges of each path if needed."""
         class_of_path = np.array(
             [code.assignment.class_of_codeword(self.n_classes) for code in self.codes], dtype=np.int32
@@ -143,7 +143,7 @@ class RankedCodes:
         trellis: Any = self.codes[0].codebook.trellis
         n_samples, n_edges = len(margins), trellis.n_edges
         loss = self.decoders[0].loss
-        vectors, by_feature, reach, n_features = _kernel_vectors(ranking.vectors)
+        vectors, by_feature, reach, n_features = kernel_vectors(ranking.vectors)
         # Without vectors there is no need to make rows sparse.
         has_vectors = ranking.vectors is not None
         rows = SparseRows.of(X, n_features) if has_vectors else SparseRows.of(sparse.csr_array((n_samples, 1)))
@@ -159,7 +159,7 @@ class RankedCodes:
             rank_candidates(
                 costs,
                 graph,
-                self._of_paths,
+                self.of_paths,
                 (rows.indptr[start : stop + 1], rows.indices, rows.values),
                 vectors,
                 by_feature,
@@ -179,7 +179,7 @@ class RankedCodes:
         return Candidates(classes, losses, scores, is_certified)
 
 
-def _kernel_vectors(vectors: ClassVectors | None) -> tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...], int]:
+def kernel_vectors(vectors: ClassVectors | None) -> tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...], int]:
     """The vectors as the kernel takes them, by class and by feature, a bound on their scores, and their length."""
     if vectors is None:
         empty, nothing = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32)

@@ -25,7 +25,7 @@ def top_k_probabilities(model: Model, X: Any, k: int, temperature: float) -> tup
     if model.ranking is None:
         classes, _ = _best_of_code(model, margins, k, temperature)
         return classes, np.exp(code_log_probabilities(model, margins, classes, temperature))
-    candidates = model.candidates(X)
+    candidates = model._ranked.candidates(X, margins, None, model.ranking)
     shared = _shared_out(model, margins, candidates, temperature)
     # The candidates come first among the best classes, in the same order.
     if k <= model.ranking.n_candidates and (candidates.classes[:, :k] >= 0).all():
@@ -44,7 +44,7 @@ def all_log_probabilities(model: Model, X: Any, temperature: float) -> FloatArra
     every = np.broadcast_to(np.arange(model.n_classes), (X.shape[0], model.n_classes))
     logs = code_log_probabilities(model, margins, every, temperature)
     if model.ranking is not None:
-        candidates = model.candidates(X)
+        candidates = model._ranked.candidates(X, margins, None, model.ranking)
         rows, places = np.nonzero(candidates.classes >= 0)
         shared = _shared_out(model, margins, candidates, temperature)
         logs[rows, candidates.classes[rows, places]] = shared[rows, places]
@@ -72,7 +72,7 @@ def log_probabilities_of(model: Model, X: Any, class_index: IntArray, temperatur
     margins = _margins(model, X)
     logs = code_log_probabilities(model, margins, class_index[:, None], temperature)[:, 0]
     if model.ranking is not None:
-        candidates = model.candidates(X)
+        candidates = model._ranked.candidates(X, margins, None, model.ranking)
         rows, places = np.nonzero((candidates.classes == class_index[:, None]) & (class_index >= 0)[:, None])
         logs[rows] = _shared_out(model, margins, candidates, temperature)[rows, places]
     return logs

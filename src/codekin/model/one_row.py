@@ -1,0 +1,296 @@
+"""The best classes of one sample: the kernels of a model, called with arrays that are made ready once.
+
+For a single row, what surrounds a kernel takes several times as long as the kernel itself: checks, conversions, blocks,
+threads, room that is made and cleared. Here all of that happens once per model. The results are those of
+:class:`codekin.model.Model`, to the last bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from codekin.coding import FloatArray, IntArray, Margins
+from codekin.decoding import LOSSES, Loss, ShortestPathDecoder
+from codekin.decoding.beam_search import BeamSearchDecoder
+from codekin.learners.compact import CompactForm, CompactLinearBits, CompactSparseLinearBits
+from codekin.learners.linear import LinearForm
+from codekin.model import Model
+from codekin.model.candidates import RankedCodes, kernel_vectors
+from codekin.model.reranking import Reranking
+
+NO_ROW = np.zeros(2, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32)
+
+
+class Row(NamedTuple):
+    """One sample: compressed as the kernels take it, and as a matrix of one row if it was given as one.
+
+    - ``indptr``, ``indices``, ``values``: int64, int32 and float32, writeable.
+    - ``given``: a dense array of shape (1, n_features), or a sparse matrix that predictors of other libraries get.
+    """
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    values: NDArray[np.float32]
+    n_features: int
+    given: Any = None
+
+    def matrix(self) -> Any:
+        """The sample as a matrix of one row."""
+        if self.given is not None:
+            return self.given
+        return sparse.csr_array((self.values, self.indices, self.indptr), shape=(1, self.n_features))
+
+
+class Rooms:
+    """Working memory of kernels that is used again, by one thread at a time."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self.make = make
+        self._free: list[Any] = []
+
+    def take(self) -> Any:
+        """Room that nobody else uses; give it back unless an error left it dirty."""
+        try:
+            return self._free.pop()
+        except IndexError:
+            return self.make()
+
+    def give_back(self, room: Any) -> None:
+        """Let the next one use it."""
+        self._free.append(room)
+
+
+class OneRow:
+    """The best classes of one row; this one asks the model itself."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+
+    def best(self, row: Row, k: int, *, has_losses: bool) -> tuple[IntArray, FloatArray]:
+        """The k class indices with the smallest losses, and those losses, if they are wanted."""
+        if k == 1 and not has_losses:
+            return self.model.predict(row.matrix()), np.zeros(1)
+        classes, losses = self.model.top_k(row.matrix(), k)
+        return classes[0], losses[0]
+
+
+class OneRowOfCode(OneRow):
+    """Fast margins, and the decoder of the model."""
+
+    def __init__(self, model: Model, margins: Callable[[Row], Margins]) -> None:
+        super().__init__(model)
+        self.margins = margins
+
+    def best(self, row: Row, k: int, *, has_losses: bool) -> tuple[IntArray, FloatArray]:
+        """As above."""
+        margins = self.margins(row)
+        if k == 1 and not has_losses:
+            return self.model.decoder.decode(margins), np.zeros(1)
+        classes, losses = self.model.decoder.top_k(margins, k)
+        return classes[0], losses[0]
+
+
+class OneRowOfTrellis(OneRowOfCode):
+    """Shortest paths of a trellis whose paths all have a class."""
+
+    def __init__(self, model: Model, margins: Callable[[Row], Margins]) -> None:
+        super().__init__(model, margins)
+        trellis: Any = model.codebook.trellis
+        self.loss, self.class_of_path = model.decoder.loss, model.assignment.class_of_codeword(trellis.n_paths)
+        self.graph = trellis.width, trellis.digits, trellis.edge_offsets
+
+    def best(self, row: Row, k: int, *, has_losses: bool) -> tuple[IntArray, FloatArray]:
+        """As above."""
+        from codekin.kernels.path_lists import k_cheapest_paths
+
+        f = self.margins(row).astype(np.float64)
+        paths, losses = np.empty((1, k), np.int64), np.empty((1, k))
+        k_cheapest_paths(-2 * self.loss.agreement(f), *self.graph, paths, losses)
+        if has_losses:
+            losses += self.loss(-f).sum(axis=1, keepdims=True)
+        return self.class_of_path[paths[0]], losses[0]
+
+
+class OneRowOfRanking(OneRow):
+    """Re-ranked candidates of codes on one trellis."""
+
+    def __init__(self, model: Model, margins: list[Callable[[Row], Margins]], ranked: RankedCodes) -> None:
+        from codekin.kernels.reranking import rank_candidates_in, scoring_room
+
+        super().__init__(model)
+        self.margins, self.ranking = margins, cast("Reranking", model.ranking)
+        trellis: Any = model.codebook.trellis
+        self.loss, self.n_edges = model.decoder.loss, trellis.n_edges
+        self.graph, self.of_paths = (trellis.width, trellis.digits, trellis.edge_offsets), ranked.of_paths
+        *self.vectors, n_features = kernel_vectors(self.ranking.vectors)
+        n_paths = model.n_classes if len(margins) > 1 else 0
+        n_scored = 0 if self.ranking.vectors is None else model.n_classes
+        self.n_scored, self.weight = min(self.ranking.n_candidates, model.n_classes), float(self.ranking.weight)
+        self.rank: Any = rank_candidates_in
+        # The last cost of each member is zero, and stays so.
+        costs = len(margins), self.n_edges + 1
+        self.rooms = Rooms(
+            lambda: (scoring_room(n_features, n_scored, n_paths), np.zeros((1, *costs)), np.empty((1, 2)))
+        )
+
+    def best(self, row: Row, k: int, *, has_losses: bool) -> tuple[IntArray, FloatArray]:
+        """As above."""
+        every = [margins(row) for margins in self.margins]
+        f = (every[0] if len(every) == 1 else np.hstack(every)).astype(np.float64)
+        classes, (losses, scores) = np.empty((1, k), np.intp), np.empty((2, 1, k))
+        room, costs, bounds = own = self.rooms.take()
+        np.multiply(self.loss.agreement(f).reshape(1, len(every), -1), -2, out=costs[:, :, :-1])
+        self.rank(
+            room,
+            costs,
+            self.graph,
+            self.of_paths,
+            NO_ROW if self.ranking.vectors is None else row[:3],
+            *self.vectors,
+            self.weight,
+            self.n_scored,
+            max(k, self.n_scored),
+            classes,
+            losses,
+            scores,
+            bounds,
+        )
+        self.rooms.give_back(own)
+        if has_losses:
+            losses += self.loss(-f).sum(axis=1, keepdims=True)
+        return classes[0], losses[0]
+
+
+class OneRowAtOnce(OneRowOfRanking):
+    """Re-ranked candidates of one code with compact weights, whose costs are proportional to the margins: one call."""
+
+    def __init__(self, model: Model, margins: list[Callable[[Row], Margins]], ranked: RankedCodes) -> None:
+        from codekin.kernels.one_row import rank_row_of_bytes, rank_row_of_gaps
+
+        super().__init__(model, margins, ranked)
+        bits = cast("CompactForm", model.bits)
+        self.weights, self.bias, self.slope = bits.product()[1], bits.bias, -2 * _slope(self.loss)
+        self.rank_row: Any = rank_row_of_gaps if isinstance(bits, CompactSparseLinearBits) else rank_row_of_bytes
+        make = self.rooms.make
+        self.rooms = Rooms(lambda: (*make(), np.empty((1, bits.n_bits), np.float32)))
+
+    def best(self, row: Row, k: int, *, has_losses: bool) -> tuple[IntArray, FloatArray]:
+        """As above."""
+        classes, (losses, scores) = np.empty((1, k), np.intp), np.empty((2, 1, k))
+        room, costs, bounds, product = own = self.rooms.take()
+        self.rank_row(
+            room,
+            row[:3],
+            self.weights,
+            self.bias,
+            self.slope,
+            product,
+            costs,
+            self.graph,
+            self.of_paths,
+            *self.vectors,
+            self.weight,
+            self.n_scored,
+            max(k, self.n_scored),
+            classes,
+            losses,
+            scores,
+            bounds,
+        )
+        if has_losses:
+            losses += self.loss(-(product + self.bias).astype(np.float64)).sum(axis=1, keepdims=True)
+        self.rooms.give_back(own)
+        return classes[0], losses[0]
+
+
+class OneRowOfTree(OneRow):
+    """The leaves that a beam search finds, re-ranked if the model has a ranking."""
+
+    def __init__(self, model: Model) -> None:
+        from codekin.kernels.reranking import scoring_room
+
+        super().__init__(model)
+        bits, self.decoder = cast("Any", model.bits), cast("BeamSearchDecoder", model.decoder)
+        self.tree, self.weights = bits.kernel_tree, bits.kernel_arrays
+        self.vectors = None if model.ranking is None else model.ranking.vectors
+        if self.vectors is not None:
+            self.by_class, self.by_feature, _, n_features = kernel_vectors(self.vectors)
+            self.rooms = Rooms(lambda: scoring_room(n_features, model.n_classes, 0))
+
+    def best(self, row: Row, k: int, *, has_losses: bool) -> tuple[IntArray, FloatArray]:
+        """As above."""
+        from codekin.kernels.label_tree import search_leaves
+        from codekin.kernels.reranking import score_classes_in
+
+        ranking = self.model.ranking
+        n = k if ranking is None else min(ranking.n_candidates, self.model.n_classes)
+        if k > n:  # beyond the candidates
+            return super().best(row, k, has_losses=has_losses)
+        leaves, logs = np.empty((1, n), np.int64), np.empty((1, n))
+        beam = self.decoder.beam_for(n)
+        search_leaves(row[:3], self.tree, self.weights, beam, np.float32(1), leaves, logs)
+        classes, losses = self.decoder.class_of_leaf[leaves], -logs[0]
+        if self.vectors is None or ranking is None:
+            return classes[0, :k], losses[:k]
+        scores, room = np.empty((1, n)), self.rooms.take()
+        score_classes_in(room, row[:3], self.by_class, self.by_feature, classes, scores)
+        self.rooms.give_back(room)
+        losses -= ranking.weight * scores[0]
+        order = losses.argsort(kind="stable")[:k]
+        return classes[0, order], losses[order]
+
+
+def one_row(model: Model) -> OneRow:
+    """The fastest way to the best classes of one row of this model."""
+    if model.codebook.tree is not None:
+        return OneRowOfTree(model) if len(model.members) == 1 else OneRow(model)
+    margins = [_row_margins(member.bits) for member in model.members]
+    if model.ranking is not None:
+        kind = OneRowAtOnce if _is_one_call(model) else OneRowOfRanking
+        return kind(model, margins, model._ranked)
+    if isinstance(model.decoder, ShortestPathDecoder) and model.code.is_full:
+        return OneRowOfTrellis(model, margins[0])
+    return OneRowOfCode(model, margins[0])
+
+
+def _is_one_call(model: Model) -> bool:
+    """Whether one kernel does it all: one member, sparse or one-byte weights, class vectors, a linear loss."""
+    bits = model.bits
+    is_one = len(model.members) == 1 and model.ranking is not None and model.ranking.vectors is not None
+    is_compact = isinstance(bits, CompactSparseLinearBits) or (
+        isinstance(bits, CompactLinearBits) and bits.scales is not None
+    )
+    return is_one and is_compact and _slope(model.decoder.loss) != 0
+
+
+def _slope(loss: Loss) -> float:
+    """The number ``s`` with ``g(f) = s f``; 0 if there is none, or if it is not a power of two and so not exact."""
+    if loss.name not in LOSSES:
+        return 0.0
+    at = loss.agreement(np.array([1.0, -2.5]))
+    return float(at[0]) if at[1] == -2.5 * at[0] and np.frexp(at[0])[0] == 0.5 else 0.0
+
+
+def _row_margins(bits: Any) -> Callable[[Row], Margins]:
+    """The margins of one row, (1, n_bits), as the bits themselves compute them."""
+    if not isinstance(bits, LinearForm):
+        return lambda row: bits.margins(row.matrix())
+    kernel, weights = bits.product()
+    bias, n_bits = bits.bias, bits.n_bits
+    # Compact weights are multiplied by sparse rows only; others have a product of their own for dense rows.
+    is_always_sparse = isinstance(bits, CompactForm)
+
+    def margins(row: Row) -> Margins:
+        if not (is_always_sparse or row.given is None or sparse.issparse(row.given)):
+            return bits.margins(row.given)
+        product = np.empty((1, n_bits), np.float32)
+        kernel(row.indptr, row.indices, row.values, *weights, product)
+        product += bias
+        return product
+
+    return margins

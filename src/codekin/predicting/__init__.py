@@ -1,0 +1,196 @@
+"""Predictions one at a time, for programs that answer requests."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.special import softmax
+
+from codekin._system.magnitudes import MAX_SINGLE, check_single_precision
+from codekin.datasets import FittedVectorizer
+from codekin.datasets.one_text import features_of_one_text
+from codekin.decoding.minimum_loss import check_k
+from codekin.learners.independent import EstimatorBits
+from codekin.model.one_row import Row, one_row
+from codekin.model.probabilities import top_k_probabilities
+from codekin.storage import ModelFolderError, load_saved
+
+__all__ = ["Predictor"]
+
+
+class Predictor:
+    """The labels of one sample after the other, without the checks and conversions that many samples share.
+
+    The labels are those of the classifier, for a sample alone. All arrays are made ready and all kernels are compiled
+    when a predictor is made, so that the first prediction takes as long as the others. Any number of threads may use
+    one predictor; the kernels run without Python's lock.
+
+    Parameters
+    ----------
+    classifier : ECOCClassifier or TrellisClassifier
+        Fitted. Later changes to it, such as ``partial_fit``, do not change the predictor.
+    vectorizer : FittedVectorizer, optional
+        Converts texts to features, for a classifier of texts.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from codekin import ECOCClassifier, Predictor
+    >>> X, y = load_digits(return_X_y=True)
+    >>> predictor = Predictor(ECOCClassifier(random_state=0).fit(X, y))
+    >>> predictor.predict(X[3])
+    3
+    >>> predictor.top_k(X[3], 2)[0]
+    [3, 9]
+    """
+
+    def __init__(self, classifier: Any, *, vectorizer: FittedVectorizer | None = None) -> None:
+        if not (hasattr(classifier, "_parts_to_store") and hasattr(type(classifier), "top_k_proba")):
+            raise TypeError(
+                "Predictor needs an ECOCClassifier or a TrellisClassifier. "
+                f"Got an object of type {type(classifier).__name__}."
+            )
+        classifier._check_is_fitted()
+        if not hasattr(classifier, "n_features_in_"):
+            raise ValueError(
+                "Predictor needs a classifier of numbers. Got one whose samples have no number of features."
+            )
+        self._classifier, self._model = classifier, classifier.model_
+        self._labels = classifier.classes_.tolist()
+        self._n_features = int(classifier.n_features_in_)
+        if vectorizer is not None and vectorizer.n_features != self._n_features:
+            raise ValueError(
+                f"A classifier of {self._n_features} features needs a vectorizer with as many. "
+                f"Got one with {vectorizer.n_features}."
+            )
+        self._features = None if vectorizer is None else features_of_one_text(vectorizer)
+        self._one_row = one_row(self._model)
+        # Learners of other libraries have rules of their own; calibration is around them.
+        bits = self._model.bits
+        self._is_single_precision = not isinstance(getattr(bits, "bits", bits), EstimatorBits)
+        self._indptrs: dict[int, NDArray[np.int64]] = {}
+        nothing = sparse.csr_array((1, self._n_features), dtype=np.float32)
+        self.predict(nothing)
+        self.top_k(nothing, 1)
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Predictor:
+        """A predictor of a saved model, with the vectorizer that was saved with it, if there is one.
+
+        Parameters
+        ----------
+        folder : path
+            A model folder, written by ``codekin train`` or :func:`codekin.save_model`.
+        trusted : sequence of str, default=()
+            As in :func:`codekin.load_model`.
+
+        Returns
+        -------
+        Predictor
+        """
+        saved = load_saved(folder, trusted=trusted)
+        if not saved.has_labels:
+            raise ModelFolderError(f"{folder} holds a code without labels; save the classifier around it instead.")
+        return cls(saved.model, vectorizer=saved.model_input.vectorizer)
+
+    @property
+    def labels(self) -> list[Any]:
+        """All labels, in the order of ``classes_``."""
+        return list(self._labels)
+
+    def predict(self, x: Any) -> Any:
+        """The label of one sample.
+
+        Parameters
+        ----------
+        x : str, csr matrix of shape (1, n_features) or array-like of shape (n_features,)
+            A text, if there is a vectorizer, or the sample's features. Those of a sparse row must be distinct.
+
+        Returns
+        -------
+        str, int or whatever the labels are
+        """
+        classes, _ = self._one_row.best(self._row(x), 1, has_losses=False)
+        return self._labels[classes[0]]
+
+    def top_k(self, x: Any, k: int) -> tuple[list[Any], list[float]]:
+        """The k labels with the smallest decoding losses, and those losses, smallest first.
+
+        Parameters
+        ----------
+        x : str, csr matrix of shape (1, n_features) or array-like of shape (n_features,)
+            As in :meth:`predict`.
+        k : int
+            At least 1 and at most the number of classes.
+
+        Returns
+        -------
+        labels : list of length k
+        losses : list of float
+        """
+        check_k(k, len(self._labels))
+        classes, losses = self._one_row.best(self._row(x), k, has_losses=True)
+        return [self._labels[c] for c in classes.tolist()], losses.tolist()
+
+    def top_k_proba(self, x: Any, k: int) -> tuple[list[Any], list[float]]:
+        """The k most probable labels and their probabilities, largest first.
+
+        Parameters
+        ----------
+        x : str, csr matrix of shape (1, n_features) or array-like of shape (n_features,)
+            As in :meth:`predict`.
+        k : int
+            At least 1 and at most the number of classes.
+
+        Returns
+        -------
+        labels : list of length k
+        probabilities : list of float
+        """
+        check_k(k, len(self._labels))
+        X, classifier = self._row(x).matrix(), self._classifier
+        if hasattr(classifier, "temperature_"):
+            classes, of_classes = top_k_probabilities(self._model, X, k, classifier.temperature_)
+            best, probabilities = classes[0], of_classes[0]
+        else:
+            every = softmax(-classifier._losses_of_margins(self._model.margins(X)), axis=1)[0]
+            best = np.argsort(-every, kind="stable")[:k]
+            probabilities = every[best]
+        return [self._labels[c] for c in best.tolist()], probabilities.tolist()
+
+    def _row(self, x: Any) -> Row:
+        """One sample as the model takes it; raises ValueError if it is none."""
+        given: Any = None
+        if isinstance(x, str):
+            if self._features is None:
+                raise ValueError("This predictor has no vectorizer, so it needs features. Got a text.")
+            indices, values = self._features(x)
+        elif sparse.issparse(x):
+            given = x if getattr(x, "format", "") == "csr" else sparse.csr_array(x)  # type: ignore[call-overload]
+            if given.shape != (1, self._n_features):
+                raise ValueError(f"A sparse sample must have the shape (1, {self._n_features}). Got {given.shape}.")
+            # Copies: the kernels would be compiled again for arrays of another kind.
+            indices, values = np.array(given.indices, dtype=np.int32), np.array(given.data, dtype=np.float32)
+        else:
+            given = np.asarray(x)
+            if given.dtype.kind not in "biuf" or given.shape not in ((self._n_features,), (1, self._n_features)):
+                raise ValueError(
+                    f"A sample must be {self._n_features} numbers. "
+                    f"Got an array of shape {given.shape} and type {given.dtype}."
+                )
+            given = given.reshape(1, -1)
+            indices = np.flatnonzero(given[0]).astype(np.int32)
+            values = given[0, indices].astype(np.float32)
+        # NaN is not small either.
+        if self._is_single_precision and not values.dot(values) <= MAX_SINGLE:
+            check_single_precision(values, is_to_learn_from=False)
+        n = len(indices)
+        indptr = self._indptrs.get(n)
+        if indptr is None:
+            indptr = self._indptrs[n] = np.array([0, n], dtype=np.int64)
+        return Row(indptr, indices, values, self._n_features, given)
