@@ -71,6 +71,7 @@ COMMANDS = {
     "predict": "Predict the classes of samples.",
     "evaluate": "Measure how good a model's predictions are, and how fast.",
     "inspect": "Show what a model is: codebook, sizes, losses, its easiest and hardest bits.",
+    "export": "Export a model for programs without codekin.",
     "assign": "Search for a good assignment of codewords to classes.",
     "data": "List, download, convert and export data sets.",
     "study": "Rerun the paper's experiments, and show the results.",

@@ -83,6 +83,10 @@ class BitProbabilities(CodedClassifier, ABC):
         """The same, from margins."""
         if self.model_.decoder.is_learned or self.codebook_.n_symbols > 2:
             return self.model_.decoder.class_losses(margins)
+        return self._decoder_of_probabilities().class_losses(margins)
+
+    def _decoder_of_probabilities(self) -> MinimumLossDecoder:
+        """The losses from which probabilities are made, of two symbols and without a learned decoder."""
         learner = learner_of(self.estimator)
         loss = "linear" if learner is not None and learner.learns_probabilities else "logistic"
-        return MinimumLossDecoder(self.coding_matrix_, loss, self.weighted_decoding).class_losses(margins)
+        return MinimumLossDecoder(self.coding_matrix_, loss, self.weighted_decoding)

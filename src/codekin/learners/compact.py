@@ -172,7 +172,8 @@ class CompactSparseLinearBits(CompactForm):
         return indptr.astype(np.uint32 if indptr[-1] <= np.iinfo(np.uint32).max else np.uint64)
 
     @cached_property
-    def _scale_of_feature(self) -> Float32Array:
+    def scale_of_feature(self) -> Float32Array:
+        """What the integers of each feature are multiplied by; 1 for floats."""
         scales = np.ones(self.n_features, dtype=np.float32)
         if self.scales is not None:
             scales[self.counts > 0] = self.scales
@@ -183,7 +184,7 @@ class CompactSparseLinearBits(CompactForm):
         from codekin.kernels.compact_product import sparse_times_gapped
 
         places = self.weights.view(np.uint8 if self.scales is not None else np.uint16)
-        table, scales = _table(self.precision), self._scale_of_feature
+        table, scales = _table(self.precision), self.scale_of_feature
         return sparse_times_gapped, (self._indptr, self.gaps, places, table, scales)
 
     def decompressed(self) -> SparseLinearBits:
@@ -193,7 +194,7 @@ class CompactSparseLinearBits(CompactForm):
         feature = np.repeat(np.arange(self.n_features), counts)
         distance = np.cumsum(self.gaps, dtype=np.int64)
         before = np.concatenate([[0], distance])[indptr[:-1]]
-        weights = self.weights.astype(np.float32) * self._scale_of_feature[feature]
+        weights = self.weights.astype(np.float32) * self.scale_of_feature[feature]
         matrix = sparse.csr_array((weights, distance - before[feature], indptr), shape=(self.n_features, self.n_bits))
         matrix.eliminate_zeros()
         return SparseLinearBits(matrix, self.bias, self.n_threads)

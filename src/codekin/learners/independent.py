@@ -90,7 +90,7 @@ class EstimatorBits:
         return len(self.predictors)
 
     @cached_property
-    def _linear(self) -> tuple[NDArray[Any], NDArray[Any]] | None:
+    def stacked(self) -> tuple[NDArray[Any], NDArray[Any]] | None:
         """Stacked weights (n_features, n_bits) and intercepts if every predictor is plain linear."""
         rows, intercepts = [], []
         n_features = next((p.coef_.shape[-1] for p in self.predictors if is_plain_linear(p)), None)
@@ -113,8 +113,8 @@ class EstimatorBits:
         With more than two symbols, one column per symbol: the logarithm of how much more probable it is than by chance.
         """
         is_numbers = getattr(getattr(X, "dtype", None), "kind", "O") in "biuf"
-        if self.symbols is None and is_numbers and self._linear is not None:
-            weights, intercepts = self._linear
+        if self.symbols is None and is_numbers and self.stacked is not None:
+            weights, intercepts = self.stacked
             return bounded_margins(np.asarray(X @ weights + intercepts))
         seen = repeat(X) if self.columns is None else (_columns(X, columns) for columns in self.columns)
         if self.symbols is None:

@@ -1,0 +1,80 @@
+"""The linear predictors of a model in one form: a row of weights for each feature that has any."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codekin.learners.compact import CompactLinearBits, CompactSparseLinearBits
+from codekin.learners.independent import EstimatorBits
+from codekin.learners.linear import LinearBits, LinearForm, SparseLinearBits
+
+
+@dataclass(frozen=True, eq=False)
+class LinearRows:
+    """Weights of all bits, and what turns their product with a sample into margins.
+
+    - ``weights`` of shape (n_rows, n_bits): int8, float16, float32 or float64.
+    - ``scales`` of shape (n_rows,): what integers are multiplied by; None for floats.
+    - ``row_of_feature`` of shape (n_features,): None if every feature has its own row.
+    - ``slopes``, ``intercepts``: what margins are multiplied by, and what is added; None if nothing.
+    """
+
+    weights: NDArray[Any]
+    scales: NDArray[np.float32] | None
+    row_of_feature: NDArray[Any] | None
+    bias: NDArray[Any]
+    slopes: NDArray[np.float64] | None = None
+    intercepts: NDArray[np.float64] | None = None
+
+    def dense(self) -> NDArray[Any]:
+        """The weights of every feature, (n_features, n_bits), in single or double precision."""
+        weights = self.weights if self.weights.dtype == np.float64 else self.weights.astype(np.float32)
+        if self.scales is not None:
+            weights = weights * self.scales[:, None]
+        return weights if self.row_of_feature is None else weights[self.row_of_feature]
+
+
+def linear_rows(bits: Any) -> LinearRows:
+    """The rows of linear predictors; raises ValueError for any others."""
+    if hasattr(bits, "slopes"):  # calibrated
+        inner = linear_rows(bits.bits)
+        return LinearRows(inner.weights, inner.scales, inner.row_of_feature, inner.bias, bits.slopes, bits.intercepts)
+    if hasattr(bits, "finished"):  # still learning
+        bits = bits.finished()
+    if isinstance(bits, EstimatorBits):
+        stacked = None if bits.symbols is not None else bits.stacked
+        if stacked is None:
+            kinds = sorted({type(predictor).__name__ for predictor in bits.predictors})
+            raise ValueError(f"Only linear predictors of two-sided bits can be exported. Got {', '.join(kinds)}.")
+        return LinearRows(np.asarray(stacked[0], np.float64), None, None, np.asarray(stacked[1], np.float64))
+    if isinstance(bits, LinearBits):
+        return LinearRows(bits.weights, None, None, bits.bias)
+    if isinstance(bits, SparseLinearBits):
+        return LinearRows(bits.weights.toarray(), None, None, bits.bias)
+    if isinstance(bits, CompactLinearBits):
+        return LinearRows(bits.weights, bits.scales, bits.row_of_feature, bits.bias)
+    if isinstance(bits, CompactSparseLinearBits):
+        return _filled(bits)
+    what = "linear predictors" if isinstance(bits, LinearForm) else type(bits).__name__
+    raise ValueError(f"Only linear predictors of two-sided bits can be exported. Got {what}.")
+
+
+def _filled(bits: CompactSparseLinearBits) -> LinearRows:
+    """Rows with the zeros that the compact form leaves out, in the same precision."""
+    whole = bits.decompressed().weights
+    lengths = np.diff(whole.indptr)
+    used = np.flatnonzero(lengths)
+    row_of_feature = np.zeros(bits.n_features, dtype=np.int32)
+    row_of_feature[used] = np.arange(1, len(used) + 1)
+    scales = None
+    values = whole.data
+    if bits.scales is not None:
+        scales = np.concatenate([[np.float32(0)], bits.scale_of_feature[used]]).astype(np.float32)
+        values = np.rint(values / np.repeat(bits.scale_of_feature, lengths))
+    weights = np.zeros((len(used) + 1, bits.n_bits), dtype=bits.weights.dtype)
+    weights[np.repeat(row_of_feature, lengths), whole.indices] = values
+    return LinearRows(weights, scales, row_of_feature, bits.bias)

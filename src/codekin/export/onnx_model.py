@@ -1,0 +1,336 @@
+"""A fitted classifier as an ONNX model: from features to margins to the best labels and their probabilities.
+
+ONNX has no shortest paths, so that the losses of all classes are added up; for a hundred thousand classes that is slow.
+Margins have the precision of the weights, everything after them double precision. Sums of margins may differ from
+codekin's in the last digit, since runtimes add in another order.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from codekin._system.files import whole_file
+from codekin._version import __version__
+from codekin.decoding.learned import FARTHEST, SUM_DIGITS, WEIGHT_DIGITS
+from codekin.decoding.minimum_loss import check_k
+from codekin.export.linear_rows import LinearRows, linear_rows
+from codekin.export.onnx_graph import DOUBLE, FLOAT, IR_VERSION, LOSSES_OF, OPSET, OnnxGraph
+
+MAX_BYTES = 2**31 - 2**20
+"""What a file of ONNX may hold."""
+
+
+def export_onnx(
+    classifier: Any,
+    path: str | os.PathLike[str],
+    *,
+    k: int = 5,
+    input: Literal["dense", "sparse"] = "dense",
+) -> Path:
+    """Write a fitted classifier as an ONNX model, which any ONNX runtime can run without Python.
+
+    The model has the outputs ``labels``, ``losses`` and ``probabilities``, each of shape (n_samples, k), the smallest
+    loss first, and ``margins`` of shape (n_samples, n_bits). Probabilities are those of the labels beside them. Labels
+    are the classifier's own, except that labels with equal losses may come in another order.
+
+    Parameters
+    ----------
+    classifier : ECOCClassifier or TrellisClassifier
+        With linear bits: codekin's own learners, or linear classifiers of scikit-learn. Trellises, all codes with a
+        coding matrix, learned decoders, calibration, and the re-ranking of a single trellis can be exported; trees of
+        classes, several codes and all other learners cannot.
+    path : path
+        The file to write.
+    k : int, default=5
+        How many labels the model returns.
+    input : {"dense", "sparse"}, default="dense"
+        The input of the model: ``X`` of shape (n_samples, n_features), or, for texts and other sparse samples,
+        ``features`` and ``values`` of shape (n_samples, n), as :func:`padded_rows` makes them. Weights of one byte stay
+        so in a model with sparse input only.
+
+    Returns
+    -------
+    Path
+        The file.
+    """
+    try:
+        from onnx import helper, save_model
+    except ImportError:
+        raise ImportError("Exporting to ONNX needs the package onnx: pip install codekin[onnx]") from None
+    classifier._check_is_fitted()
+    model = classifier.model_
+    _check_exportable(model)
+    labels = _labels(classifier.classes_)
+    check_k(k, len(labels))
+    if input not in ("dense", "sparse"):
+        raise ValueError(f"The 'input' parameter must be 'dense' or 'sparse'. Got {input!r} instead.")
+    graph, rows = OnnxGraph(), linear_rows(model.bits)
+    samples = _Samples.sparse(graph, rows) if input == "sparse" else _Samples.dense(rows)
+    margins = samples.margins(graph, rows)
+    f = margins if rows.weights.dtype == np.float64 or rows.slopes is not None else graph("Cast", margins, to=DOUBLE)
+    if model.codebook.trellis is not None:
+        best, losses, probabilities = _of_trellis(graph, classifier, f, samples, k)
+    else:
+        best, losses, probabilities = _of_matrix(graph, classifier, f, k)
+    kinds: dict[str, int] = {"i": 7, "U": 8, "f": DOUBLE, "b": 9}
+    outputs = {
+        "labels": (
+            graph("Gather", graph.constant(labels), best, axis=0),
+            kinds[labels.dtype.kind.replace("O", "U")],
+            k,
+        ),
+        "losses": (losses, DOUBLE, k),
+        "probabilities": (probabilities, DOUBLE, k),
+        "margins": (f, DOUBLE, model.n_bits),
+    }
+    for name, (value, _, _) in outputs.items():
+        graph.nodes.append(helper.make_node("Identity", [value], [name]))
+    if sum(len(constant.raw_data) for constant in graph.constants) > MAX_BYTES:
+        raise ValueError(
+            "An ONNX file holds at most 2 GB. Got a model that is larger; use fewer features or input='sparse'."
+        )
+    described = [helper.make_tensor_value_info(name, kind, ["n", width]) for name, (_, kind, width) in outputs.items()]
+    whole = helper.make_model(
+        helper.make_graph(graph.nodes, "codekin", samples.inputs, described, graph.constants),
+        opset_imports=[helper.make_opsetid("", OPSET)],
+        ir_version=IR_VERSION,
+        producer_name="codekin",
+        producer_version=__version__,
+    )
+    target = Path(path)
+    with whole_file(target) as stream:
+        save_model(whole, stream)
+    return target
+
+
+def padded_rows(X: Any) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Sparse samples as a model with sparse input takes them.
+
+    Parameters
+    ----------
+    X : sparse matrix of shape (n_samples, n_features)
+
+    Returns
+    -------
+    features : ndarray of shape (n_samples, n)
+        The features of each sample; ``n`` is the largest number of them, and at least 1. Shorter rows are filled with
+        feature 0.
+    values : ndarray of shape (n_samples, n)
+        Their values; zero where there is no further feature.
+
+    Examples
+    --------
+    >>> features, values = padded_rows(sparse.csr_array([[0, 2.0, 3.0], [4.0, 0, 0]]))
+    >>> features
+    array([[1, 2],
+           [0, 0]])
+    >>> values
+    array([[2., 3.],
+           [4., 0.]], dtype=float32)
+    """
+    rows = sparse.csr_array(X)
+    lengths = np.diff(rows.indptr)
+    shape = rows.shape[0], max(int(lengths.max(initial=0)), 1)
+    features, values = np.zeros(shape, np.int64), np.zeros(shape, np.float32)
+    is_there = np.arange(shape[1]) < lengths[:, None]
+    features[is_there], values[is_there] = rows.indices, rows.data
+    return features, values
+
+
+@dataclass(frozen=True, eq=False)
+class _Samples:
+    """The input of a model, and products with it."""
+
+    inputs: list[Any]
+    features: str | None
+    values: str
+
+    @classmethod
+    def dense(cls, rows: LinearRows) -> _Samples:
+        from onnx import helper
+
+        n_features = len(rows.weights if rows.row_of_feature is None else rows.row_of_feature)
+        kind = DOUBLE if rows.weights.dtype == np.float64 else FLOAT
+        return cls([helper.make_tensor_value_info("X", kind, ["n", n_features])], None, "X")
+
+    @classmethod
+    def sparse(cls, graph: OnnxGraph, rows: LinearRows) -> _Samples:
+        from onnx import helper
+
+        inputs = [
+            helper.make_tensor_value_info(name, kind, ["n", "m"]) for name, kind in (("features", 7), ("values", FLOAT))
+        ]
+        values = graph("Cast", "values", to=DOUBLE) if rows.weights.dtype == np.float64 else "values"
+        return cls(inputs, "features", values)
+
+    def margins(self, graph: OnnxGraph, rows: LinearRows) -> str:
+        """The margins of the bits."""
+        if self.features is None:
+            product = graph("MatMul", self.values, graph.constant(rows.dense()))
+        else:
+            which = self.features
+            if rows.row_of_feature is not None:
+                which = graph("Gather", graph.constant(rows.row_of_feature, np.int32), which)
+            values = self.values
+            if rows.scales is not None:
+                values = graph("Mul", values, graph("Gather", graph.constant(rows.scales), which))
+            product = self._summed(graph, values, graph("Gather", graph.constant(rows.weights), which), rows.weights)
+        margins = graph.add(product, graph.constant(rows.bias))
+        if rows.slopes is None:
+            return margins
+        wide = margins if rows.weights.dtype == np.float64 else graph("Cast", margins, to=DOUBLE)
+        return graph.add(graph("Mul", wide, graph.constant(rows.slopes)), graph.constant(rows.intercepts))
+
+    def scores(self, graph: OnnxGraph, by_feature: NDArray[np.int8]) -> str:
+        """The products with one-byte columns, (n_samples, n_columns), in single precision."""
+        if self.features is None:
+            return str(graph("MatMul", self.values, graph.constant(by_feature, np.float32)))
+        rows = graph("Gather", graph.constant(by_feature), self.features)
+        return self._summed(graph, self.values, rows, by_feature)
+
+    @staticmethod
+    def _summed(graph: OnnxGraph, values: str, rows: str, stored: NDArray[Any]) -> str:
+        """The sum of each sample's rows, times its values."""
+        if stored.dtype not in (np.float32, np.float64):
+            rows = graph("Cast", rows, to=FLOAT)
+        middle = graph.constant([1], np.int64)
+        return str(graph("Squeeze", graph("MatMul", graph("Unsqueeze", values, middle), rows), middle))
+
+
+def _check_exportable(model: Any) -> None:
+    """Raise ValueError, in one sentence, for what ONNX cannot do."""
+    if model.codebook.tree is not None:
+        raise ValueError("A tree of classes cannot be exported to ONNX, which has no beam search. Use code='trellis'.")
+    if len(model.members) > 1:
+        raise ValueError(f"Only a single code can be exported to ONNX. Got {len(model.members)} of them.")
+    if model.codebook.n_symbols > 2:
+        raise ValueError(f"Only codes of two symbols can be exported to ONNX. Got {model.codebook.n_symbols} symbols.")
+    if model.decoder.loss.name not in LOSSES_OF:
+        raise ValueError(f"A loss given as a function cannot be exported. Got {model.decoder.loss.name}.")
+
+
+def _labels(classes: NDArray[Any]) -> NDArray[Any]:
+    """The labels in a type that ONNX has."""
+    if classes.dtype.kind in "iu":
+        return classes.astype(np.int64)
+    if classes.dtype.kind in "fb":
+        return classes
+    if not all(isinstance(label, str) for label in classes.tolist()):
+        raise ValueError(f"Labels must be numbers or texts to be exported. Got labels of type {classes.dtype}.")
+    return np.array(classes.tolist(), dtype=object)
+
+
+def _of_trellis(graph: OnnxGraph, classifier: Any, f: str, samples: _Samples, k: int) -> tuple[str, str, str]:
+    """The best classes of a code on a trellis, their losses and probabilities."""
+    model = classifier.model_
+    trellis, (loss, agreement) = model.codebook.trellis, LOSSES_OF[model.decoder.loss.name]
+    # In the order of the paths, by which ties are broken.
+    classes = np.argsort(model.assignment.codeword_of_class, kind="stable")
+    edges = trellis.unrank(model.assignment.codeword_of_class[classes])
+    lengths = graph.times(agreement(graph, f), -2.0)
+    nothing = graph("Mul", graph.columns(lengths, np.zeros(1)), graph.number(0.0))
+    lengths = graph("Concat", lengths, nothing, axis=1)
+    costs = ""
+    # From the last edge to the first, as codekin adds them.
+    for step in range(edges.shape[1] - 1, -1, -1):
+        column = np.where(edges[:, step] < 0, trellis.n_edges, edges[:, step])
+        own = graph.columns(lengths, column)
+        costs = graph.add(costs, own) if costs else own
+    constant = graph.total(loss(graph, graph("Neg", f)))
+    logs = graph("LogSoftmax", graph.times(costs, -1 / classifier.temperature_), axis=1)
+    ranking = model.ranking
+    if ranking is None:
+        best, places = graph.best(costs, k)
+        log_probabilities = graph.columns(logs, places)
+    else:
+        n = min(ranking.n_candidates, model.n_classes)
+        if k > n:
+            raise ValueError(f"This model ranks {n} candidates; at most as many labels can be exported. Got k={k}.")
+        listed, at = graph.best(costs, n)
+        if ranking.vectors is not None:
+            steps, scales = _by_feature(ranking.vectors, classes)
+            scores = graph("Cast", graph.columns(samples.scores(graph, steps), at), to=DOUBLE)
+            weights = graph("Gather", graph.constant(ranking.weight * scales), at)
+            listed = graph("Sub", listed, graph("Mul", scores, weights))
+        best, order = graph.best(listed, k)
+        places = graph.columns(at, order)
+        whole = graph("Log", graph.total(graph("Exp", graph.columns(logs, at))))
+        shared = graph("LogSoftmax", graph.times(listed, -1 / ranking.temperature), axis=1)
+        log_probabilities = graph.columns(graph.add(shared, whole), order)
+    found = graph("Gather", graph.constant(classes, np.int64), places)
+    return found, graph.add(best, constant), graph("Exp", log_probabilities)
+
+
+def _by_feature(vectors: Any, classes: NDArray[Any]) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
+    """The steps of class vectors as (n_features, n_classes), and the scales of the classes, in the given order."""
+    if vectors.n_features * len(classes) > MAX_BYTES:
+        raise ValueError(
+            f"The vectors of {len(classes):,} classes and {vectors.n_features:,} features take more than the 2 GB that "
+            "an ONNX file holds. Train with rerank=None."
+        )
+    place = np.empty(len(classes), np.intp)
+    place[classes] = np.arange(len(classes))
+    steps = np.zeros((vectors.n_features, len(classes)), np.int8)
+    steps[vectors.features, np.repeat(place, np.diff(vectors.indptr))] = vectors.steps
+    return steps, vectors.scales[classes].astype(np.float64)
+
+
+def _of_matrix(graph: OnnxGraph, classifier: Any, f: str, k: int) -> tuple[str, str, str]:
+    """The best classes of a code with a coding matrix, their losses and probabilities."""
+    decoder = classifier.model_.decoder
+    agreement = LOSSES_OF[decoder.loss.name][1]
+    if decoder.is_learned:
+        every = graph("Neg", _learned_scores(graph, decoder, agreement(graph, f)))
+        of_probabilities = every
+        constant = None
+    else:
+        every, constant = _matrix_losses(graph, decoder, f)
+        of_probabilities, _ = _matrix_losses(graph, classifier._decoder_of_probabilities(), f)
+    losses, places = graph.best(every, k)
+    probabilities = graph.columns(graph("Softmax", graph("Neg", of_probabilities), axis=1), places)
+    return places, losses if constant is None else graph.add(losses, constant), probabilities
+
+
+def _learned_scores(graph: OnnxGraph, decoder: Any, values: str) -> str:
+    """The scores of all classes under learned weights."""
+    scores = graph.add(_exact_product(graph, values, decoder.weights), graph.constant(decoder.biases))
+    products = decoder.products
+    if products is None:
+        return scores
+    standard = graph("Div", graph("Sub", values, graph.constant(products.means)), graph.constant(products.scales))
+    near = graph.clipped(standard, FARTHEST)
+    first, second = np.triu_indices(len(products.means))
+    pairs = graph("Mul", graph.columns(near, first), graph.columns(near, second))
+    return graph.add(scores, _exact_product(graph, pairs, products.weights))
+
+
+def _exact_product(graph: OnnxGraph, values: str, weights: NDArray[np.float64]) -> str:
+    n_digits = SUM_DIGITS - WEIGHT_DIGITS - int(weights.shape[1]).bit_length()
+    return str(graph("MatMul", graph.rounded(values, n_digits), graph.constant(weights.T)))
+
+
+def _matrix_losses(graph: OnnxGraph, decoder: Any, f: str) -> tuple[str, str]:
+    """The losses of all classes up to a constant of the sample, and that constant."""
+    loss, agreement = LOSSES_OF[decoder.loss.name]
+    bits = decoder.coding_matrix.astype(np.float64)
+    is_ternary = bool((bits == 0).any())
+    even = graph.times(graph.add(loss(graph, f), loss(graph, graph("Neg", f))), 0.5)
+    left, factor = agreement(graph, f), -bits.T
+    n_used = np.maximum((bits != 0).sum(axis=1), 1).astype(np.float64)
+    if is_ternary:
+        left, factor = graph("Concat", left, even, axis=1), np.vstack([factor, np.abs(bits.T)])
+    every = graph("MatMul", graph.rounded(left, SUM_DIGITS - (len(factor) - 1).bit_length()), graph.constant(factor))
+    if decoder.is_weighted:
+        every = graph("Div", every, graph.constant(n_used))
+    elif is_ternary:
+        zeros = (bits == 0).sum(axis=1) * float(decoder.loss(np.zeros(1))[0])
+        every = graph.add(every, graph.constant(zeros))
+    constant = graph.times(graph.total(even), 0.0 if is_ternary else 1 / bits.shape[1] if decoder.is_weighted else 1.0)
+    return every, constant

@@ -1,0 +1,51 @@
+"""codekin export: models for programs without codekin."""
+
+import pytest
+
+from codekin import Predictor, load_model
+from codekin.export import padded_rows
+from codekin.storage import load_input
+
+
+@pytest.fixture(scope="module")
+def text_model(tmp_path_factory):
+    from codekin.cli.main import main
+
+    home = tmp_path_factory.mktemp("texts")
+    words = {"cat": "purrs sleeps meows", "dog": "barks runs digs", "cow": "grazes moos chews"}
+    lines = [f"{label}\tthe {label} {verb} here\n" for label, verbs in words.items() for verb in verbs.split() * 3]
+    (home / "train.tsv").write_text("".join(lines))
+    assert main(["train", str(home / "train.tsv"), str(home / "model"), "--quiet"]) == 0
+    return home / "model"
+
+
+def test_an_exported_text_model_answers_like_the_model(text_model, succeed, tmp_path):
+    runtime = pytest.importorskip("onnxruntime", reason="needs onnxruntime")
+    target = tmp_path / "model.onnx"
+    said = succeed("export", text_model, target, "--top-k", "9")
+    assert "sparse input; features of texts are made outside of it" in said
+    texts = ["the dog runs", "a cow chews", "", "cat meows"]
+    features, values = padded_rows(load_input(text_model).vectorizer.transform(texts))
+    session = runtime.InferenceSession(target, providers=["CPUExecutionProvider"])
+    labels, probabilities = session.run(["labels", "probabilities"], {"features": features, "values": values})
+    predictor = Predictor.load(text_model)
+    for i, text in enumerate(texts):
+        expected, of_expected = predictor.top_k_proba(text, 3)
+        assert labels[i].tolist() == expected
+        assert probabilities[i].tolist() == pytest.approx(of_expected, rel=1e-4)
+
+
+def test_dense_input_can_be_chosen(text_model, succeed, tmp_path):
+    runtime = pytest.importorskip("onnxruntime", reason="needs onnxruntime")
+    target = tmp_path / "model.onnx"
+    assert succeed("export", text_model, target, "--input", "dense", "--quiet") == ""
+    session = runtime.InferenceSession(target, providers=["CPUExecutionProvider"])
+    X = load_input(text_model).vectorizer.transform(["a cow moos"])
+    (labels,) = session.run(["labels"], {"X": X.toarray()})
+    assert labels[0, 0] == load_model(text_model).predict(X)[0] == "cow"
+
+
+def test_other_names_are_refused(text_model, run, tmp_path):
+    shown = run("export", text_model, tmp_path / "model.pmml")
+    assert shown.code == 2
+    assert "The name of an exported model must end in .onnx. Got" in shown.err

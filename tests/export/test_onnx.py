@@ -1,0 +1,143 @@
+"""Exported ONNX models against the classifiers they come from, in onnxruntime."""
+
+import sys
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+
+from codekin import ECOCClassifier, TrellisClassifier
+from codekin.datasets import TextVectorizer, load_dataset, make_sparse_topics
+from codekin.decoding import LOSSES
+from codekin.export import export_onnx, padded_rows
+
+pytest.importorskip("onnx", reason="needs onnx: pip install codekin[onnx]")
+runtime = pytest.importorskip("onnxruntime", reason="needs onnxruntime")
+
+LINEAR_TEXT = {
+    "a trellis": TrellisClassifier(width=3, rerank=None),
+    "exponential": TrellisClassifier(width=2, rerank=None, estimator="arow"),
+    "half precision": TrellisClassifier(width=2, rerank=None, precision="float16"),
+    "one byte a weight": TrellisClassifier(width=5, rerank=None, precision="int8"),
+    "free paths": TrellisClassifier(width=2, n_spare=9),
+    "re-ranked": TrellisClassifier(width=2, rerank="centroid", precision="int8"),
+    "a matrix": ECOCClassifier("arow", codebook="one_vs_rest", assignment="random", decoding="loss"),
+    "a learned decoder": ECOCClassifier("arow", codebook="one_vs_rest", assignment="random", decoding="learned"),
+}
+
+
+def run(path, **inputs):
+    session = runtime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    names = ("labels", "losses", "probabilities", "margins")
+    return dict(zip(names, session.run(names, inputs), strict=True))
+
+
+def assert_same(found, classifier, X, k):
+    """The same labels, except that equal losses may come in another order: sums round differently."""
+    labels, losses = classifier.top_k(X, k)
+    is_same = (found["labels"] == labels).all(axis=1)
+    assert is_same.mean() >= 0.995
+    np.testing.assert_allclose(found["losses"][~is_same], losses[~is_same], rtol=1e-7)
+    np.testing.assert_allclose(found["losses"], losses, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(found["margins"], classifier.bit_margins(X), rtol=1e-4, atol=1e-5)
+    every = classifier.predict_proba(X)
+    of_labels = np.take_along_axis(every, np.searchsorted(classifier.classes_, labels), axis=1)
+    np.testing.assert_allclose(found["probabilities"][is_same], of_labels[is_same], rtol=1e-3, atol=1e-6)
+
+
+@pytest.fixture(scope="module")
+def topics():
+    return make_sparse_topics(40, 800, n_features=300, rng=0)
+
+
+@pytest.mark.parametrize("name", LINEAR_TEXT)
+def test_sparse_models_answer_like_the_classifier_for_both_kinds_of_input(name, topics, tmp_path):
+    classifier = LINEAR_TEXT[name].set_params(random_state=0).fit(topics.X, topics.y)
+    X = topics.test.X[:200]
+    features, values = padded_rows(X)
+    path = export_onnx(classifier, tmp_path / "model.onnx", input="sparse")
+    assert_same(run(path, features=features, values=values), classifier, X, 5)
+    path = export_onnx(classifier, tmp_path / "dense.onnx", k=3)
+    assert_same(run(path, X=X.toarray().astype(np.float32)), classifier, X, 3)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("codebook", ["one_vs_rest", "one_vs_one"])
+def test_every_loss_and_codes_with_zeros_answer_like_the_classifier(loss, codebook, tmp_path):
+    X, y = load_digits(return_X_y=True)
+    for is_weighted in (False, True):
+        classifier = ECOCClassifier(
+            SGDClassifier(random_state=0, max_iter=20, tol=None, alpha=1.0),
+            codebook=codebook,
+            loss=loss,
+            decoding="loss",
+            assignment="random",
+            weighted_decoding=is_weighted,
+            random_state=0,
+        )
+        classifier.fit(X[:500] / 16, y[:500])
+        path = export_onnx(classifier, tmp_path / "model.onnx")
+        assert_same(run(path, X=X[500:900] / 16), classifier, X[500:900] / 16, 5)
+
+
+@pytest.mark.parametrize("settings", [{"decoding": "learned"}, {"decoding": "loss", "calibrate": "cv"}])
+def test_learned_decoders_and_calibration_answer_like_the_classifier(settings, tmp_path):
+    X, y = load_digits(return_X_y=True)
+    names = np.array(["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"])[y]
+    classifier = ECOCClassifier(LogisticRegression(max_iter=200), n_bits=8, random_state=0, **settings)
+    classifier.fit(X[:700] / 16, names[:700])
+    path = export_onnx(classifier, tmp_path / "model.onnx")
+    found = run(path, X=X[700:] / 16)
+    assert_same(found, classifier, X[700:] / 16, 5)
+    assert (found["labels"][:, 0] == classifier.predict(X[700:] / 16)).all()
+
+
+def test_a_text_model_answers_like_the_classifier_on_real_texts(tmp_path):
+    data = load_dataset("icd10cm")
+    vectorizer = TextVectorizer(ngram_range=(1, 1)).fit(data.train.texts)
+    classifier = TrellisClassifier(rerank="centroid", random_state=0)
+    classifier.fit(vectorizer.transform(data.train.texts[:4000]), data.train.y[:4000])
+    X = vectorizer.transform(data.test.texts[:1000])
+    features, values = padded_rows(X)
+    path = export_onnx(classifier, tmp_path / "model.onnx", input="sparse")
+    assert_same(run(path, features=features, values=values), classifier, X, 5)
+
+
+@pytest.mark.parametrize(
+    ("classifier", "sentence"),
+    [
+        (TrellisClassifier(code="tree", width=3), "A tree of classes cannot be exported to ONNX"),
+        (TrellisClassifier(width=2, n_members=2), "Only a single code can be exported to ONNX. Got 2 of them."),
+        (
+            ECOCClassifier(DecisionTreeClassifier(max_depth=2), n_bits=8),
+            "Only linear predictors .* Got DecisionTreeClassifier.",
+        ),
+        (ECOCClassifier(GaussianNB(), n_symbols=3), "Only codes of two symbols .* Got 3 symbols."),
+        (ECOCClassifier(LinearSVC(), loss=lambda z: -z, decoding="loss", n_bits=8), "A loss given as a function"),
+    ],
+)
+def test_what_cannot_be_exported_is_refused_with_a_sentence(classifier, sentence, topics, tmp_path):
+    X = topics.X.toarray() if isinstance(classifier, ECOCClassifier) else topics.X
+    classifier.set_params(random_state=0, assignment="random").fit(X, topics.y)
+    with pytest.raises(ValueError, match=sentence):
+        export_onnx(classifier, tmp_path / "model.onnx")
+    assert not any(tmp_path.iterdir())
+
+
+def test_wrong_numbers_of_labels_and_inputs_are_refused(topics, tmp_path):
+    ranked = TrellisClassifier(width=2, rerank="centroid", random_state=0).fit(topics.X, topics.y)
+    n = ranked.model_.ranking.n_candidates
+    with pytest.raises(ValueError, match=f"This model ranks {n} candidates; at most as many labels can be exported"):
+        export_onnx(ranked, tmp_path / "model.onnx", k=n + 1)
+    with pytest.raises(ValueError, match="The 'input' parameter must be 'dense' or 'sparse'. Got 'texts' instead."):
+        export_onnx(ranked, tmp_path / "model.onnx", input="texts")
+
+
+def test_without_the_package_the_error_says_how_to_get_it(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    with pytest.raises(ImportError, match=r"Exporting to ONNX needs the package onnx: pip install codekin\[onnx\]"):
+        export_onnx(TrellisClassifier(), tmp_path / "model.onnx")
