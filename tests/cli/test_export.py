@@ -1,5 +1,7 @@
 """codekin export: models for programs without codekin."""
 
+import re
+
 import pytest
 
 from codekin import Predictor, load_model
@@ -45,7 +47,22 @@ def test_dense_input_can_be_chosen(text_model, succeed, tmp_path):
     assert labels[0, 0] == load_model(text_model).predict(X)[0] == "cow"
 
 
-def test_other_names_are_refused(text_model, run, tmp_path):
+def test_a_folder_gets_a_page(text_model, succeed, tmp_path):
+    said = succeed("export", text_model, tmp_path / "page", "--title", "Cats & dogs", "--top-k", "2")
+    page = tmp_path / "page" / "index.html"
+    assert said.startswith(f"{page}: ")
+    text = page.read_text(encoding="utf-8")
+    assert "<h1>Cats &amp; dogs</h1>" in text
+    assert "predict(model, text.value, 2)" in text
+    assert "@@" not in text
+    assert not re.search(r"(src|href)=.https?:|fetch\(|@import", text)
+
+
+def test_other_names_and_models_without_texts_are_refused(text_model, topics, run, succeed, tmp_path):
     shown = run("export", text_model, tmp_path / "model.pmml")
     assert shown.code == 2
-    assert "The name of an exported model must end in .onnx. Got" in shown.err
+    assert "The name of an exported model must end in .onnx, or be that of a folder. Got" in shown.err
+    succeed("train", topics / "train.svm", tmp_path / "model", "--quiet", "--rerank", "none")
+    shown = run("export", tmp_path / "model", tmp_path / "page")
+    assert shown.code == 2
+    assert "A page needs a model of texts. Got one of features in" in shown.err

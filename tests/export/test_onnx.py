@@ -71,7 +71,7 @@ def test_every_loss_and_codes_with_zeros_answer_like_the_classifier(loss, codebo
     X, y = load_digits(return_X_y=True)
     for is_weighted in (False, True):
         classifier = ECOCClassifier(
-            SGDClassifier(random_state=0, max_iter=20, tol=None, alpha=1.0),
+            SGDClassifier(random_state=0, max_iter=5, tol=None, alpha=1.0),
             codebook=codebook,
             loss=loss,
             decoding="loss",
@@ -79,7 +79,7 @@ def test_every_loss_and_codes_with_zeros_answer_like_the_classifier(loss, codebo
             weighted_decoding=is_weighted,
             random_state=0,
         )
-        classifier.fit(X[:500] / 16, y[:500])
+        classifier.fit(X[:300] / 16, y[:300])
         path = export_onnx(classifier, tmp_path / "model.onnx")
         assert_same(run(path, X=X[500:900] / 16), classifier, X[500:900] / 16, 5)
 
@@ -100,8 +100,8 @@ def test_a_text_model_answers_like_the_classifier_on_real_texts(tmp_path):
     data = load_dataset("icd10cm")
     vectorizer = TextVectorizer(ngram_range=(1, 1)).fit(data.train.texts)
     classifier = TrellisClassifier(rerank="centroid", random_state=0)
-    classifier.fit(vectorizer.transform(data.train.texts[:4000]), data.train.y[:4000])
-    X = vectorizer.transform(data.test.texts[:1000])
+    classifier.fit(vectorizer.transform(data.train.texts[::4]), data.train.y[::4])
+    X = vectorizer.transform(data.test.texts[::3])
     features, values = padded_rows(X)
     path = export_onnx(classifier, tmp_path / "model.onnx", input="sparse")
     assert_same(run(path, features=features, values=values), classifier, X, 5)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -13,7 +13,7 @@ from codekin.cli.models import loaded_classifier
 from codekin.cli.options import Quiet
 from codekin.cli.streams import show
 from codekin.cli.values import one_of
-from codekin.export import export_onnx
+from codekin.export import export_onnx, export_page
 
 app = typer.Typer()
 
@@ -21,30 +21,41 @@ app = typer.Typer()
 @app.command()
 def export(
     model: Annotated[Path, typer.Argument(help="The folder of a model.")],
-    target: Annotated[Path, typer.Argument(help="What to write: a file whose name ends in .onnx.")],
+    target: Annotated[
+        Path, typer.Argument(help="What to write: a file whose name ends in .onnx, or the folder of a page.")
+    ],
     top_k: Annotated[int, typer.Option(min=1, help="How many labels a prediction has.")] = 5,
     input: Annotated[
         str,
         typer.Option(
             parser=one_of(("auto", "dense", "sparse")),
             metavar="NAME",
-            help="The input: dense or sparse rows, or auto for what the model was trained on.",
+            help="The input of an ONNX model: dense or sparse rows, or auto for what the model was trained on.",
         ),
     ] = "auto",
+    title: Annotated[str, typer.Option(help="The heading of a page.")] = "Text classifier",
     quiet: Quiet = False,
 ) -> None:
     """Export a model for programs without codekin.
 
-    It becomes an ONNX file, which any ONNX runtime can run without Python. The file has labels, losses, probabilities
-    and margins as outputs. A vectorizer of texts stays outside: ONNX has none that makes the same features.
+    An ONNX file runs in any ONNX runtime without Python. Its outputs are labels, losses, probabilities and margins. A
+    vectorizer of texts stays outside: ONNX has none that makes the same features.
+
+    A page runs in a browser, without a server: type a text, get its classes. It is one file, index.html, with the model
+    and its vectorizer inside.
     """
-    if target.suffix != ".onnx":
-        raise ValueError(f"The name of an exported model must end in .onnx. Got {target}.")
+    if target.suffix and target.suffix != ".onnx" and not target.is_dir():
+        raise ValueError(f"The name of an exported model must end in .onnx, or be that of a folder. Got {target}.")
     saved = loaded_classifier(model, Display(quiet))
-    has_texts = saved.model_input.vectorizer is not None
-    if input == "auto":
-        input = "sparse" if has_texts or saved.model_input.encoding else "dense"
-    export_onnx(saved.model, target, k=min(top_k, len(saved.model.classes_)), input=input)  # type: ignore[arg-type]
+    vectorizer, k = saved.model_input.vectorizer, min(top_k, len(saved.model.classes_))
+    if target.suffix == ".onnx":
+        is_sparse = vectorizer is not None or bool(saved.model_input.encoding)
+        kind: Any = ("sparse" if is_sparse else "dense") if input == "auto" else input
+        written = export_onnx(saved.model, target, k=k, input=kind)
+        note = f", {kind} input" + ("" if vectorizer is None else "; features of texts are made outside of it")
+    elif vectorizer is None:
+        raise ValueError(f"A page needs a model of texts. Got one of features in {model}.")
+    else:
+        written, note = export_page(saved.model, target, vectorizer=vectorizer, title=title, k=k), ""
     if not quiet:
-        texts = "; features of texts are made outside of it" if has_texts else ""
-        show(f"{target}: {in_units(target.stat().st_size)}, {input} input{texts}")
+        show(f"{written}: {in_units(written.stat().st_size)}{note}")

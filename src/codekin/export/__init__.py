@@ -1,5 +1,6 @@
-"""Models that run without codekin: as ONNX."""
+"""Models that run without codekin: as ONNX, or as a page for browsers."""
 
 from codekin.export.onnx_model import export_onnx, padded_rows
+from codekin.export.page import export_page
 
-__all__ = ["export_onnx", "padded_rows"]
+__all__ = ["export_onnx", "export_page", "padded_rows"]

@@ -1,0 +1,162 @@
+"use strict";
+// Predicts the classes of texts from the arrays of a codekin model. Sums are made in the order of codekin's kernels,
+// margins in single precision and everything after them in double precision, so that the same classes come out.
+
+async function unpacked(base64) {
+  const bytes = Uint8Array.from(atob(base64.trim()), (letter) => letter.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  const buffer = await new Response(stream).arrayBuffer();
+  const n = new DataView(buffer).getUint32(0, true);
+  const model = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, n)));
+  const types = { i1: Int8Array, u1: Uint8Array, u2: Uint16Array, u4: Uint32Array, i4: Int32Array, f4: Float32Array, f8: Float64Array };
+  for (const [name, [type, start, length]] of Object.entries(model.arrays)) {
+    model.arrays[name] = new types[type](buffer, start, length);
+  }
+  return model;
+}
+
+// Each word is stored without the bytes that it shares with the one before.
+function vocabularyOf({ letters, n_letters, n_shared }) {
+  const columns = new Map(), decoder = new TextDecoder();
+  let word = new Uint8Array(0), start = 0;
+  n_letters.forEach((n, column) => {
+    const next = new Uint8Array(n_shared[column] + n);
+    next.set(word.subarray(0, n_shared[column]));
+    next.set(letters.subarray(start, start + n), n_shared[column]);
+    columns.set(decoder.decode(next), column);
+    [word, start] = [next, start + n];
+  });
+  return columns;
+}
+
+function termsOf(text, { analyzer, ngram_range: [least, most] }) {
+  const lower = text.toLowerCase(), terms = [];
+  if (analyzer === "word") {
+    const tokens = lower.match(/[\p{L}\p{N}_]{2,}/gu) ?? [];
+    for (let n = least; n <= most; n++) {
+      for (let i = 0; i + n <= tokens.length; i++) terms.push(tokens.slice(i, i + n).join(" "));
+    }
+    return terms;
+  }
+  for (const token of lower.split(/[\s\x1c-\x1f\x85]+/u).filter(Boolean)) {
+    const letters = Array.from(` ${token} `);
+    for (let n = least; n <= most; n++) {
+      terms.push(letters.slice(0, n).join(""));
+      for (let i = 1; i + n <= letters.length; i++) terms.push(letters.slice(i, i + n).join(""));
+      if (letters.length <= n) break; // a short word is counted once
+    }
+  }
+  return terms;
+}
+
+// MurmurHash3 of the UTF-8 bytes, 32 bits, with seed 0.
+function hashed(term, nColumns) {
+  const bytes = new TextEncoder().encode(term), n = bytes.length & ~3;
+  let h = 0;
+  const mixed = (k) => {
+    k = Math.imul(k, 0xcc9e2d51);
+    return Math.imul((k << 15) | (k >>> 17), 0x1b873593);
+  };
+  for (let i = 0; i < n; i += 4) {
+    h ^= mixed(bytes[i] | (bytes[i + 1] << 8) | (bytes[i + 2] << 16) | (bytes[i + 3] << 24));
+    h = (Math.imul((h << 13) | (h >>> 19), 5) + 0xe6546b64) | 0;
+  }
+  let rest = 0;
+  for (let i = bytes.length - 1; i >= n; i--) rest = (rest << 8) | bytes[i];
+  if (bytes.length > n) h ^= mixed(rest);
+  h ^= bytes.length;
+  h = Math.imul(h ^ (h >>> 16), 0x85ebca6b);
+  h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35);
+  h = (h ^ (h >>> 16)) | 0;
+  return h === -2147483648 ? (2147483647 - (nColumns - 1)) % nColumns : Math.abs(h) % nColumns;
+}
+
+function featuresOf(text, model) {
+  const { vectorizer, vocabulary, arrays } = model, counts = new Map();
+  for (const term of termsOf(text, vectorizer)) {
+    const column = vectorizer.method === "hashing" ? hashed(term, vectorizer.n_features) : vocabulary.get(term);
+    if (column !== undefined) counts.set(column, (counts.get(column) ?? 0) + 1);
+  }
+  const features = [...counts.keys()].sort((a, b) => a - b);
+  const idf = (column) => (arrays.idf_values ? arrays.idf_values[arrays.idf_numbers[column]] : 1);
+  const values = features.map((column) => (counts.get(column) === 1 ? 1 : Math.log(counts.get(column)) + 1) * idf(column));
+  const length = Math.sqrt(values.reduce((total, value) => total + value * value, 0)) || 1;
+  return { features, values: values.map((value) => Math.fround(value / length)) };
+}
+
+function marginsOf({ features, values }, { arrays, n_bits: nBits, is_gapped: isGapped }) {
+  const { weights, scales, starts, gaps, row_of_feature: rowOf, bias } = arrays;
+  const margins = new Float32Array(nBits);
+  features.forEach((feature, i) => {
+    const row = isGapped ? feature : rowOf[feature];
+    const x = scales ? Math.fround(values[i] * scales[row]) : values[i];
+    if (isGapped) {
+      for (let q = starts[feature], bit = 0; q < starts[feature + 1]; q++) {
+        bit += gaps[q];
+        margins[bit] += Math.fround(x * weights[q]);
+      }
+    } else {
+      for (let j = 0, q = row * nBits; j < nBits; j++, q++) margins[j] += Math.fround(x * weights[q]);
+    }
+  });
+  for (let j = 0; j < nBits; j++) margins[j] += bias[j];
+  return margins;
+}
+
+const clipped = (z, limit) => Math.min(Math.max(z, -limit), limit);
+// The loss of z = bit * margin, and the evidence of a margin.
+const LOSSES = {
+  hinge: [(z) => Math.max(0, 1 - z), (f) => (f + clipped(f, 1)) / 2],
+  squared_hinge: [(z) => Math.max(0, 1 - z) ** 2, (f) => { const b = f - clipped(f, 1); return 2 * f + (b * Math.abs(b)) / 2; }],
+  exponential: [(z) => Math.exp(-clipped(z, 20)), (f) => { const e = Math.exp(clipped(f, 20)); return (e - 1 / e) / 2; }],
+  logistic: [(z) => Math.max(0, -z) + Math.log1p(Math.exp(-Math.abs(z))), (f) => f / 2],
+  squared: [(z) => (1 - z) ** 2, (f) => 2 * f],
+  linear: [(z) => (1 - z) / 2, (f) => f / 2],
+  log_likelihood: [(z) => -z, (f) => f],
+  hamming: [(z) => (1 - Math.sign(z)) / 2, (f) => Math.sign(f) / 2],
+};
+
+function logSum(logs) {
+  const largest = logs.reduce((a, b) => Math.max(a, b), -Infinity);
+  return largest + Math.log(logs.reduce((total, log) => total + Math.exp(log - largest), 0));
+}
+
+// The best classes of a text: [{label, loss, probability}], best first.
+function predict(model, text, k) {
+  const { arrays, n_classes: nClasses, path_edges: nSteps, ranking } = model;
+  const row = featuresOf(text, model), margins = marginsOf(row, model);
+  const [loss, evidence] = LOSSES[model.loss];
+  const lengths = Float64Array.from(margins, (f) => -2 * evidence(f));
+  const costs = new Float64Array(nClasses); // in the order of the paths
+  for (let step = nSteps - 1; step >= 0; step--) {
+    for (let c = 0; c < nClasses; c++) {
+      const edge = arrays.edges[c * nSteps + step];
+      if (edge < model.n_bits) costs[c] += lengths[edge];
+    }
+  }
+  const order = Array.from(costs.keys()).sort((a, b) => costs[a] - costs[b] || a - b);
+  const whole = logSum(costs.map((cost) => -cost / model.temperature));
+  const log = (c) => -costs[c] / model.temperature - whole;
+  let best = order.slice(0, k).map((c) => ({ c, loss: costs[c], log: log(c) }));
+  if (ranking && k <= ranking.n_candidates) {
+    const spread = new Map(row.features.map((feature, i) => [feature, row.values[i]]));
+    const listed = order.slice(0, ranking.n_candidates).map((c) => {
+      let score = 0;
+      for (let q = arrays.vector_starts[c]; q < arrays.vector_starts[c + 1]; q++) {
+        score += (spread.get(arrays.vector_features[q]) ?? 0) * arrays.vector_steps[q];
+      }
+      return { c, loss: costs[c] - ranking.weight * arrays.vector_scales[c] * score };
+    });
+    const shared = logSum(listed.map(({ c }) => log(c))), rest = logSum(listed.map((one) => -one.loss / ranking.temperature));
+    listed.forEach((one) => { one.log = shared - one.loss / ranking.temperature - rest; });
+    best = listed.map((one, i) => [one, i]).sort(([a, i], [b, j]) => a.loss - b.loss || i - j).slice(0, k).map(([one]) => one);
+  }
+  const constant = margins.reduce((total, f) => total + loss(-f), 0);
+  return best.map((one) => ({ label: model.labels[one.c], loss: one.loss + constant, probability: Math.exp(one.log) }));
+}
+
+async function loaded(base64) {
+  const model = await unpacked(base64);
+  if (model.vectorizer.method === "tfidf") model.vocabulary = vocabularyOf(model.arrays);
+  return model;
+}

@@ -1,0 +1,179 @@
+"""A text classifier as a static page: the arrays of the model and a script that predicts, in one HTML file."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import html
+import json
+import os
+import re
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codekin._system.arrays import as_narrow
+from codekin._system.files import whole_file
+from codekin._version import __version__
+from codekin.datasets import FittedVectorizer
+from codekin.decoding.minimum_loss import check_k
+from codekin.export.linear_rows import linear_rows
+from codekin.learners.compact import CompactSparseLinearBits
+
+Arrays = dict[str, NDArray[Any]]
+PAGE = "index.html"
+
+
+def export_page(
+    classifier: Any,
+    folder: str | os.PathLike[str],
+    *,
+    vectorizer: FittedVectorizer,
+    title: str = "Text classifier",
+    k: int = 5,
+) -> Path:
+    """Write a text classifier as a static page: type a text, get its classes, without a server.
+
+    The page is one HTML file with the model inside, which needs no network; any browser since 2023 shows it, from a
+    disk or from any web server. Anyone who has the page has the model, its vocabulary and its labels.
+
+    Parameters
+    ----------
+    classifier : TrellisClassifier
+        A single code on a trellis, re-ranked or not. Trees of classes and several codes cannot be exported.
+    folder : path
+        Where to write ``index.html``; the folder is made if necessary.
+    vectorizer : FittedVectorizer
+        What makes the classifier's features of texts.
+    title : str, default="Text classifier"
+        The heading of the page.
+    k : int, default=5
+        How many classes the page shows.
+
+    Returns
+    -------
+    Path
+        The page.
+    """
+    classifier._check_is_fitted()
+    model = classifier.model_
+    if model.codebook.trellis is None or not hasattr(classifier, "temperature_"):
+        raise ValueError(f"A page holds a TrellisClassifier on a trellis. Got the codebook {model.codebook.name!r}.")
+    if len(model.members) > 1 or (model.ranking is not None and model.ranking.vectors is None):
+        raise ValueError(f"A page holds a single code. Got {len(model.members)} of them, whose losses are added.")
+    if vectorizer.n_features != classifier.n_features_in_:
+        raise ValueError(
+            f"A classifier of {classifier.n_features_in_} features needs a vectorizer with as many. "
+            f"Got one with {vectorizer.n_features}."
+        )
+    n_shown = min(k, len(classifier.classes_))
+    check_k(n_shown, model.n_classes if model.ranking is None else min(model.ranking.n_candidates, model.n_classes))
+    packed = _packed(*_described(classifier, vectorizer))
+    n_classes, n_features = f"{model.n_classes:,}", f"{vectorizer.n_features:,}"
+    filled = {
+        "title": html.escape(title),
+        "footer": f"{n_classes} classes, {n_features} features. Everything happens in this page; no text leaves it. "
+        f"Made with codekin {__version__}.",
+        "model": packed,
+        "engine": _asset("engine.js"),
+        "k": str(n_shown),
+    }
+    page = re.sub(r"@@(\w+)@@", lambda place: filled[place[1]], _asset("page.html"))
+    target = Path(folder)
+    target.mkdir(parents=True, exist_ok=True)
+    with whole_file(target / PAGE) as stream:
+        stream.write(page.encode("utf-8"))
+    return target / PAGE
+
+
+def _described(classifier: Any, vectorizer: FittedVectorizer) -> tuple[dict[str, Any], Arrays]:
+    """What the page's script needs to know, and its arrays; classes are in the order of their paths."""
+    model = classifier.model_
+    settings, arrays = vectorizer.to_state()
+    classes = np.argsort(model.assignment.codeword_of_class, kind="stable")
+    trellis = model.codebook.trellis
+    edges = trellis.unrank(model.assignment.codeword_of_class[classes])
+    arrays["edges"] = as_narrow(np.where(edges < 0, trellis.n_edges, edges))
+    description: dict[str, Any] = {
+        "labels": [str(label) for label in classifier.classes_[classes].tolist()],
+        "vectorizer": settings,
+        "n_classes": model.n_classes,
+        "n_bits": int(trellis.n_edges),
+        "path_edges": int(edges.shape[1]),
+        "loss": model.decoder.loss.name,
+        "temperature": float(classifier.temperature_),
+        "is_gapped": isinstance(model.bits, CompactSparseLinearBits),
+        "ranking": None,
+    }
+    arrays |= _weights(model.bits)
+    ranking = model.ranking
+    if ranking is not None:
+        arrays |= _vectors(ranking.vectors, classes)
+        description["ranking"] = {
+            "n_candidates": min(ranking.n_candidates, model.n_classes),
+            "weight": float(ranking.weight),
+            "temperature": float(ranking.temperature),
+        }
+    return description, arrays
+
+
+def _weights(bits: Any) -> Arrays:
+    if isinstance(bits, CompactSparseLinearBits):
+        starts = np.concatenate([[0], np.cumsum(bits.counts, dtype=np.int64)])
+        weights = bits.weights if bits.weights.dtype == np.int8 else bits.weights.astype(np.float32)
+        return {
+            "weights": weights,
+            "gaps": bits.gaps,
+            "starts": starts.astype(np.uint32),
+            "scales": bits.scale_of_feature,
+            "bias": bits.bias,
+        }
+    rows = linear_rows(bits)
+    n_features = len(rows.weights)
+    row_of_feature = np.arange(n_features) if rows.row_of_feature is None else rows.row_of_feature
+    weights = rows.weights if rows.weights.dtype == np.int8 else rows.weights.astype(np.float32)
+    arrays = {"weights": weights, "row_of_feature": as_narrow(row_of_feature), "bias": rows.bias}
+    return arrays if rows.scales is None else {**arrays, "scales": rows.scales}
+
+
+def _vectors(vectors: Any, classes: NDArray[Any]) -> Arrays:
+    """Class vectors in the order of the paths."""
+    own = vectors.to_csr()[classes]
+    own.sort_indices()
+    scales = vectors.scales[classes]
+    steps = np.rint(own.data / np.repeat(np.where(scales > 0, scales, 1), np.diff(own.indptr))).astype(np.int8)
+    return {
+        "vector_starts": own.indptr.astype(np.uint32),
+        "vector_features": as_narrow(own.indices),
+        "vector_steps": steps,
+        "vector_scales": scales.astype(np.float32),
+    }
+
+
+def _packed(description: dict[str, Any], arrays: Arrays) -> str:
+    """The description and the arrays, zipped, in letters: the length of the JSON, the JSON, the arrays."""
+    places: dict[str, Any] = {}
+    parts: list[bytes] = []
+    # Places depend on the length of the JSON, and that on the places: room for both is left at the beginning.
+    start = 8 * (len(json.dumps(description)) // 8 + 16 * (len(arrays) + 2))
+    offset = start
+    for name, array in arrays.items():
+        kind = {"int8": "i1", "uint8": "u1", "uint16": "u2", "uint32": "u4", "int32": "i4", "float32": "f4"}
+        stored = np.ascontiguousarray(array)
+        places[name] = [kind.get(stored.dtype.name, "f8"), offset, stored.size]
+        if stored.dtype.name not in kind:
+            stored = stored.astype(np.float64)
+        content = stored.astype(stored.dtype.newbyteorder("<")).tobytes()
+        parts.append(content + b"\0" * (-len(content) % 8))
+        offset += len(parts[-1])
+    text = json.dumps({**description, "arrays": places}).encode()
+    head = len(text).to_bytes(4, "little") + text
+    whole = head + b"\0" * (start - len(head)) + b"".join(parts)
+    return base64.b64encode(gzip.compress(whole, compresslevel=9, mtime=0)).decode()
+
+
+def _asset(name: str) -> str:
+    return resources.files("codekin.export").joinpath(name).read_text(encoding="utf-8")
