@@ -135,6 +135,29 @@ def test_threads_do_not_disturb_each_other(topics):
         assert list(pool.map(lambda row: predictor.top_k(row, 3), rows)) == alone
 
 
+def test_only_the_entries_of_the_row_count_in_longer_arrays(topics):
+    classifier = TrellisClassifier(width=2, rerank="centroid", random_state=0).fit(topics.X, topics.y)
+    predictor, row = Predictor(classifier), topics.test.X[:1]
+    longer = sparse.csr_array(row.shape, dtype=np.float32)
+    longer.indptr = np.array([1, 1 + row.nnz])
+    longer.indices = np.concatenate([[7], row.indices, [9, 11]]).astype(np.int32)
+    longer.data = np.concatenate([[9.0], row.data, [5.0, 5.0]]).astype(np.float32)
+    assert predictor.top_k(longer, 3) == predictor.top_k(row, 3)
+
+
+@pytest.mark.parametrize(
+    "classifier",
+    [TrellisClassifier(width=2, rerank=None), ECOCClassifier("arow", codebook="one_vs_rest", decoding="loss")],
+)
+def test_a_predictor_stays_as_it_is_when_its_classifier_learns_on(classifier, topics):
+    classifier.set_params(random_state=0).partial_fit(topics.X, topics.y, classes=np.arange(40))
+    predictor, rows = Predictor(classifier), rows_of(topics.test.X)
+    before = [(predictor.top_k(row, 3), predictor.top_k_proba(row, 3)) for row in rows]
+    classifier.partial_fit(topics.X, topics.y[::-1])
+    assert [(predictor.top_k(row, 3), predictor.top_k_proba(row, 3)) for row in rows] == before
+    assert [best for _, best in before] != [Predictor(classifier).top_k_proba(row, 3) for row in rows]
+
+
 @pytest.mark.filterwarnings("ignore:overflow encountered in dot")
 def test_wrong_rows_are_refused_with_a_sentence(topics):
     classifier = TrellisClassifier(width=2, rerank=None, random_state=0).fit(topics.X, topics.y)

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax, softmax
 
-from codekin.coding import CodingMatrix, FloatArray, Margins
-from codekin.decoding import MinimumLossDecoder
+from codekin.coding import CodingMatrix, FloatArray
+from codekin.decoding import Decoder, MinimumLossDecoder
 from codekin.decoding.minimum_loss import check_k
 from codekin.estimators.coded import CodedClassifier
 from codekin.learners import learner_of
@@ -77,16 +77,12 @@ class BitProbabilities(CodedClassifier, ABC):
 
     def _probability_losses(self, X: Any) -> FloatArray:
         """The losses whose negatives have the probabilities as their softmax."""
-        return self._losses_of_margins(self.bit_margins(X))
+        return self._decoder_of_probabilities().class_losses(self.bit_margins(X))
 
-    def _losses_of_margins(self, margins: Margins) -> FloatArray:
-        """The same, from margins."""
+    def _decoder_of_probabilities(self) -> Decoder:
+        """What makes these losses of margins."""
         if self.model_.decoder.is_learned or self.codebook_.n_symbols > 2:
-            return self.model_.decoder.class_losses(margins)
-        return self._decoder_of_probabilities().class_losses(margins)
-
-    def _decoder_of_probabilities(self) -> MinimumLossDecoder:
-        """The losses from which probabilities are made, of two symbols and without a learned decoder."""
+            return self.model_.decoder
         learner = learner_of(self.estimator)
         loss = "linear" if learner is not None and learner.learns_probabilities else "logistic"
         return MinimumLossDecoder(self.coding_matrix_, loss, self.weighted_decoding)

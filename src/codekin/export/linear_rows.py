@@ -1,4 +1,4 @@
-"""The linear predictors of a model in one form: a row of weights for each feature that has any."""
+"""What all exports share: linear predictors in one form, a row of weights for each feature that has any."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from codekin.decoding.minimum_loss import check_k
 from codekin.learners.compact import CompactLinearBits, CompactSparseLinearBits
 from codekin.learners.independent import EstimatorBits
 from codekin.learners.linear import LinearBits, LinearForm, SparseLinearBits
@@ -36,6 +37,14 @@ class LinearRows:
         if self.scales is not None:
             weights = weights * self.scales[:, None]
         return weights if self.row_of_feature is None else weights[self.row_of_feature]
+
+
+def check_n_labels(model: Any, k: int) -> None:
+    """Raise unless an exported model can return this many labels."""
+    check_k(k, model.n_classes)
+    if model.ranking is not None and k > model.ranking.n_candidates:
+        n = model.ranking.n_candidates
+        raise ValueError(f"This model ranks {n} candidates; at most as many labels can be exported. Got {k}.")
 
 
 def linear_rows(bits: Any) -> LinearRows:

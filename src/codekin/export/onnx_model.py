@@ -19,8 +19,7 @@ from scipy import sparse
 from codekin._system.files import whole_file
 from codekin._version import __version__
 from codekin.decoding.learned import FARTHEST, SUM_DIGITS, WEIGHT_DIGITS
-from codekin.decoding.minimum_loss import check_k
-from codekin.export.linear_rows import LinearRows, linear_rows
+from codekin.export.linear_rows import LinearRows, check_n_labels, linear_rows
 from codekin.export.onnx_graph import DOUBLE, FLOAT, IR_VERSION, LOSSES_OF, OPSET, OnnxGraph
 
 MAX_BYTES = 2**31 - 2**20
@@ -68,7 +67,7 @@ def export_onnx(
     model = classifier.model_
     _check_exportable(model)
     labels = _labels(classifier.classes_)
-    check_k(k, len(labels))
+    check_n_labels(model, k)
     if input not in ("dense", "sparse"):
         raise ValueError(f"The 'input' parameter must be 'dense' or 'sparse'. Got {input!r} instead.")
     graph, rows = OnnxGraph(), linear_rows(model.bits)
@@ -251,8 +250,6 @@ def _of_trellis(graph: OnnxGraph, classifier: Any, f: str, samples: _Samples, k:
         log_probabilities = graph.columns(logs, places)
     else:
         n = min(ranking.n_candidates, model.n_classes)
-        if k > n:
-            raise ValueError(f"This model ranks {n} candidates; at most as many labels can be exported. Got k={k}.")
         listed, at = graph.best(costs, n)
         if ranking.vectors is not None:
             steps, scales = _by_feature(ranking.vectors, classes)

@@ -19,8 +19,7 @@ from codekin._system.arrays import as_narrow
 from codekin._system.files import whole_file
 from codekin._version import __version__
 from codekin.datasets import FittedVectorizer
-from codekin.decoding.minimum_loss import check_k
-from codekin.export.linear_rows import linear_rows
+from codekin.export.linear_rows import check_n_labels, linear_rows
 from codekin.learners.compact import CompactSparseLinearBits
 
 Arrays = dict[str, NDArray[Any]]
@@ -70,7 +69,7 @@ def export_page(
             f"Got one with {vectorizer.n_features}."
         )
     n_shown = min(k, len(classifier.classes_))
-    check_k(n_shown, model.n_classes if model.ranking is None else min(model.ranking.n_candidates, model.n_classes))
+    check_n_labels(model, n_shown)
     packed = _packed(*_described(classifier, vectorizer))
     n_classes, n_features = f"{model.n_classes:,}", f"{vectorizer.n_features:,}"
     filled = {

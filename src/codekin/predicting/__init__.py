@@ -16,6 +16,7 @@ from codekin.datasets import FittedVectorizer
 from codekin.datasets.one_text import features_of_one_text
 from codekin.decoding.minimum_loss import check_k
 from codekin.learners.independent import EstimatorBits
+from codekin.model import Model
 from codekin.model.one_row import Row, one_row
 from codekin.model.probabilities import top_k_probabilities
 from codekin.storage import ModelFolderError, load_saved
@@ -60,7 +61,10 @@ class Predictor:
             raise ValueError(
                 "Predictor needs a classifier of numbers. Got one whose samples have no number of features."
             )
-        self._classifier, self._model = classifier, classifier.model_
+        self._model: Model = classifier.model_
+        has_temperature = hasattr(classifier, "temperature_")
+        self._temperature = float(classifier.temperature_) if has_temperature else 1.0
+        self._decoder_of_probabilities = None if has_temperature else classifier._decoder_of_probabilities()
         self._labels = classifier.classes_.tolist()
         self._n_features = int(classifier.n_features_in_)
         if vectorizer is not None and vectorizer.n_features != self._n_features:
@@ -153,12 +157,12 @@ class Predictor:
         probabilities : list of float
         """
         check_k(k, len(self._labels))
-        X, classifier = self._row(x).matrix(), self._classifier
-        if hasattr(classifier, "temperature_"):
-            classes, of_classes = top_k_probabilities(self._model, X, k, classifier.temperature_)
+        X = self._row(x).matrix()
+        if self._decoder_of_probabilities is None:
+            classes, of_classes = top_k_probabilities(self._model, X, k, self._temperature)
             best, probabilities = classes[0], of_classes[0]
         else:
-            every = softmax(-classifier._losses_of_margins(self._model.margins(X)), axis=1)[0]
+            every = softmax(-self._decoder_of_probabilities.class_losses(self._model.margins(X)), axis=1)[0]
             best = np.argsort(-every, kind="stable")[:k]
             probabilities = every[best]
         return [self._labels[c] for c in best.tolist()], probabilities.tolist()
@@ -174,8 +178,10 @@ class Predictor:
             given = x if getattr(x, "format", "") == "csr" else sparse.csr_array(x)  # type: ignore[call-overload]
             if given.shape != (1, self._n_features):
                 raise ValueError(f"A sparse sample must have the shape (1, {self._n_features}). Got {given.shape}.")
-            # Copies: the kernels would be compiled again for arrays of another kind.
-            indices, values = np.array(given.indices, dtype=np.int32), np.array(given.data, dtype=np.float32)
+            # Copies: the kernels would be compiled again for arrays of another kind. Arrays may be longer than the row.
+            start, stop = given.indptr.tolist()
+            indices = np.array(given.indices[start:stop], dtype=np.int32)
+            values = np.array(given.data[start:stop], dtype=np.float32)
         else:
             given = np.asarray(x)
             if given.dtype.kind not in "biuf" or given.shape not in ((self._n_features,), (1, self._n_features)):
