@@ -5,7 +5,7 @@ from sklearn.linear_model import RidgeClassifier
 from sklearn.svm import LinearSVC
 
 from codekin import ECOCClassifier
-from codekin.fitting.decoders import within_span
+from codekin.learners.left_out import within_span
 
 
 def test_what_bits_cannot_say_of_new_samples_is_taken_from_margins():
@@ -34,3 +34,14 @@ def test_more_bits_than_features_do_not_betray_the_class_of_a_sample(learner):
     classifier = ECOCClassifier(learner, decoding="learned", random_state=0).fit(X[:1500], y[:1500])
     claimed, true = classifier.report().learned_accuracy, classifier.score(X[1500:], y[1500:])
     assert abs(claimed - true) < 0.03
+
+
+@pytest.mark.parametrize("learner", [LinearSVC(), RidgeClassifier()])
+def test_nor_do_they_where_samples_are_few(learner):
+    """Projected margins of single samples were 10 points too optimistic here: the decoder of the loss was kept."""
+    X, y = make_classification(
+        4000, 8, n_informative=8, n_redundant=0, n_classes=20, n_clusters_per_class=1, class_sep=1.0, random_state=0
+    )
+    classifier = ECOCClassifier(learner, decoding="learned", random_state=0).fit(X[:300], y[:300])
+    claimed, true = classifier.report().learned_accuracy, classifier.score(X[300:], y[300:])
+    assert claimed < true + 0.03

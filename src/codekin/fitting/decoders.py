@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from codekin.coding import IntArray, Margins
 from codekin.decoding import fit_decoder
@@ -24,8 +23,6 @@ MAX_BITS_PER_CLASS = 8
 """With more bits, "auto" learns no decoder: it would take long, and loss-based decoding loses little."""
 LEAST_SAMPLES, LEAST_PER_CLASS = 100, 10
 """With fewer samples, or fewer per class, "auto" learns no decoder: the choice of its strength would be chance."""
-LEAST_VARIANCE = 1e-7
-"""Directions in which margins vary by less than this share of the largest variance are rounding errors."""
 ENOUGH_MARGINS, MARGINS_PER_CLASS = 2000, 10
 """If samples are left out a fifth at a time, "auto" stops once this many margins are known."""
 
@@ -80,22 +77,7 @@ def _honest_margins(
         margins, rows = unseen_margins(learner, samples, code, n_margins=n_wanted, rng=rng)
         is_counted = samples.class_index[rows] >= 0
         found = margins[is_counted], rows[is_counted]
-    margins, rows = found
-    return within_span(margins, bits.margins(rows_at(samples.X, rows))) if are_linear(bits) else margins, rows
-
-
-def within_span(margins: Margins, own: Margins) -> Margins:
-    """Margins projected onto the span of the bits' own margins for the same samples.
-
-    More linear bits than features add no information. But bits learned without a sample differ slightly, and how they
-    differ reveals its class, which a decoder would take for a signal that new samples don't have.
-    """
-    mean = own.mean(axis=0)
-    # One thread: sums must not depend on the number of threads.
-    with threadpool_limits(1, user_api="blas"):
-        values, vectors = np.linalg.eigh((own - mean).T @ (own - mean))
-        kept = vectors[:, values > LEAST_VARIANCE * values[-1]]
-        return margins if kept.shape == vectors.shape else np.asarray(mean + (margins - mean) @ kept @ kept.T)
+    return found
 
 
 def with_decoder(plan: Plan, member: Member, fit: DecoderFit | None) -> Member:

@@ -93,9 +93,10 @@ def other_assignment(
     other, _ = _chosen(policy, codebook, classes, rng)
     # Few classes have few orders, so the same one may be found twice by chance.
     if classes.n_classes >= 8 and np.array_equal(other.codeword_of_class, first.codeword_of_class):
+        others = " or ".join(repr(name) for name in ("learnability", "preserving", "random") if name != policy)
         raise ValueError(
             f"assignment={policy!r} finds the same order every time: more members would only repeat the first. "
-            "Use 'learnability', 'preserving' or 'random' with n_members greater than 1."
+            f"Use {others} with n_members greater than 1."
         )
     return other
 

@@ -32,12 +32,16 @@ from codekin._system.magnitudes import bounded_margins
 from codekin.coding import Code, FloatArray, IntArray, Margins
 from codekin.learners.independent import ConstantBit, EstimatorBits
 from codekin.learners.linear import CONSTANT_MARGIN
-from codekin.samples import Samples, stratified_folds
+from codekin.samples import Samples, rows_at, stratified_folds
 
 MAX_FEATURES = 300
 MAX_WORK = 3e10
 """With more features than this, and more multiplications than this, a fifth of the samples is left out at a time."""
 
+SAMPLES_PER_DIMENSION = 3
+"""With more bits than dimensions and fewer samples per class and dimension, a fifth is left out at a time, too."""
+LEAST_VARIANCE = 1e-7
+"""Directions in which margins vary by less than this share of the largest variance are rounding."""
 N_FOLDS = 5
 NEWTON_STEPS, GRADIENT_STEPS = 3, 12
 ROWS_PER_BLOCK, BITS_PER_BLOCK = 4096, 32
@@ -54,6 +58,11 @@ def left_out_margins(
 
     None for bits that do not minimise a smooth loss with a quadratic penalty over numeric features. Where there are few
     features or few samples, all samples get margins; otherwise as many fifths of them as contain ``n_margins``.
+
+    More linear bits than features add no information. But bits learned without a single sample differ from those of
+    other samples, and how they differ reveals its class. Margins are projected onto the span of the bits' own, as those
+    of new samples are. With few samples per class that also takes back much of what the sample's absence changed; then
+    a fifth of them is left out at a time, so that many samples share the same bits, and nothing is projected.
     """
     if not isinstance(bits, EstimatorBits) or bits.columns is not None:
         return None
@@ -65,7 +74,10 @@ def left_out_margins(
     fold_of_sample = stratified_folds(class_index[known], N_FOLDS, rng)
     folds = [known[fold_of_sample == fold] for fold in range(N_FOLDS)]
     signs = code.coding_matrix[class_index].astype(np.float64) * (class_index >= 0)[:, None]
-    n_folds, margins = N_FOLDS, np.empty((len(samples), code.n_bits))
+    own = bits.margins(rows_at(samples.X, known))
+    rank, n_learned = _basis(own).shape[1], np.count_nonzero(~is_constant)
+    are_few = rank < n_learned and len(known) < SAMPLES_PER_DIMENSION * rank * code.n_classes
+    is_each, n_folds, margins = True, N_FOLDS, np.empty((len(samples), code.n_bits))
     for bit, predictor in enumerate(predictors):
         if isinstance(predictor, ConstantBit):
             margins[:, bit] = predictor.sign * CONSTANT_MARGIN
@@ -75,15 +87,28 @@ def left_out_margins(
                 return None
             learners = [_steps(predictors[bit])[-1] for bit in columns]
             lesson = _Lesson.of(X, signs[:, columns], samples.weights, learners)
-            if X.shape[1] <= MAX_FEATURES or lesson.work <= MAX_WORK:
+            if not are_few and (X.shape[1] <= MAX_FEATURES or lesson.work <= MAX_WORK):
                 margins[np.ix_(known, columns)] = lesson.without_each(known)
                 continue
-            sizes = np.cumsum([len(fold) for fold in folds])
+            is_each, sizes = False, np.cumsum([len(fold) for fold in folds])
             n_folds = min(N_FOLDS, 1 + int(np.searchsorted(sizes, n_margins)))
             for fold in folds[:n_folds]:
                 margins[np.ix_(fold, columns)] = lesson.without(fold)
     rows = np.sort(np.concatenate(folds[:n_folds]))
-    return bounded_margins(margins[rows]), rows
+    return bounded_margins(within_span(margins[rows], own) if is_each else margins[rows]), rows
+
+
+def within_span(margins: Margins, own: Margins) -> Margins:
+    """Margins projected onto the span of the bits' own margins for the same samples."""
+    mean, basis = own.mean(axis=0), _basis(own)
+    return margins if basis.shape[1] == len(basis) else np.asarray(mean + (margins - mean) @ basis @ basis.T)
+
+
+def _basis(own: Margins) -> FloatArray:
+    """Directions in which margins vary, as orthonormal columns."""
+    with threadpool_limits(1, user_api="blas"):
+        values, vectors = np.linalg.eigh(np.cov(own, rowvar=False, ddof=0).reshape(own.shape[1], -1))
+    return np.asarray(vectors[:, values > LEAST_VARIANCE * values[-1]])
 
 
 class _Objective(NamedTuple):
