@@ -174,7 +174,8 @@ class OneRowAtOnce(OneRowOfRanking):
 
         super().__init__(model, margins, ranked)
         bits = cast("CompactForm", model.bits)
-        self.weights, self.bias, self.slope = bits.product()[1], bits.bias, -2 * _slope(self.loss)
+        # A copy: the kernel would be compiled again for the read-only bias of a stored model.
+        self.weights, self.bias, self.slope = bits.product()[1], bits.bias.copy(), -2 * _slope(self.loss)
         self.rank_row: Any = rank_row_of_gaps if isinstance(bits, CompactSparseLinearBits) else rank_row_of_bytes
         make = self.rooms.make
         self.rooms = Rooms(lambda: (*make(), np.empty((1, bits.n_bits), np.float32)))
