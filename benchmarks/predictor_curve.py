@@ -100,7 +100,7 @@ def draw(found, title):
                 label = f"{name} ({x[0]})"
                 axes.axhline(means[0], linestyle=style, color="0.65", linewidth=1, zorder=0, label=label)
         axes.set_xticks(widths)
-        figure.legend(fontsize=7, loc="outside lower center", ncols=3, frameon=False, handlelength=4)
+        figure.legend(fontsize=7, loc="outside lower center", ncols=3, frameon=False, handlelength=3, columnspacing=1)
     return figure
 
 
