@@ -77,7 +77,8 @@ class BitProbabilities(CodedClassifier, ABC):
 
     def _probability_losses(self, X: Any) -> FloatArray:
         """The losses whose negatives have the probabilities as their softmax."""
-        return self._decoder_of_probabilities().class_losses(self.bit_margins(X))
+        margins = self.bit_margins(X)  # checks that there is a model
+        return self._decoder_of_probabilities().class_losses(margins)
 
     def _decoder_of_probabilities(self) -> Decoder:
         """What makes these losses of margins."""

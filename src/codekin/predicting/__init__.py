@@ -46,8 +46,9 @@ class Predictor:
     >>> predictor = Predictor(ECOCClassifier(random_state=0).fit(X, y))
     >>> predictor.predict(X[3])
     3
-    >>> predictor.top_k(X[3], 2)[0]
-    [3, 9]
+    >>> labels, losses = predictor.top_k(X[3], 2)
+    >>> labels[0], losses[0] < losses[1]
+    (3, True)
     """
 
     def __init__(self, classifier: Any, *, vectorizer: FittedVectorizer | None = None) -> None:
