@@ -47,6 +47,19 @@ def test_dense_input_can_be_chosen(text_model, succeed, tmp_path):
     assert labels[0, 0] == load_model(text_model).predict(X)[0] == "cow"
 
 
+@pytest.mark.parametrize(
+    ("target", "words", "sentence"),
+    [
+        ("model.onnx", ["--title", "Cats"], "--title Cats needs a folder for a page"),
+        ("page", ["--input", "dense"], "--input dense needs a target whose name ends in .onnx"),
+    ],
+)
+def test_options_of_the_other_kind_are_refused(text_model, run, tmp_path, target, words, sentence):
+    shown = run("export", text_model, tmp_path / target, *words)
+    assert (shown.code, sentence in shown.err) == (2, True)
+    assert not (tmp_path / target).exists()
+
+
 def test_a_folder_gets_a_page(text_model, succeed, tmp_path):
     said = succeed("export", text_model, tmp_path / "page", "--title", "Cats & dogs", "--top-k", "2")
     page = tmp_path / "page" / "index.html"

@@ -10,6 +10,7 @@ import typer
 from codekin._system.memory import in_units
 from codekin.cli.display import Display
 from codekin.cli.models import loaded_classifier
+from codekin.cli.option_needs import EXPORT_NEEDS, check_needs
 from codekin.cli.options import Quiet
 from codekin.cli.streams import show
 from codekin.cli.values import one_of
@@ -20,6 +21,7 @@ app = typer.Typer()
 
 @app.command()
 def export(
+    context: typer.Context,
     model: Annotated[Path, typer.Argument(help="The folder of a model.")],
     target: Annotated[
         Path, typer.Argument(help="What to write: a file whose name ends in .onnx, or the folder of a page.")
@@ -46,6 +48,7 @@ def export(
     """
     if target.suffix and target.suffix != ".onnx" and not target.is_dir():
         raise ValueError(f"The name of an exported model must end in .onnx, or be that of a folder. Got {target}.")
+    check_needs(context, EXPORT_NEEDS)
     saved = loaded_classifier(model, Display(quiet))
     vectorizer, k = saved.model_input.vectorizer, min(top_k, len(saved.model.classes_))
     if target.suffix == ".onnx":

@@ -63,6 +63,11 @@ ASSIGN_NEEDS = (
     Need("width", "--codebook trellis. Got --codebook {codebook}", lambda given: given.codebook == "trellis"),
 )
 
+EXPORT_NEEDS = (
+    Need("input", "a target whose name ends in .onnx. Got {target}", lambda given: given.target.suffix == ".onnx"),
+    Need("title", "a folder for a page. Got {target}", lambda given: given.target.suffix != ".onnx"),
+)
+
 
 def check_needs(context: typer.Context, needs: Iterable[Need], **known: Any) -> None:
     """Raise if an option was given without what it needs; ``known`` overrides values of the command line."""
