@@ -13,12 +13,21 @@ from codekin.classes import ClassTree
 from codekin.codebooks import CODEBOOKS
 from codekin.coding import Codebook
 
-DESIGNED = {"spectral", "error_correcting_factorization", "separating", "unary", "hexj", "decoc", "tree_levels"}
+DESIGNED = {
+    "spectral",
+    "error_correcting_factorization",
+    "separating",
+    "learnable",
+    "unary",
+    "hexj",
+    "decoc",
+    "tree_levels",
+}
 N_SYMBOLS = 5
 """What those codebooks get that cannot do with two."""
 MAY_HAVE_USELESS_COLUMNS = {"trellis", "given"}
 LARGEST = {"exhaustive": 12, "optimised": 8}
-LARGEST_TRIED = LARGEST | {"separating": 14}
+LARGEST_TRIED = LARGEST | {"separating": 14, "learnable": 7}
 # Without these the codebooks of a few sizes would be refused (spectral) or take long.
 OPTIONS = {
     "spectral": {"repair": True},

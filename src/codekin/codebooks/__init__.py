@@ -6,6 +6,7 @@ from codekin.codebooks.complete import exhaustive
 from codekin.codebooks.eigenvector import spectral
 from codekin.codebooks.factorization import error_correcting_factorization
 from codekin.codebooks.integer_program import OptimisedColumns, optimised, optimised_columns
+from codekin.codebooks.learnable import learnable
 from codekin.codebooks.one_vs import one_vs_one, one_vs_rest
 from codekin.codebooks.ordinal import hexj, unary
 from codekin.codebooks.orthogonal import hadamard
@@ -29,6 +30,7 @@ CODEBOOKS: dict[str, Callable[..., Codebook]] = {
     "spectral": spectral,
     "error_correcting_factorization": error_correcting_factorization,
     "separating": separating,
+    "learnable": learnable,
     "unary": unary,
     "hexj": hexj,
     "nested_dichotomies": nested_dichotomies,
@@ -50,6 +52,7 @@ __all__ = [
     "exhaustive",
     "hadamard",
     "hexj",
+    "learnable",
     "nested_dichotomies",
     "one_vs_one",
     "one_vs_rest",
