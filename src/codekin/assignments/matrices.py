@@ -39,8 +39,8 @@ def quadratic_assignment(
     A, B : array-like of shape (n, n)
         The matrices.
     method : str, default="portfolio"
-        One of "exhaustive" (n at most 10), "optimal", "steepest_descent", "tabu", "annealing", "portfolio" and
-        "frank_wolfe".
+        One of "exhaustive" (n at most 10), "optimal", "steepest_descent", "tabu", "annealing", "portfolio",
+        "frank_wolfe" and "umeyama".
     maximize : bool, default=False
         Look for the highest sum.
     rng : numpy.random.Generator, int or None

@@ -29,6 +29,7 @@ from codekin.assignments.swap_runs import by_swaps
 from codekin.assignments.tabu import tabu_search
 from codekin.assignments.tree_problem import TreeProblem
 from codekin.assignments.trees import anneal_tree, deal
+from codekin.assignments.umeyama import umeyama_search
 from codekin.assignments.vectors import VectorProblem, anneal_vectors
 from codekin.classes import ClassDistances, ClassTree, as_class_distances
 from codekin.classes.partial import PartialDistances
@@ -47,6 +48,7 @@ ASSIGNMENTS: Mapping[str, Solver] = {
     "portfolio": on_matrices(portfolio_search, n_restarts=default_restarts),
     "greedy": Solver(solve_greedily),
     "frank_wolfe": on_matrices(frank_wolfe_search),
+    "umeyama": on_matrices(umeyama_search, is_random=False),
     "ordered": Solver(solve_by_tree_order, needs=(TREE,), is_random=False),
     "spectral": Solver(solve_by_spectral_order, is_random=False),
     "top_down": by_swaps(TreeProblem.of, deal, PATH_LENGTHS),
@@ -108,7 +110,7 @@ def assign(
         depend on it.
     **options : dict
         Further options of the method: ``n_moves`` of "tabu", ``n_proposals`` of "annealing", "tree_swaps" and
-        "vector_swaps", ``n_sweeps`` of "top_down", ``class_order`` of "vector_swaps".
+        "vector_swaps", ``n_sweeps`` of "top_down", ``class_order`` of "vector_swaps", ``refine`` of "umeyama".
 
     Returns
     -------
