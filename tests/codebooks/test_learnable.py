@@ -7,8 +7,8 @@ from sklearn.linear_model import RidgeClassifier
 from tests.codebooks.test_separating import every_column, samples
 
 from codekin.class_distances.learnability import class_moments
-from codekin.codebooks import dense_random, learnable
-from codekin.codebooks.learnable import Outputs, Rest
+from codekin.codebooks import dense_random
+from codekin.codebooks.learnable import Outputs, Rest, learnable
 from codekin.estimators import ECOCClassifier
 
 

@@ -52,7 +52,6 @@ __all__ = [
     "exhaustive",
     "hadamard",
     "hexj",
-    "learnable",
     "nested_dichotomies",
     "one_vs_one",
     "one_vs_rest",
