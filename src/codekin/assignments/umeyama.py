@@ -43,4 +43,4 @@ def umeyama_search(problem: QuadraticProblem, budget: Budget, seed: int, *, refi
 def _sizes(layers: FloatArray) -> FloatArray:
     """The absolute values of the eigenvectors of a matrix given by its layers, largest eigenvalue first."""
     matrix = layers[0] if len(layers) == 1 else layers[0] + 1j * layers[1]
-    return np.abs(np.linalg.eigh(matrix)[1][:, ::-1])
+    return np.asarray(np.abs(np.linalg.eigh(matrix)[1][:, ::-1]))
