@@ -16,7 +16,7 @@ help:  ## show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## */make \1\t/' | expand -t 18
 
 demo: $(VENV)/.installed  ## random against informed assignments, then every assignment; leaves pictures and pages
-	$(BIN)/python examples/01_assignments_matter.py --output $(OUT)/demo
+	$(BIN)/python examples/00_demo.py --output $(OUT)/demo
 	$(BIN)/codekin study run synthetic --output $(OUT)/studies
 	$(BIN)/codekin study run exhaustive --only yeast --output $(OUT)/studies
 	@echo "The pages: $(OUT)/demo/index.html and $(OUT)/studies/index.html"
@@ -64,7 +64,7 @@ coverage: $(VENV)/.installed-dev  ## which lines the tests reach, kernels includ
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/kernels -n $(JOBS) --cov --cov-report=
 	$(BIN)/python -m pytest -n $(JOBS) --cov --cov-append --cov-report=term-missing:skip-covered --cov-report=html:$(OUT)/coverage
 
-docs: $(VENV)/.installed-docs  ## build the documentation; a broken link or name is an error
+docs: $(VENV)/.installed-docs  ## build the documentation and run its gallery; a broken link or name is an error
 	rm -rf $(OUT)/docs
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs $(OUT)/docs
 	@echo "$(OUT)/docs/index.html"
@@ -90,7 +90,7 @@ api: $(VENV)/.installed-dev  ## write down the public API after a change that wa
 	$(BIN)/python -m tests.test_contracts.public_api
 
 clean:  ## remove everything that make made
-	rm -rf $(VENV) $(VENV)-smoke build dist $(OUT) .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-smoke build dist $(OUT) docs/gallery docs/sg_execution_times.rst .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 
 # A stamp is newer than pyproject.toml while the environment has what pyproject.toml asks for.
 $(BIN)/python:

@@ -1,16 +1,27 @@
 """How Sphinx builds the documentation: `make docs`."""
 
+import sys
+from pathlib import Path
 from typing import Any
 
 from codekin import __version__
+
+sys.path.insert(0, str(Path(__file__).parent))  # for gallery_figures
 
 project = "codekin"
 copyright = "the codekin developers"
 version = release = __version__
 
-extensions = ["myst_parser", "numpydoc", "sphinx.ext.autodoc", "sphinx.ext.mathjax", "sphinx.ext.viewcode"]
-source_suffix = {".md": "markdown"}
-exclude_patterns = ["_build"]
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.mathjax",
+    "sphinx.ext.viewcode",
+    "sphinx_gallery.gen_gallery",
+]
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+exclude_patterns = ["_build", "gallery/sg_execution_times.rst", "sg_execution_times.rst"]
 
 myst_enable_extensions = ["dollarmath", "deflist"]
 myst_heading_anchors = 3
@@ -21,6 +32,21 @@ autodoc_typehints = "none"  # the docstrings give the types, with shapes
 autosummary_generate = False  # the reference lists what a folder exports; there are no pages per name
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",  # made by the build; an example runs again if it has changed
+    "filename_pattern": r"/\d\d_",
+    "ignore_pattern": r"00_demo\.py",  # a program with options that writes pages: make demo
+    "within_subsection_order": "FileNameSortKey",
+    "image_scrapers": ("gallery_figures.on_both_papers",),
+    "reset_modules": ("gallery_figures.with_our_style",),
+    "remove_config_comments": True,
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "show_signature": False,
+    "min_reported_time": 1e9,  # times of a documentation build say nothing about codekin
+}
 
 html_theme = "furo"
 html_title = f"codekin {release}"

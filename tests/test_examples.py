@@ -1,59 +1,178 @@
-"""The examples run and show what they claim; the first one, `make demo`, writes its page and its numbers."""
+"""The examples run and show what they claim; the demo, `make demo`, writes its page and its numbers."""
 
 import importlib.util
 import json
 import re
 import runpy
 import sys
+import warnings
 
 import joblib
+import matplotlib as mpl
 import numpy as np
 import pytest
+from matplotlib import pyplot
 
 from tests.conftest import ROOT
 
-EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+DEMO, *EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+ALT = re.compile(r"^# sphinx_gallery_alt = \"(.{30,110})\"$", re.MULTILINE)
 pytestmark = pytest.mark.xdist_group("examples")
 
 
-def printed_by(name, capsys):
-    (path,) = (ROOT / "examples").glob(f"{name}*.py")
-    runpy.run_path(str(path), run_name="__main__")
-    return capsys.readouterr().out
+@pytest.fixture(scope="module")
+def run():
+    """A function from the first characters of an example's name to what it printed, its variables and its figures."""
+    done = {}
+    backend = mpl.get_backend()
+    mpl.use("Agg")
+
+    def once(number, capsys):
+        if number not in done:
+            (path,) = (path for path in EXAMPLES if path.name.startswith(number))
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                warnings.filterwarnings("ignore", "FigureCanvasAgg is non-interactive", UserWarning)
+                variables = runpy.run_path(str(path), run_name="__main__")
+            done[number] = capsys.readouterr().out, variables, len(pyplot.get_fignums())
+            pyplot.close("all")
+        return done[number]
+
+    yield once
+    mpl.use(backend)
 
 
-def test_examples_are_numbered_without_gaps():
-    assert [int(path.name[:2]) for path in EXAMPLES] == list(range(1, len(EXAMPLES) + 1))
+def numbers_after(words, printed):
+    """All numbers that are printed right after these words."""
+    return [float(number.replace(",", "")) for number in re.findall(rf"{words}\s*([\d.,]*\d)", printed)]
 
 
-@pytest.mark.parametrize("path", EXAMPLES[1:], ids=lambda path: path.stem)
-def test_examples_after_the_first_are_short(path):
-    assert len(path.read_text(encoding="utf-8").splitlines()) < 60
+def test_examples_are_numbered_without_gaps_and_the_demo_is_the_first():
+    assert [int(path.name[:2]) for path in (DEMO, *EXAMPLES)] == list(range(len(EXAMPLES) + 1))
+    assert len(EXAMPLES) >= 14
 
 
-def test_classes_that_are_close_in_the_taxonomy_get_close_codewords(capsys):
-    printed = printed_by("02", capsys)
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_examples_are_short_and_begin_with_a_title_and_the_reason(path):
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= 75
+    assert lines[0] == '"""'
+    assert lines[2] == "=" * len(lines[1])
+    assert len(re.split(r"\.\s", " ".join(lines[4:]).split('"""')[0])) >= 2
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_examples_draw_figures_and_describe_each(path, run, capsys):
+    _, _, n_figures = run(path.name[:2], capsys)
+    assert n_figures >= 1
+    assert len(ALT.findall(path.read_text(encoding="utf-8"))) == n_figures
+
+
+def test_eight_predictors_are_right_about_most_digits(run, capsys):
+    printed, *_ = run("01", capsys)
+    (share,) = numbers_after("linear predictors get", printed)
+    assert share > 92
+    assert "standard deviations below a random assignment's" in printed
+
+
+def test_the_preserving_assignment_is_better_than_all_random_ones(run, capsys):
+    _, variables, _ = run("02", capsys)
+    assert variables["informed"] > max(variables["by_chance"])
+
+
+def test_codebooks_matter_more_to_trees_than_to_linear_predictors(run, capsys):
+    _, variables, _ = run("03", capsys)
+    linear, trees = (list(variables["found"][name].values()) for name in ("linear", "trees"))
+    assert np.ptp(linear) < 4 < 10 < np.ptp(trees)
+    assert min(variables["found"]["trees"], key=variables["found"]["trees"].get)[0] == "one_vs_rest"
+
+
+def test_learnability_is_the_best_of_the_distances_and_all_beat_chance(run, capsys):
+    _, variables, _ = run("04", capsys)
+    accuracies = variables["accuracies"]
+    assert max(accuracies, key=accuracies.get) == "learnability"
+    assert min(accuracies.values()) > variables["by_chance"]
+
+
+def test_texts_of_hundreds_of_classes_are_learned_from_a_file(run, capsys):
+    printed, variables, _ = run("05", capsys)
+    assert "14709 texts, 374 classes" in printed
+    assert variables["right"].mean() > 0.9
+    assert variables["best"][0] == "E11"
+
+
+def test_the_model_takes_no_more_bytes_than_it_may(run, capsys):
+    printed, *_ = run("06", capsys)
+    used, allowed, accuracy = re.search(r"([\d,]+) of ([\d,]+) bytes, accuracy (\S+)", printed).groups()
+    assert int(used.replace(",", "")) <= int(allowed.replace(",", ""))
+    assert float(accuracy) > 0.75
+
+
+def test_similar_classes_sharing_symbols_help_most_when_columns_are_few(run, capsys):
+    _, variables, _ = run("07", capsys)
+    accuracies = variables["accuracies"]
+    gains = [accuracies["preserving", n_bits] - accuracies["random", n_bits] for n_bits in (2, 4, 8)]
+    assert gains == sorted(gains, reverse=True)
+    assert gains[0] > 10 > gains[-1] > 0
+
+
+def test_new_classes_are_learned_and_old_ones_are_not_forgotten(run, capsys):
+    _, variables, _ = run("08", capsys)
+    before, between, after = variables["steps"].values()
+    assert between[0] == before[0]
+    assert after[0] > before[0] - 3
+    assert after[1] > 80
+
+
+def test_classes_that_are_close_in_the_taxonomy_get_close_codewords(run, capsys):
+    printed, *_ = run("09", capsys)
     siblings, cousins, others = (float(number) for number in re.findall(r"taxonomy: (\S+) bits", printed))
     assert siblings < cousins < others
     assert "password forgotten: password" in printed
     assert "courier with my delivery: pickup" in printed
 
 
-def test_the_model_takes_no_more_bytes_than_it_may(capsys):
-    (used, allowed, accuracy) = re.search(
-        r"([\d,]+) of ([\d,]+) bytes, accuracy (\S+)", printed_by("03", capsys)
-    ).groups()
-    assert int(used.replace(",", "")) <= int(allowed.replace(",", ""))
-    assert float(accuracy) > 0.75
+def test_samples_on_disk_are_learned_as_well_as_those_in_memory(run, capsys):
+    _, variables, _ = run("10", capsys)
+    assert np.ptp(list(variables["accuracies"].values())) < 1.5
 
 
-# --- The first example -----------------------------------------------------------------------------------------------
+def test_a_cluster_learns_the_same_weights(run, capsys):
+    printed, *_ = run("11", capsys)
+    assert "2 workers" in printed
+    assert "the same weights, to the last digit: True" in printed
+
+
+def test_calibration_improves_the_probabilities_and_keeps_the_accuracy(run, capsys):
+    printed, *_ = run("12", capsys)
+    before, after = numbers_after("log loss", printed)
+    assert after < before / 3
+    assert abs(np.subtract(*numbers_after("accuracy", printed))) < 1.5
+
+
+def test_the_predictor_answers_like_the_classifier(run, capsys):
+    printed, variables, _ = run("13", capsys)
+    assert re.findall(r": (\w+) \(", printed) == ["weather", "music", "alarm"]
+    loaded, vectorizer, predictor = (variables[name] for name in ("loaded", "vectorizer", "predictor"))
+    assert all(
+        loaded.predict(vectorizer.transform([text]))[0] == predictor.predict(text) for text in variables["texts"]
+    )
+
+
+def test_easy_bits_and_similar_codewords_make_accurate_assignments(run, capsys):
+    _, variables, _ = run("14", capsys)
+    loss, score, accuracy = (variables[name] for name in ("loss", "score", "accuracy"))
+    assert np.corrcoef(loss, accuracy)[0, 1] < -0.7
+    assert np.corrcoef(score, accuracy)[0, 1] < -0.5
+
+
+# --- The demo -----------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def demo():
     """Its module, under a name by which other processes can find it, too."""
-    spec = importlib.util.spec_from_file_location("assignments_matter", EXAMPLES[0])
+    spec = importlib.util.spec_from_file_location("assignments_matter", DEMO)
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)

@@ -19,6 +19,7 @@ from codekin.coding.codebook import codeword_distances
 from codekin.plots.style import (
     COLUMN_WIDTH,
     INK,
+    KEEPS_COLOUR,
     PALETTE,
     POLICY_COLOURS,
     bit_colours,
@@ -188,7 +189,7 @@ def _write_symbols(axes: Axes, matrix: CodingMatrix, n_symbols: int, *, size: fl
     for row, column in np.argwhere(matrix >= 0):
         symbol = int(matrix[row, column])
         is_dark = np.dot(colours(symbol + 1)[:3], LUMINANCE) < 0.45
-        place: dict[str, Any] = {"ha": "center", "va": "center_baseline", "size": size}
+        place: dict[str, Any] = {"ha": "center", "va": "center_baseline", "size": size, "gid": KEEPS_COLOUR}
         axes.text(column + 0.5, row + 0.5, str(symbol), color="white" if is_dark else INK, **place)
 
 

@@ -42,6 +42,9 @@ POLICY_COLOURS = {"random": PALETTE["grey"], "preserving": PALETTE["blue"], "bre
 POLICY_MARKERS = {"random": "o", "preserving": "D", "breaking": "s"}
 """Each has the same marker as well, for printing in grey."""
 
+KEEPS_COLOUR = "keeps its colour"
+"""The ``gid`` of letters on cells, whose colour suits the cell and not the paper (see ``codekin.plots.dark``)."""
+
 INK = "#333333"
 RULE = "#d9d9d9"
 

@@ -1,7 +1,7 @@
 """Which class gets which codeword matters: random against preserving assignments, and a page about it.
 
-    python examples/01_assignments_matter.py --output out/demo    # about a minute; `make demo` runs it
-    python examples/01_assignments_matter.py --quick              # two draws of two codebooks
+    python examples/00_demo.py --output out/demo    # about a minute; `make demo` runs it
+    python examples/00_demo.py --quick              # two draws of two codebooks
 
 The page is index.html in the output folder; results.json beside it holds all numbers.
 """
@@ -335,7 +335,7 @@ def main(arguments=None):
     comparisons, equidistant = compare_policies(2, QUICK_CODES) if options.quick else compare_policies(12)
     diagnoses = learn_diagnoses(1 if options.quick else 3)
     seconds = time.perf_counter() - started
-    command = "python examples/01_assignments_matter.py" + " --quick" * options.quick
+    command = "python examples/00_demo.py" + " --quick" * options.quick
     page = write_results(options.output, comparisons, equidistant, diagnoses, command=command, seconds=seconds)
     print(f"{seconds:.0f} seconds. The page:\n{page}")
 
