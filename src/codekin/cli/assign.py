@@ -38,7 +38,9 @@ from codekin.storage.assignments import codeword_text
 app = typer.Typer()
 
 METHODS = tuple(dict.fromkeys([*POLICIES, *ASSIGNMENTS, "learnability"]))
-CODEBOOK_NAMES = [name for name in CODEBOOKS if name not in ("given", "separating")]  # these need a matrix or samples
+NEED_MORE = ("given", "separating", "learnable")
+"""These codebooks need a matrix or samples."""
+CODEBOOK_NAMES = [name for name in CODEBOOKS if name not in NEED_MORE]
 BITS_SHOWN = 40
 NEIGHBOURS_SHOWN = 3
 PAIRS_SHOWN = 10

@@ -17,7 +17,7 @@ from codekin.codebooks import CODEBOOKS
 from codekin.coding import Assignment, Code, Codebook
 from codekin.decoding import LOSSES
 
-ASSIGNMENT_POLICIES = ("preserving", "breaking", "random", "learnability")
+ASSIGNMENT_POLICIES = ("preserving", "breaking", "random", "learnability", "online")
 
 CODEBOOK_ARGUMENTS = "n_bits, n_symbols, rng, class_distances, class_moments and class_tree"
 """The possible arguments of a function that makes a codebook."""

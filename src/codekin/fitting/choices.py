@@ -12,6 +12,7 @@ import numpy as np
 
 from codekin.assignments import AssignmentResult, assign
 from codekin.assignments.dense import is_blind
+from codekin.assignments.online import online_assignment
 from codekin.assignments.policy import POLICIES
 from codekin.class_distances import CLASS_DISTANCES_FROM_DATA
 from codekin.class_distances.learnability import class_moments
@@ -120,7 +121,7 @@ class Classes:
     @cached_property
     def moments(self) -> ClassMoments:
         """How often classes occur, and how much of them least squares explains."""
-        return class_moments(self._needed_numbers("class moments"), self.class_index, **self._options)
+        return class_moments(self.needed_numbers("class moments"), self.class_index, **self._options)
 
     def learnability_factors(self) -> ClassDistances:
         """Learnability as factors, one vector per class."""
@@ -137,7 +138,7 @@ class Classes:
         return self._from_data("means").matrix()
 
     def _from_data(self, name: str, **options: Any) -> ClassDistances:
-        numbers = self._needed_numbers(f"class distances {name!r}")
+        numbers = self.needed_numbers(f"class distances {name!r}")
         tell(STAGES.get(name, f"measuring class distances by {name}"))
         return CLASS_DISTANCES_FROM_DATA[name](numbers, self.class_index, **self._options, **options)
 
@@ -145,7 +146,8 @@ class Classes:
     def _options(self) -> dict[str, Any]:
         return {"n_classes": self.n_classes, "sample_weight": self.sample_weight, "rng": self.rng}
 
-    def _needed_numbers(self, wanted: str) -> Any:
+    def needed_numbers(self, wanted: str) -> Any:
+        """The samples as numbers, (n_samples, n_features); an error that says what they were wanted for if not."""
         if self.numbers is None:
             raise ValueError(
                 f"The {wanted} need numeric features. Put the steps that turn X into numbers into a "
@@ -239,22 +241,12 @@ def choose_assignment(
     """An assignment of codewords to classes, and the result of the search that found it, if there was one.
 
     ``choice``: a policy, a name from ``ASSIGNMENTS``, a function of codebook and distances, or the assignment. The
-    policy "learnability" is :func:`learnability_assignment`; all others follow the distances of ``classes``.
+    policy "learnability" is :func:`learnability_assignment`, "online" is LTLS's own; all others follow the distances of
+    ``classes``.
     """
     check_assignment_choice(choice)
     if isinstance(choice, str):
-        if choice == "learnability":
-            result = learnability_assignment(codebook, classes, rng)
-            return replace(result.assignment, policy=choice), result
-        if choice == "random":
-            # Avoids computing distances, which may take long.
-            return Assignment(rng.permutation(codebook.n_codewords)[: classes.n_classes], method="random"), None
-        if choice == "identity" or (choice in POLICIES and (codebook.is_designed or is_blind(codebook))):
-            # Distances would make no difference.
-            policy = choice if choice in POLICIES else ""
-            return replace(Assignment.identity(classes.n_classes), policy=policy), None
-        result = assign(codebook, classes.distances, choice, rng=rng)
-        return result.assignment, result
+        return _assignment_by_name(choice, codebook, classes, rng)
     if callable(choice) and not isinstance(choice, Assignment | AssignmentResult):
         choice = choice(codebook, classes.distances, rng=rng)
     if isinstance(choice, AssignmentResult):
@@ -265,6 +257,26 @@ def choose_assignment(
             f"The assignment is for {assignment.n_classes} classes, but the labels have {classes.n_classes}."
         )
     return assignment, None
+
+
+def _assignment_by_name(
+    name: str, codebook: Codebook, classes: Classes, rng: np.random.Generator
+) -> tuple[Assignment, AssignmentResult | None]:
+    if name == "learnability":
+        result = learnability_assignment(codebook, classes, rng)
+        return replace(result.assignment, policy=name), result
+    if name == "online":
+        samples = classes.needed_numbers("samples of the assignment 'online'"), classes.class_index
+        return online_assignment(*samples, codebook, n_classes=classes.n_classes, rng=rng), None
+    if name == "random":
+        # Avoids computing distances, which may take long.
+        return Assignment(rng.permutation(codebook.n_codewords)[: classes.n_classes], method="random"), None
+    if name == "identity" or (name in POLICIES and (codebook.is_designed or is_blind(codebook))):
+        # Distances would make no difference.
+        policy = name if name in POLICIES else ""
+        return replace(Assignment.identity(classes.n_classes), policy=policy), None
+    result = assign(codebook, classes.distances, name, rng=rng)
+    return result.assignment, result
 
 
 def is_one_order(choice: Any) -> bool:
