@@ -72,6 +72,7 @@ COMMANDS = {
     "evaluate": "Measure how good a model's predictions are, and how fast.",
     "inspect": "Show what a model is: codebook, sizes, losses, its easiest and hardest bits.",
     "export": "Export a model for programs without codekin.",
+    "serve": "Answer requests over HTTP with a model.",
     "assign": "Search for a good assignment of codewords to classes.",
     "data": "List, download, convert and export data sets.",
     "study": "Rerun the paper's experiments, and show the results.",

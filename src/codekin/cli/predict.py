@@ -16,6 +16,7 @@ from codekin.cli.display import Display
 from codekin.cli.models import loaded_classifier, reading_options, sample_chunks
 from codekin.cli.options import Format, IndexBase, NThreads, Quiet
 from codekin.cli.streams import for_stdout
+from codekin.predicting.answers import json_objects
 from codekin.progress import tell
 
 app = typer.Typer()
@@ -107,8 +108,5 @@ def _text_lines(labels: list[list[Any]], probabilities: list[list[float]] | None
 
 
 def _json_lines(labels: list[list[Any]], probabilities: list[list[float]] | None, is_list: bool) -> Iterator[str]:
-    for i, row in enumerate(labels):
-        best: list[dict[str, Any]] = [{"label": label} for label in row]
-        if probabilities is not None:
-            best = [{**one, "probability": p} for one, p in zip(best, probabilities[i], strict=True)]
-        yield json.dumps({**best[0], "top": best} if is_list else best[0], ensure_ascii=False) + "\n"
+    for answer in json_objects(labels, probabilities, has_list=is_list):
+        yield json.dumps(answer, ensure_ascii=False) + "\n"

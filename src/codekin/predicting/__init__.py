@@ -120,8 +120,7 @@ class Predictor:
         -------
         str, int or whatever the labels are
         """
-        classes, _ = self._one_row.best(self._row(x), 1, has_losses=False)
-        return self._labels[classes[0]]
+        return self._label(self._row(x))
 
     def top_k(self, x: Any, k: int) -> tuple[list[Any], list[float]]:
         """The k labels with the smallest decoding losses, and those losses, smallest first.
@@ -139,8 +138,7 @@ class Predictor:
         losses : list of float
         """
         check_k(k, len(self._labels))
-        classes, losses = self._one_row.best(self._row(x), k, has_losses=True)
-        return [self._labels[c] for c in classes.tolist()], losses.tolist()
+        return self._best(self._row(x), k)
 
     def top_k_proba(self, x: Any, k: int) -> tuple[list[Any], list[float]]:
         """The k most probable labels and their probabilities, largest first.
@@ -158,7 +156,18 @@ class Predictor:
         probabilities : list of float
         """
         check_k(k, len(self._labels))
-        X = self._row(x).matrix()
+        return self._most_probable(self._row(x), k)
+
+    def _label(self, row: Row) -> Any:
+        classes, _ = self._one_row.best(row, 1, has_losses=False)
+        return self._labels[classes[0]]
+
+    def _best(self, row: Row, k: int) -> tuple[list[Any], list[float]]:
+        classes, losses = self._one_row.best(row, k, has_losses=True)
+        return [self._labels[c] for c in classes.tolist()], losses.tolist()
+
+    def _most_probable(self, row: Row, k: int) -> tuple[list[Any], list[float]]:
+        X = row.matrix()
         if self._decoder_of_probabilities is None:
             classes, of_classes = top_k_probabilities(self._model, X, k, self._temperature)
             best, probabilities = classes[0], of_classes[0]

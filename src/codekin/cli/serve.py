@@ -1,0 +1,75 @@
+"""``codekin serve``: a model that answers requests over HTTP."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from codekin._system.threads import limited_threads
+from codekin._system.wording import counted
+from codekin.cli.display import Display
+from codekin.cli.options import NThreads, Quiet
+from codekin.cli.streams import show
+from codekin.cli.values import positive_number, size
+from codekin.progress import tell
+
+app = typer.Typer()
+
+
+@app.command()
+def serve(
+    model: Annotated[Path, typer.Argument(help="The folder of a model.")],
+    host: Annotated[
+        str, typer.Option(help="The address to listen on. By default only this computer can reach it.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="The port; 0 for any that is free.")] = 8_000,
+    max_body_bytes: Annotated[
+        int, typer.Option(parser=size, metavar="SIZE", help="The size of a request's body, such as 1MB.")
+    ] = "1MB",  # type: ignore[assignment]
+    max_seconds: Annotated[
+        float,
+        typer.Option(
+            parser=positive_number, metavar="SECONDS", help="The time a body may take to arrive, and then a prediction."
+        ),
+    ] = 10.0,
+    max_samples: Annotated[int, typer.Option(min=1, help="The samples of a request.")] = 1_000,
+    max_top_k: Annotated[int, typer.Option(min=1, help="The labels of a sample.")] = 100,
+    max_batch: Annotated[
+        int, typer.Option(min=1, help="How many samples of different requests to predict together; 1 for none.")
+    ] = 256,
+    max_connections: Annotated[int, typer.Option(min=1, help="How many connections may be open.")] = 512,
+    n_threads: NThreads = None,
+    quiet: Quiet = False,
+) -> None:
+    """Answer requests over HTTP with a model.
+
+    POST /v1/predict takes JSON or lines of text and returns the best labels, with probabilities if requested.
+    GET /health and GET /metrics are for monitoring; GET /v1/openapi.json describes all of it. Ctrl-C and SIGTERM stop
+    the server after the requests in progress. It has no passwords and no encryption: let a reverse proxy face the
+    internet.
+    """
+    from codekin.serving import Limits, application
+    from codekin.serving.server import listener, run_server, url_of
+
+    limits = Limits(
+        max_body_bytes=max_body_bytes,
+        max_seconds=max_seconds,
+        max_samples=max_samples,
+        max_top_k=max_top_k,
+        max_batch=max_batch,
+        max_waiting=max(10 * max_samples, 10_000),
+    )
+    display = Display(quiet)
+    with listener(host, port) as bound, limited_threads(n_threads):
+        with display.watching(only_if_slow=True):
+            tell(f"loading {model}")
+            answering = application(model, limits=limits)
+        url = url_of(bound)
+        run_server(
+            answering, bound, max_connections=max_connections, on_start=lambda _: show(f"{model} answers at {url}")
+        )
+    if not quiet:
+        n_requests = counted(answering.metrics.requests.total(), "request")
+        display.note(f"stopped after {n_requests} and {counted(answering.metrics.n_samples, 'sample')}")

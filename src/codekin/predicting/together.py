@@ -1,0 +1,87 @@
+"""Predictions of samples that came one by one and are decoded together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from codekin.datasets import FittedVectorizer
+from codekin.model.one_row import Row
+from codekin.predicting import Predictor
+
+Best = tuple[list[list[Any]], list[list[float]] | None]
+"""The best labels of each sample, and their probabilities, if they were wanted."""
+
+
+class Together:
+    """The answers of a classifier to samples that are checked one by one; a sample alone takes the way of Predictor.
+
+    Parameters
+    ----------
+    classifier : ECOCClassifier or TrellisClassifier
+        Fitted.
+    vectorizer : FittedVectorizer, optional
+        Converts texts to features, for a classifier of texts.
+    """
+
+    def __init__(self, classifier: Any, *, vectorizer: FittedVectorizer | None = None) -> None:
+        self.classifier = classifier
+        self.predictor = Predictor(classifier, vectorizer=vectorizer)
+        self.takes_texts = vectorizer is not None
+        self.n_classes, self.n_features = len(classifier.classes_), int(classifier.n_features_in_)
+
+    def row(self, sample: str | NDArray[Any] | tuple[NDArray[Any], NDArray[Any]]) -> Row:
+        """A text, the values of all features, or features and their values, checked; raises ValueError."""
+        if not isinstance(sample, tuple):
+            return self.predictor._row(sample)
+        features, values = sample
+        order = np.argsort(features, kind="stable")
+        return self.predictor._row(
+            sparse.csr_array(
+                (values[order], features[order], np.array([0, len(order)])), shape=(1, self.n_features), copy=False
+            )
+        )
+
+    def best(self, rows: Sequence[Row], k: int, *, has_probabilities: bool) -> Best:
+        """The k best labels of each row, best first, and their probabilities, if they are wanted."""
+        if len(rows) == 1:
+            return self._of_one(rows[0], k, has_probabilities)
+        labels: list[list[Any]] = [[]] * len(rows)
+        probabilities: list[list[float]] = [[]] * len(rows)
+        is_dense = [isinstance(row.given, np.ndarray) for row in rows]
+        for kind in set(is_dense):
+            own = [i for i in range(len(rows)) if is_dense[i] is kind]
+            found = self._of_many(_stacked([rows[i] for i in own], kind), k, has_probabilities)
+            for place, i in enumerate(own):
+                labels[i] = found[0][place]
+                probabilities[i] = [] if found[1] is None else found[1][place]
+        return labels, probabilities if has_probabilities else None
+
+    def _of_one(self, row: Row, k: int, has_probabilities: bool) -> Best:
+        if has_probabilities:
+            labels, probabilities = self.predictor._most_probable(row, k)
+            return [labels], [probabilities]
+        return [[self.predictor._label(row)] if k == 1 else self.predictor._best(row, k)[0]], None
+
+    def _of_many(self, X: Any, k: int, has_probabilities: bool) -> Best:
+        if has_probabilities:
+            labels, probabilities = self.classifier.top_k_proba(X, k)
+            return labels.tolist(), probabilities.tolist()
+        labels = self.classifier.predict(X)[:, None] if k == 1 else self.classifier.top_k(X, k)[0]
+        return labels.tolist(), None
+
+
+def _stacked(rows: list[Row], is_dense: bool) -> Any:
+    """The rows as one matrix."""
+    if is_dense:
+        return np.vstack([row.given for row in rows])
+    indptr = np.zeros(len(rows) + 1, dtype=np.int64)
+    np.cumsum([len(row.indices) for row in rows], out=indptr[1:])
+    indices = np.concatenate([row.indices for row in rows])
+    # Learners of other libraries get the numbers as they were given.
+    values = np.concatenate([row.values if row.given is None else row.given.data for row in rows])
+    return sparse.csr_array((values, indices, indptr), shape=(len(rows), rows[0].n_features))

@@ -1,0 +1,257 @@
+"""The ASGI application: endpoints, limits, and one sentence of JSON for everything that goes wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from importlib.resources import files
+from typing import Any
+
+from codekin._version import __version__
+from codekin.predicting.answers import json_objects
+from codekin.predicting.together import Together
+from codekin.serving.batching import Answer, Batcher
+from codekin.serving.limits import Limits, Refusal
+from codekin.serving.metrics import CONTENT_TYPE, Metrics
+from codekin.serving.questions import Question, question, sample, shown
+from codekin.storage import ModelFolderError, load_saved
+
+try:
+    from starlette.applications import Starlette
+    from starlette.exceptions import HTTPException
+    from starlette.requests import ClientDisconnect, Request
+    from starlette.responses import Response
+    from starlette.routing import Route
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+except ImportError as error:
+    raise ImportError("Serving a model needs starlette and uvicorn: pip install 'codekin[serve]'") from error
+
+SCHEMA = 1
+"""The version of requests and answers, the ``v1`` of their paths. Fields may be added to answers within a version."""
+MAX_DISCARDED = 16
+"""Of a body that is too large, as many times the limit are read before the refusal, so that the client can read it."""
+
+_log = logging.getLogger(__name__)
+
+
+def application(
+    folder: str | os.PathLike[str], *, limits: Limits | None = None, trusted: Sequence[str] = ()
+) -> Application:
+    """An ASGI application that answers requests with a saved model; ``codekin serve`` runs one.
+
+    Parameters
+    ----------
+    folder : path
+        A model folder, written by ``codekin train`` or :func:`codekin.save_model`.
+    limits : Limits, optional
+        What one request may be, and how many may wait.
+    trusted : sequence of str, default=()
+        As in :func:`codekin.load_model`.
+
+    Returns
+    -------
+    Application
+        To be run by any ASGI server, such as uvicorn.
+    """
+    saved = load_saved(folder, trusted=trusted)
+    if not saved.has_labels:
+        raise ModelFolderError(f"{folder} holds a code without labels; save the classifier around it instead.")
+    return Application(Together(saved.model, vectorizer=saved.model_input.vectorizer), limits or Limits())
+
+
+class Application:
+    """Answers requests with one model."""
+
+    def __init__(self, together: Together, limits: Limits) -> None:
+        self.together, self.limits = together, limits
+        self.metrics = Metrics()
+        self.batcher = Batcher(self._answers, limits, on_batch=self.metrics.batches.add)
+        self.is_stopping = False
+        self.endpoints: dict[str, tuple[str, Callable[[Request], Awaitable[Response]]]] = {
+            "/v1/predict": ("POST", self._predict),
+            "/v1/model": ("GET", self._model),
+            "/v1/openapi.json": ("GET", self._openapi),
+            "/health": ("GET", self._health),
+            "/metrics": ("GET", self._metrics),
+        }
+        app = Starlette(
+            routes=[Route(path, endpoint, methods=[method]) for path, (method, endpoint) in self.endpoints.items()],
+            exception_handlers={HTTPException: self._http_error, Refusal: self._refusal, Exception: self._failure},
+        )
+        app.router.redirect_slashes = False
+        self._app: ASGIApp = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request; whatever happens, the client gets a sentence or nothing, never a traceback."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began, status = time.perf_counter(), 0
+
+        async def watched_send(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        self.metrics.n_in_progress += 1
+        try:
+            await self._app(scope, receive, watched_send)
+        except ClientDisconnect:
+            status = status or 499  # as others count clients that are gone
+        except Exception as error:  # Starlette has answered with 500 already, if it could
+            _log.error("%s: %s", type(error).__name__, " ".join(str(error).split()))
+        finally:
+            self.metrics.n_in_progress -= 1
+            path = scope["path"] if scope["path"] in self.endpoints else "other"
+            self.metrics.requests[path, status] += 1
+            if path == "/v1/predict":
+                self.metrics.seconds.add(time.perf_counter() - began)
+
+    async def _predict(self, request: Request) -> Response:
+        body = await self._body(request)
+        options = request.query_params
+        if len(set(options)) < len(options.multi_items()):
+            raise Refusal(400, "An option of the URL is given twice.")
+        asked = question(body, request.headers.get("content-type", ""), dict(options), self.limits)
+        try:
+            async with asyncio.timeout(self.limits.max_seconds):
+                predictions = await self.batcher.answer(asked)
+        except TimeoutError:
+            raise Refusal(503, f"The prediction took longer than {self.limits.max_seconds:g} seconds.") from None
+        self.metrics.n_samples += len(asked.samples)
+        return _json({"predictions": predictions})
+
+    async def _body(self, request: Request) -> bytes:
+        """The body, if it is not too large and arrives in time."""
+        most = self.limits.max_body_bytes
+        too_large = Refusal(413, f"The body of a request may have at most {most:,} bytes.")
+        body = bytearray()
+        n_received = 0
+        try:
+            async with asyncio.timeout(self.limits.max_seconds):
+                async for chunk in request.stream():
+                    n_received += len(chunk)
+                    if n_received > MAX_DISCARDED * most:
+                        raise too_large
+                    if n_received <= most:
+                        body += chunk
+        except TimeoutError:
+            sentence = f"The body of a request must arrive within {self.limits.max_seconds:g} seconds."
+            raise Refusal(408, sentence) from None
+        if n_received > most:
+            raise too_large
+        return bytes(body)
+
+    def _answers(self, questions: Sequence[Question]) -> list[Answer | Exception]:
+        """The answers to questions of one kind, in another thread; a wrong sample concerns only its request."""
+        answers: list[Answer | Exception] = []
+        rows: list[Any] = []
+        for asked in questions:
+            try:
+                own = [self._row(value, i) for i, value in enumerate(asked.samples)]
+            except Exception as error:
+                answers.append(error)
+                continue
+            answers.append((len(rows), len(rows) + len(own)))
+            rows += own
+        try:
+            labels, probabilities = self._best(rows, questions[0])
+        except Exception:
+            if len(questions) == 1:
+                raise
+            # A learner of another library may dislike one of them.
+            return [self._alone(asked) for asked in questions]
+        for i, answer in enumerate(answers):
+            if not isinstance(answer, Exception):
+                own_rows = slice(*answer)
+                of_labels = None if probabilities is None else probabilities[own_rows]
+                has_list = questions[i].top_k is not None
+                answers[i] = list(json_objects(labels[own_rows], of_labels, has_list=has_list))
+        return answers
+
+    def _alone(self, asked: Question) -> Answer | Exception:
+        try:
+            return self._answers([asked])[0]
+        except Exception as error:
+            return error
+
+    def _row(self, value: Any, place: int) -> Any:
+        checked = sample(value, place, self.together.n_features)
+        try:
+            return self.together.row(checked)
+        except ValueError as error:
+            raise Refusal(400, f"samples[{place}]: {' '.join(str(error).split())}") from None
+
+    def _best(self, rows: list[Any], asked: Question) -> Any:
+        if not rows:
+            return [], None
+        k, has_probabilities = asked.kind
+        return self.together.best(rows, min(k, self.together.n_classes), has_probabilities=has_probabilities)
+
+    async def _model(self, _: Request) -> Response:
+        facts = {
+            "schema": SCHEMA,
+            "codekin": __version__,
+            "estimator": type(self.together.classifier).__name__,
+            "n_classes": self.together.n_classes,
+            "n_features": self.together.n_features,
+            "takes_texts": self.together.takes_texts,
+            "limits": vars(self.limits),
+        }
+        return _json(facts)
+
+    async def _openapi(self, _: Request) -> Response:
+        return Response(files(__package__).joinpath("openapi.json").read_bytes(), media_type="application/json")
+
+    async def _health(self, _: Request) -> Response:
+        return _json({"status": "stopping"}, 503) if self.is_stopping else _json({"status": "ok"})
+
+    async def _metrics(self, _: Request) -> Response:
+        return Response(self.metrics.text(self.batcher.n_waiting), headers={"content-type": CONTENT_TYPE})
+
+    async def _http_error(self, request: Request, error: Exception) -> Response:
+        """The answers that Starlette gives itself: unknown paths and wrong methods."""
+        assert isinstance(error, HTTPException)
+        path = request.url.path
+        if error.status_code == 405:
+            method = self.endpoints[path][0]
+            sentence = f"{path} needs the method {method}. Got {shown(request.method)}."
+        else:
+            known = ", ".join(f"{method} {path}" for path, (method, _) in self.endpoints.items())
+            sentence = f"There is no {shown(path)} here. There are {known}."
+        return _refused(Refusal(error.status_code, sentence), dict(error.headers or {}))
+
+    async def _failure(self, _: Request, __: Exception) -> Response:
+        return _refused(Refusal(500, "The server failed to answer; its log says why."))
+
+    async def _refusal(self, _: Request, refusal: Exception) -> Response:
+        assert isinstance(refusal, Refusal)
+        return _refused(refusal)
+
+
+def error_body(sentence: str) -> bytes:
+    """The body of every answer that is not a success."""
+    return _encoded({"error": sentence})
+
+
+def _refused(refusal: Refusal, headers: dict[str, str] | None = None) -> Response:
+    headers = {**(headers or {})}
+    if refusal.status in (408, 413):
+        headers["connection"] = "close"  # the rest of the body is not wanted
+    if refusal.status == 503:
+        headers["retry-after"] = "1"
+    return Response(error_body(refusal.sentence), refusal.status, headers, media_type="application/json")
+
+
+def _json(value: Any, status: int = 200) -> Response:
+    return Response(_encoded(value), status, media_type="application/json")
+
+
+def _encoded(value: Any) -> bytes:
+    # Half of a surrogate pair in a label must not be the end of an answer.
+    return json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
