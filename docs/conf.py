@@ -1,5 +1,6 @@
 """How Sphinx builds the documentation: `make docs`."""
 
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,13 @@ def _is_left_out(app: object, what: str, name: str, obj: object, skip: bool, opt
     return skip or (what in ("class", "exception") and not is_ours(obj))
 
 
+def _copy_pictures(app: Any, exception: Exception | None) -> None:
+    """Put the pictures for light and dark pages where pages expect them; Sphinx does not look into <picture>."""
+    if exception is None and app.builder.format == "html":
+        shutil.copytree(Path(app.srcdir) / "pictures", Path(app.outdir) / "pictures", dirs_exist_ok=True)
+
+
 def setup(app: Any) -> None:
-    """Tell Sphinx what to leave out."""
+    """Tell Sphinx what to leave out and what to copy."""
     app.connect("autodoc-skip-member", _is_left_out)
+    app.connect("build-finished", _copy_pictures)

@@ -250,7 +250,7 @@ def test_the_preserving_assignment_that_is_drawn_follows_the_classes(demo):
 
 
 def test_the_folder_holds_the_page_the_numbers_and_the_figures_and_nothing_else(folder):
-    names = ("accuracy-digits", "accuracy-yeast", "codewords", "distances")
+    names = ("accuracy-digits", "accuracy-yeast", "codewords", "distances", "idea")
     figures = {f"figures/{name}.{suffix}" for name in names for suffix in ("png", "svg")}
     found = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
     assert found == figures | {"index.html", "results.json"}
@@ -264,7 +264,15 @@ def test_the_page_shows_every_mean_and_every_answer(folder, compared, diagnoses)
     for text, candidates in diagnoses["answers"].items():
         assert text in page
         assert all(candidate["code"] in page for candidate in candidates)
-    assert page.count("<img ") == 4
+    assert page.count("<img ") == 5
+
+
+def test_the_page_opens_with_a_picture_of_both_accuracies(folder, compared):
+    page = (folder / "index.html").read_text(encoding="utf-8")
+    opening = re.search(r'</p>\s*<figure>\s*<img [^>]*alt="([^"]+)"', page[: page.index("<main>")])[1]
+    accuracies = compared[0]["digits"][0]
+    for policy in ("random", "preserving"):
+        assert f"{accuracies.mean(policy).value:.1f} %" in opening
 
 
 def test_the_numbers_beside_the_page_are_the_results(folder, compared, diagnoses):

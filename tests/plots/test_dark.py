@@ -28,6 +28,7 @@ def drawn():
     axes.plot([0, 1], [0, 1], "o-", color=PALETTE["blue"], markeredgecolor="white", label="line")
     axes.scatter([0, 1], [1, 0], color=INK)
     axes.annotate("a note", (0.5, 0.5), bbox={"facecolor": "white", "edgecolor": "none"})
+    axes.annotate("", (1, 1), (0, 1), arrowprops={"arrowstyle": "->", "color": INK})
     axes.legend()
     return figure, axes
 
@@ -53,6 +54,7 @@ def test_ink_becomes_light_and_paper_transparent():
     assert colors.to_hex(axes.get_xgridlines()[0].get_color()) == IN_THE_DARK[RULE]
     assert colors.to_hex(axes.lines[0].get_markeredgecolor()) == PAPER
     assert colors.to_hex(axes.texts[0].get_bbox_patch().get_facecolor()) == PAPER
+    assert colors.to_hex(axes.texts[1].arrow_patch.get_edgecolor()) == IN_THE_DARK[INK]
     assert figure.patch.get_facecolor()[3] == axes.patch.get_facecolor()[3] == 0
 
 

@@ -101,10 +101,12 @@ class Page:
     """A report.
 
     ``title``: the heading of the page and of its browser tab. ``lead``: the summary in one paragraph; backquotes mark
-    code. ``footer``: what is needed to reproduce it: versions, seeds, times.
+    code. ``footer``: what is needed to reproduce it: versions, seeds, times. ``opening``: a picture above everything
+    but the lead.
     """
 
     title: str
     lead: str
     sections: Sequence[Section]
     footer: str = ""
+    opening: Picture | None = None

@@ -29,7 +29,7 @@ TEMPLATE = """\
 <header>
 <h1>{title}</h1>
 <p class="lead">{lead}</p>
-</header>
+{opening}</header>
 <main>
 {contents}{sections}
 </main>
@@ -61,6 +61,7 @@ def page_html(page: Page) -> str:
     return TEMPLATE.format(
         title=html.escape(page.title),
         lead=_inline(page.lead),
+        opening="" if page.opening is None else _picture(page.opening) + "\n",
         style=_asset("page.css"),
         script=_asset("page.js"),
         contents=_contents(page),

@@ -50,9 +50,9 @@ def darken(figure: Figure) -> None:
             _recolour(artist, "facecolor", "edgecolor")
         elif isinstance(artist, Text):
             _recolour(artist, "color")
-            box = artist.get_bbox_patch()
-            if box is not None:
-                _recolour(box, "facecolor", "edgecolor")
+            for patch in (artist.get_bbox_patch(), getattr(artist, "arrow_patch", None)):
+                if patch is not None:
+                    _recolour(patch, "facecolor", "edgecolor")
         elif isinstance(artist, Collection):
             # Faces with an array of values follow their colour map.
             _recolour(artist, "edgecolor", *(["facecolor"] if artist.get_array() is None else []))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 
 from codekin._system.files import whole_file
@@ -45,7 +46,7 @@ def write_report(study: Study, output: str | Path, *, data_home: Path | None = N
             f"codekin study run {study.source} computes it again."
         )
     page = kind_of(study).page(study, workspace)
-    page = Page(page.title, page.lead, [*page.sections, *_not_here(study, workspace)], _footer(journal))
+    page = replace(page, sections=[*page.sections, *_not_here(study, workspace)], footer=_footer(journal))
     path = write_page(page, folder / "index.html")
     with whole_file(folder / "title.txt") as stream:
         stream.write(f"{page.title}\n{page.lead}\n".encode())
