@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
+from itertools import pairwise
 from math import sqrt
 
 import numpy as np
@@ -27,31 +29,43 @@ def features_of_one_text(fitted: FittedVectorizer) -> OneText:
     """
     if fitted.idf is None:
         return lambda text: _row(fitted, text)
-    analyze, column_of = fitted.analyzer(), fitted.columns
+    terms_of, column_of = _terms(fitted), fitted.columns.get
     idf = fitted.idf.tolist()
     # Logarithms as NumPy computes them.
     sublinear = (np.log(np.arange(1, MOST_COMMON, dtype=np.float64)) + 1).tolist()
 
     def features(text: str) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-        counts: dict[int, int] = {}
-        for term in analyze(text):
-            column = column_of.get(term)
-            if column is not None:
-                counts[column] = counts.get(column, 0) + 1
-        columns = sorted(counts)
-        values = []
+        known = [column for column in map(column_of, terms_of(text)) if column is not None]
+        columns = sorted(set(known))
+        if len(columns) == len(known):  # most texts repeat nothing
+            values = [idf[column] for column in columns]
+        else:
+            counts = Counter(known)
+            values = [_tf(sublinear, counts[column]) * idf[column] for column in columns]
         total = 0.0
-        for column in columns:
-            count = counts[column]
-            value = idf[column] if count == 1 else _tf(sublinear, count) * idf[column]
+        for value in values:
             total += value * value
-            values.append(value)
         length = sqrt(total)
         if length > 0:
             values = [value / length for value in values]
         return np.array(columns, dtype=np.int32), np.array(values, dtype=np.float32)
 
     return features
+
+
+def _terms(fitted: FittedVectorizer) -> Callable[[str], list[str]]:
+    """The terms of a text, in any order: what ``fitted.analyzer()`` gives, faster for words and pairs of words."""
+    chosen = fitted.vectorizer
+    if chosen.analyzer != "word" or chosen.ngram_range not in ((1, 1), (1, 2)):
+        analyzer: Callable[[str], list[str]] = fitted.analyzer()
+        return analyzer
+    words_of, has_pairs = fitted.tokenizer(), chosen.ngram_range == (1, 2)
+
+    def terms(text: str) -> list[str]:
+        words: list[str] = words_of(text.lower())
+        return words + [f"{a} {b}" for a, b in pairwise(words)] if has_pairs else words
+
+    return terms
 
 
 def _tf(sublinear: list[float], count: int) -> float:

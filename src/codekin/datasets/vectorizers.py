@@ -159,6 +159,10 @@ class FittedVectorizer:
         """A function from a text to the terms that are counted, with repetitions."""
         return self._transformer.build_analyzer()
 
+    def tokenizer(self) -> Any:
+        """A function from a text in lower case to its words."""
+        return self._transformer.build_tokenizer()
+
     def within(self, n_bytes: int) -> FittedVectorizer:
         """The same with as many of the most frequent words as fit into this many bytes of a model folder.
 
