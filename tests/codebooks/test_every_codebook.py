@@ -10,6 +10,7 @@ from scipy.spatial.distance import pdist, squareform
 
 from codekin.class_distances.learnability import class_moments
 from codekin.classes import ClassTree
+from codekin.classes.trials import ColumnTrials
 from codekin.codebooks import CODEBOOKS
 from codekin.coding import Codebook
 
@@ -18,6 +19,8 @@ DESIGNED = {
     "error_correcting_factorization",
     "separating",
     "learnable",
+    "cross_validated",
+    "ecoc_one",
     "unary",
     "hexj",
     "decoc",
@@ -26,8 +29,8 @@ DESIGNED = {
 N_SYMBOLS = 5
 """What those codebooks get that cannot do with two."""
 MAY_HAVE_USELESS_COLUMNS = {"trellis", "given"}
-LARGEST = {"exhaustive": 12, "optimised": 8}
-LARGEST_TRIED = LARGEST | {"separating": 14, "learnable": 7}
+LARGEST = {"exhaustive": 12, "optimised": 8, "cross_validated": 8}
+LARGEST_TRIED = LARGEST | {"separating": 14, "learnable": 7, "ecoc_one": 9}
 # Without these the codebooks of a few sizes would be refused (spectral) or take long.
 OPTIONS = {
     "spectral": {"repair": True},
@@ -36,12 +39,25 @@ OPTIONS = {
 }
 
 
+def trials_of_a_learner_that_errs(n_classes):
+    """Ten samples of every class; the more a column parts classes that follow each other, the more are wrong."""
+    class_index = np.arange(10 * n_classes) % n_classes
+
+    def margins(columns):
+        hardness = (np.diff(columns, axis=0) != 0).mean(axis=0)
+        noise = np.random.default_rng(n_classes).uniform(size=(len(class_index), 1))
+        return np.where(noise < 0.4 * hardness, -0.5, 0.5) * np.where(columns == 0, 1, columns)[class_index]
+
+    return ColumnTrials(class_index, np.ones(len(class_index)), margins)
+
+
 def make(name, n_codewords, seed=0, **options):
     """The codebook, with whatever it asks for by name."""
     places = np.random.default_rng(n_codewords).normal(size=(n_codewords, 3))
     offers = {
         "class_distances": squareform(pdist(places)),
         "class_moments": class_moments(np.repeat(np.eye(n_codewords), 2, axis=0), np.arange(2 * n_codewords) // 2),
+        "column_trials": trials_of_a_learner_that_errs(n_codewords),
         "class_tree": ClassTree.from_linkage(average(pdist(places))),
         "matrix": np.where(np.tri(n_codewords), 1, -1),
         "n_draws": 50,
@@ -110,7 +126,7 @@ def test_fewer_than_two_codewords_are_refused(name, n_codewords):
 @pytest.mark.parametrize("name", sorted(LARGEST))
 def test_a_codebook_made_for_few_codewords_refuses_many(name):
     with pytest.raises(ValueError, match=rf"The {name} codebook is made for at most 12 codewords. Got 13\."):
-        CODEBOOKS[name](13)
+        CODEBOOKS[name](13, **dict.fromkeys(needed_arguments(name)))
 
 
 @pytest.mark.parametrize(

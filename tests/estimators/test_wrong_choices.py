@@ -87,7 +87,7 @@ def test_every_alias_stands_for_a_name_that_nobody_else_has():
         (
             "codebook",
             lambda: None,
-            "optionally n_bits, n_symbols, rng, class_distances, class_moments and class_tree",
+            "optionally n_bits, n_symbols, rng, class_distances, class_moments, column_trials and class_tree",
         ),
         ("codebook", CODEBOOKS["given"], "Got given: missing a required argument: 'matrix'."),
         ("assignment", None, "a function, an Assignment or an array. Got None instead."),

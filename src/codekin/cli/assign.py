@@ -38,7 +38,7 @@ from codekin.storage.assignments import codeword_text
 app = typer.Typer()
 
 METHODS = tuple(dict.fromkeys([*POLICIES, *ASSIGNMENTS, "learnability"]))
-NEED_MORE = ("given", "separating", "learnable")
+NEED_MORE = ("given", "separating", "learnable", "cross_validated", "ecoc_one")
 """These codebooks need a matrix or samples."""
 CODEBOOK_NAMES = [name for name in CODEBOOKS if name not in NEED_MORE]
 BITS_SHOWN = 40

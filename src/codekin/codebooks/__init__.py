@@ -3,6 +3,8 @@
 from collections.abc import Callable
 
 from codekin.codebooks.complete import exhaustive
+from codekin.codebooks.cross_validated import cross_validated
+from codekin.codebooks.ecoc_one import ecoc_one
 from codekin.codebooks.eigenvector import spectral
 from codekin.codebooks.factorization import error_correcting_factorization
 from codekin.codebooks.integer_program import OptimisedColumns, optimised, optimised_columns
@@ -31,6 +33,8 @@ CODEBOOKS: dict[str, Callable[..., Codebook]] = {
     "error_correcting_factorization": error_correcting_factorization,
     "separating": separating,
     "learnable": learnable,
+    "cross_validated": cross_validated,
+    "ecoc_one": ecoc_one,
     "unary": unary,
     "hexj": hexj,
     "nested_dichotomies": nested_dichotomies,
@@ -41,7 +45,8 @@ CODEBOOKS: dict[str, Callable[..., Codebook]] = {
     "given": given,
 }
 """Maps names to functions that make codebooks. Their first argument is the number of codewords; names of the others
-say what they need: ``n_bits``, ``n_symbols``, ``class_distances``, ``class_moments``, ``class_tree``, ``rng``, ..."""
+say what they need: ``n_bits``, ``n_symbols``, ``class_distances``, ``class_moments``, ``column_trials``,
+``class_tree``, ``rng``, ..."""
 
 __all__ = [
     "CODEBOOKS",

@@ -19,7 +19,7 @@ from codekin.decoding import LOSSES
 
 ASSIGNMENT_POLICIES = ("preserving", "breaking", "random", "learnability", "online")
 
-CODEBOOK_ARGUMENTS = "n_bits, n_symbols, rng, class_distances, class_moments and class_tree"
+CODEBOOK_ARGUMENTS = "n_bits, n_symbols, rng, class_distances, class_moments, column_trials and class_tree"
 """The possible arguments of a function that makes a codebook."""
 
 

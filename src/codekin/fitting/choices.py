@@ -18,6 +18,7 @@ from codekin.class_distances import CLASS_DISTANCES_FROM_DATA
 from codekin.class_distances.learnability import class_moments
 from codekin.classes import ClassDistances, ClassTree, as_class_distances
 from codekin.classes.moments import ClassMoments
+from codekin.classes.trials import ColumnTrials
 from codekin.codebooks import CODEBOOKS
 from codekin.codebooks.trellis import check_spare_codewords
 from codekin.coding import Assignment, Codebook, FloatArray, IntArray
@@ -54,6 +55,7 @@ class Classes:
       only if a choice needs them.
     - ``samples``: the samples as given, for a function of the user if they are not numeric.
     - ``confusion``: returns distances if the samples are not numeric.
+    - ``trials``: returns what the learner makes of columns, if there is one.
     """
 
     features: Callable[[], Any]
@@ -64,6 +66,7 @@ class Classes:
     rng: np.random.Generator
     samples: Any = None
     confusion: Callable[[], ClassDistances] | None = None
+    trials: Callable[[], ColumnTrials] | None = None
 
     @cached_property
     def numbers(self) -> Any:
@@ -162,7 +165,7 @@ def choose_codebook(
     """A codebook with at least as many codewords as there are classes.
 
     A function in ``CODEBOOKS`` names what it needs as parameters: ``n_bits``, ``n_symbols``, ``rng``,
-    ``class_distances`` (a matrix), ``class_moments`` or ``class_tree``; it gets only these.
+    ``class_distances`` (a matrix), ``class_moments``, ``column_trials`` or ``class_tree``; it gets only these.
 
     - ``choice``: a name from ``CODEBOOKS``, a function like those in it, or the codewords.
     - ``n_bits``: how many bits; None for the codebook's own default.
@@ -215,6 +218,8 @@ def _make_codebook(
         arguments["class_distances"] = classes.mean_distances() if (matrix < 0).any() else matrix
     if "class_moments" in wanted:
         arguments["class_moments"] = classes.moments
+    if "column_trials" in wanted and classes.trials is not None:
+        arguments["column_trials"] = classes.trials()
     if "class_tree" in wanted:
         # A tree is computed only for codebooks that need one.
         is_needed = wanted["class_tree"].default is inspect.Parameter.empty

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -10,6 +11,7 @@ from codekin._system.memory import require_memory
 from codekin.coding import Code
 from codekin.fitting.checked_choices import warn_of_constant_bits
 from codekin.fitting.choices import choose_codebook
+from codekin.fitting.column_trials import column_trials
 from codekin.fitting.features import classes_as_learned
 from codekin.fitting.fit_facts import Fit, Parts
 from codekin.fitting.learner_choice import decoding_loss, memory_limit
@@ -38,6 +40,7 @@ def choose_parts(plan: Plan, samples: Samples, held_out: Samples | None = None) 
         rng=rngs.distances,
         n_symbols=plan.n_symbols,
     )
+    classes = replace(classes, trials=lambda: column_trials(learner, samples, plan.n_classes, rngs.codebook))
     codebook = choose_codebook(plan.codebook, plan.n_bits, classes, rngs.codebook, n_symbols=plan.n_symbols)
     if plan.width is not None and not plan.has_tree:
         # Before the assignment is chosen, which may take memory for every feature as well.

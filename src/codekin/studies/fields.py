@@ -91,7 +91,8 @@ def learner_table(*, may_choose_C: bool = False) -> Variants:  # mathematical no
 
 MATRIX = Rule("a list of rows, each a list of numbers", lambda value: isinstance(value, list))
 _RULES_OF_TYPES = {int: whole(1), float: NUMBER, bool: BOOLEAN}
-_INJECTED = ("n_codewords", "class_distances", "class_moments", "class_tree", "rng")
+_MADE_FROM = ("class_distances", "class_moments", "column_trials", "class_tree")
+_INJECTED = ("n_codewords", *_MADE_FROM, "rng")
 """Parameters of codebooks that are not options."""
 
 
@@ -124,7 +125,7 @@ class CodebookTable:
 
     def _can_be_made(self, name: str) -> bool:
         parameters = _parameters(name)
-        needed = [key for key in ("class_distances", "class_moments", "class_tree") if _is_needed(parameters, key)]
+        needed = [key for key in _MADE_FROM if _is_needed(parameters, key)]
         return set(needed) <= ({"class_distances"} if self.class_distances else set()) and (
             "rng" in parameters or not self.is_drawn
         )

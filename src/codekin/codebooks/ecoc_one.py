@@ -1,0 +1,154 @@
+"""Codes that grow by the column that best separates the most confused classes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from codekin.classes.trials import ColumnTrials
+from codekin.codebooks.random import dense_random
+from codekin.codebooks.sizes import (
+    checked_n_bits,
+    checked_n_codewords,
+    fewest_bits,
+    n_binary_columns,
+    n_ternary_columns,
+)
+from codekin.coding import Codebook, CodingMatrix, FloatArray, Margins
+
+MAX_ECOC_ONE = 30
+"""Every column takes up to ``K**2`` trials."""
+
+
+def ecoc_one(
+    n_codewords: int,
+    n_bits: int | None = None,
+    *,
+    column_trials: ColumnTrials,
+    rng: np.random.Generator | int | None = None,
+) -> Codebook:
+    r"""A short code, to which columns are added that separate the classes it confuses most.
+
+    The start is the shortest random code. Then, on samples that the columns did not learn from, the pair of classes
+    that is confused most often gets a column of its own: the pair on its two sides, and every other class on the side
+    on which it reduces the error of the whole code, or on none. Classes are added, and taken away again, one at a time,
+    as long as that helps. Columns count by :math:`\tfrac12 \log((1 - e) / e)`, where ``e`` is their error.
+
+    Parameters
+    ----------
+    n_codewords : int
+        The number of codewords ``K``, from 2 to 30; row ``k`` is for class ``k``.
+    n_bits : int, optional
+        The number of bits; by default as many as classes.
+    column_trials : ColumnTrials
+        What the learner makes of columns; :class:`codekin.ECOCClassifier` fills it in. Every column that is added takes
+        some dozens of trials.
+    rng : numpy.random.Generator or int, optional
+        For the start.
+
+    Returns
+    -------
+    Codebook
+        With zeros. Prefer ``weighted_decoding=True``.
+
+    Notes
+    -----
+    Pujol et al. (2008) extend any code, their own tree (:func:`decoc`) among others, until the error is low enough.
+    With few bits there is no room for a tree, hence the random start; the number of bits is given instead of the error.
+
+    References
+    ----------
+    O. Pujol, S. Escalera and P. Radeva, "An Incremental Node Embedding Technique for Error Correcting Output Codes",
+    Pattern Recognition 41(2), 2008.
+    """
+    n_codewords = checked_n_codewords(n_codewords, codebook="ecoc_one", at_most=MAX_ECOC_ONE)
+    n_columns = n_ternary_columns(n_codewords)
+    n_bits = checked_n_bits(n_bits, n_codewords, n_columns=n_columns, default=min(n_codewords, n_columns))
+    n_first = min(fewest_bits(n_codewords), n_binary_columns(n_codewords))
+    ensemble = Ensemble.of(column_trials, dense_random(n_codewords, n_first, rng=rng).matrix)
+    while ensemble.matrix.shape[1] < n_bits:
+        ensemble = ensemble.extended()
+    return Codebook(ensemble.matrix, name="ecoc_one", is_designed=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Ensemble:
+    """A code with its margins for the samples, and the distance of every sample to every codeword."""
+
+    trials: ColumnTrials
+    matrix: CodingMatrix
+    distances: FloatArray  # (n_samples, n_classes)
+
+    @classmethod
+    def of(cls, trials: ColumnTrials, matrix: CodingMatrix) -> Ensemble:
+        """The ensemble of some columns."""
+        return cls(trials, matrix, _distances(trials, matrix, trials.margins(matrix)).sum(axis=2))
+
+    def errors(self, added: FloatArray) -> FloatArray:
+        """The share of samples that are wrong with one more column, for each of some columns."""
+        totals = self.distances[:, :, None] + added
+        is_wrong = totals.argmin(axis=1) != self.trials.class_index[:, None]
+        return np.asarray(self.trials.weights @ is_wrong / self.trials.weights.sum())
+
+    def extended(self) -> Ensemble:
+        """The ensemble with one more column, for the most confused pair that has one which is not there yet."""
+        for pair in self._confused_pairs():
+            grown = self._column_for(*pair)
+            if grown is not None:
+                column, added = grown
+                return Ensemble(self.trials, np.column_stack([self.matrix, column]), self.distances + added)
+        raise AssertionError("all columns are there")
+
+    def _confused_pairs(self) -> Iterator[tuple[int, int]]:
+        n_classes = len(self.matrix)
+        confused = np.zeros((n_classes, n_classes))
+        np.add.at(confused, (self.trials.class_index, self.distances.argmin(axis=1)), self.trials.weights)
+        first, second = np.triu_indices(n_classes, k=1)
+        for pair in np.argsort(-(confused + confused.T)[first, second], kind="stable"):
+            yield int(first[pair]), int(second[pair])
+
+    def _column_for(self, first: int, second: int) -> tuple[CodingMatrix, FloatArray] | None:
+        """The best column with two classes on its two sides, by floating search; None if all are there already."""
+        column = np.zeros(len(self.matrix), dtype=np.int8)
+        column[first], column[second] = 1, -1
+        known = {_key(one) for one in self.matrix.T}
+        candidates, reached = [column], np.inf
+        lowest, best = np.inf, None
+        while candidates:
+            columns = np.column_stack(candidates)
+            added = _distances(self.trials, columns, self.trials.margins(columns))
+            errors = self.errors(added)
+            for place, error in enumerate(errors):
+                if error < lowest and _key(candidates[place]) not in known:
+                    lowest, best = float(error), (candidates[place], added[:, :, place])
+            place = int(errors.argmin())
+            if not errors[place] < reached:
+                break
+            reached = float(errors[place])
+            candidates = list(_neighbours(candidates[place], (first, second)))
+        return best
+
+
+def _neighbours(column: CodingMatrix, fixed: tuple[int, int]) -> Iterator[CodingMatrix]:
+    """Columns with one class more, on either side, or one less."""
+    for k in range(len(column)):
+        if k not in fixed:
+            for sign in (1, -1) if column[k] == 0 else (0,):
+                changed = column.copy()
+                changed[k] = sign
+                yield changed
+
+
+def _key(column: CodingMatrix) -> bytes:
+    """The same for a column and its complement."""
+    return np.asarray(column * column[np.flatnonzero(column)[0]], dtype=np.int8).tobytes()
+
+
+def _distances(trials: ColumnTrials, columns: CodingMatrix, margins: Margins) -> FloatArray:
+    """The weighted squared difference of each sample's margins and the entries, (n_samples, n_classes, n_columns)."""
+    errors = trials.errors(columns, margins)
+    weight = np.maximum(np.log((1 - errors) / errors) / 2, 0.0)
+    sides = np.clip(margins, -1, 1)[:, None, :]
+    return np.asarray(weight * np.abs(columns) * (sides - columns) ** 2)
