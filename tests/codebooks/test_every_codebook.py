@@ -21,6 +21,7 @@ DESIGNED = {
     "learnable",
     "cross_validated",
     "ecoc_one",
+    "ordered_dichotomies",
     "unary",
     "hexj",
     "decoc",

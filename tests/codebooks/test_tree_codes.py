@@ -2,9 +2,13 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
 
+from codekin import ECOCClassifier
 from codekin.classes import ClassTree
 from codekin.codebooks import decoc, nested_dichotomies
+from codekin.codebooks.tree_codes import ordered_dichotomies
 
 NESTED = [["a", "b", "c"], ["d", ["e", "f"]], "g"]
 
@@ -98,3 +102,39 @@ def test_a_tree_of_other_classes_is_refused(make):
 def test_options_that_make_no_sense_are_refused(option, value):
     with pytest.raises(ValueError, match=f"The '{option}' parameter of nested_dichotomies must be"):
         nested_dichotomies(5, **{option: value})
+
+
+@pytest.mark.parametrize("n_codewords", [2, 3, 10, 33])
+def test_ordered_dichotomies_cut_ranges_of_consecutive_classes(n_codewords):
+    for column in ordered_dichotomies(n_codewords, n_trees=3, rng=0).matrix.T:
+        used = np.flatnonzero(column)
+        assert np.array_equal(used, np.arange(used[0], used[-1] + 1))
+        assert np.count_nonzero(np.diff(column[used])) == 1
+
+
+def test_ordered_dichotomies_gain_from_the_true_order_of_the_classes_and_weak_learners_gain_more():
+    # The claim of Hühn and Hüllermeier (2008): classes along a line, against the same classes in random orders.
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(8), 60)
+    X = y[:, None] * [[1.0, 0.3]] + rng.normal(scale=0.7, size=(len(y), 2))
+    train, test = np.arange(0, len(y), 2), np.arange(1, len(y), 2)
+
+    def accuracy(estimator, order, seed):
+        codebook = ordered_dichotomies(8, rng=seed)
+        classifier = ECOCClassifier(
+            estimator, codebook=codebook, assignment=order, decoding="loss", weighted_decoding=True, random_state=0
+        )
+        return classifier.fit(X[train], y[train]).score(X[test], y[test])
+
+    gains = []
+    for estimator in (LogisticRegression(), DecisionTreeClassifier(min_samples_leaf=5)):
+        true = np.mean([accuracy(estimator, np.arange(8), seed) for seed in range(4)])
+        shuffled = np.mean([accuracy(estimator, rng.permutation(8), seed) for seed in range(4)])
+        gains.append(true - shuffled)
+    assert gains[0] > 0.1
+    assert gains[0] > gains[1] + 0.05
+
+
+def test_no_trees_of_ordered_classes_are_refused():
+    with pytest.raises(ValueError, match="'n_trees' parameter of ordered_dichotomies must be at least 1. Got 0"):
+        ordered_dichotomies(4, n_trees=0)

@@ -16,7 +16,7 @@ from codekin.codebooks.own_matrix import given
 from codekin.codebooks.random import dense_random, sparse_random
 from codekin.codebooks.reed_solomon import reed_solomon
 from codekin.codebooks.separating import separating
-from codekin.codebooks.tree_codes import decoc, nested_dichotomies
+from codekin.codebooks.tree_codes import decoc, nested_dichotomies, ordered_dichotomies
 from codekin.codebooks.tree_levels import tree_levels
 from codekin.codebooks.trellis import trellis_codebook
 from codekin.coding import Codebook
@@ -38,6 +38,7 @@ CODEBOOKS: dict[str, Callable[..., Codebook]] = {
     "unary": unary,
     "hexj": hexj,
     "nested_dichotomies": nested_dichotomies,
+    "ordered_dichotomies": ordered_dichotomies,
     "decoc": decoc,
     "tree_levels": tree_levels,
     "reed_solomon": reed_solomon,

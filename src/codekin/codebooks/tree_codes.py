@@ -118,6 +118,59 @@ def nested_dichotomies(
     return Codebook(_without_repetitions(matrix), name="nested_dichotomies", is_designed=class_tree is not None)
 
 
+def ordered_dichotomies(
+    n_codewords: int, *, n_trees: int = 1, rng: np.random.Generator | int | None = None
+) -> Codebook:
+    """Nested dichotomies of ordered classes: every node cuts a range of consecutive classes in two at a random place.
+
+    Parameters
+    ----------
+    n_codewords : int
+        The number of codewords, at least 2; row ``k`` is for the ``k``-th class in the order.
+    n_trees : int, default=1
+        The number of trees. A split that several of them share becomes only one bit.
+    rng : numpy.random.Generator, int or None, default=None
+        The source of randomness, or a seed for one.
+
+    Returns
+    -------
+    Codebook
+        ``n_codewords - 1`` bits for each tree, without repetitions.
+
+    Notes
+    -----
+    Hühn and Hüllermeier compare learners on the true order of the classes and on random orders. They find that such
+    splits use the order, and the more so the weaker the learner.
+
+    References
+    ----------
+    J. C. Hühn and E. Hüllermeier, "Is an Ordinal Class Structure Useful in Classifier Learning?", International Journal
+    of Data Mining, Modelling and Management 1(1), 2008.
+
+    Examples
+    --------
+    >>> ordered_dichotomies(4, rng=0).matrix.tolist()
+    [[1, 1, 1], [1, 1, -1], [1, -1, 0], [-1, 0, 0]]
+    """
+    n_codewords = checked_n_codewords(n_codewords, codebook="ordered_dichotomies")
+    if n_trees < 1:
+        raise ValueError(f"The 'n_trees' parameter of ordered_dichotomies must be at least 1. Got {n_trees} instead.")
+    rng = np.random.default_rng(rng)
+    trees = [_as_columns(_ordered_splits(n_codewords, rng), n_codewords) for _ in range(n_trees)]
+    return Codebook(_without_repetitions(np.concatenate(trees, axis=1)), name="ordered_dichotomies", is_designed=True)
+
+
+def _ordered_splits(n_codewords: int, rng: np.random.Generator) -> Iterator[tuple[IntArray, IntArray]]:
+    """Cut ranges of classes, the left part before the right one, until every class is on its own."""
+    pending = [np.arange(n_codewords)]
+    while pending:
+        classes = pending.pop()
+        if len(classes) > 1:
+            left, right = np.split(classes, [int(rng.integers(1, len(classes)))])
+            yield left, right
+            pending += [right, left]
+
+
 def _check_n_classes(class_tree: ClassTree, n_codewords: int) -> None:
     if class_tree.n_classes != n_codewords:
         raise ValueError(
