@@ -16,7 +16,7 @@ from codekin import ECOCClassifier
 X, y = load_digits(return_X_y=True)
 X_train, X_test, y_train, y_test = train_test_split(X / 16, y, random_state=0)
 classifier = ECOCClassifier(LinearSVC(), n_bits=8, random_state=0).fit(X_train, y_train)
-print(f"eight linear predictors get {classifier.score(X_test, y_test):.1%} of the ten digits right")
+print(f"eight linear predictors get {classifier.score(X_test, y_test):.1%} right")
 
 # %%
 # The picture shows the codewords, one per row, with similar digits next to each other. Down a column, each change of

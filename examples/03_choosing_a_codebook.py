@@ -16,9 +16,14 @@ from sklearn.tree import DecisionTreeClassifier
 from codekin import ECOCClassifier
 
 X, y = load_digits(return_X_y=True)
-X_train, X_test, y_train, y_test = train_test_split(X / 16, y, test_size=0.5, random_state=0)
+X_train, X_test, y_train, y_test = train_test_split(
+    X / 16, y, test_size=0.5, random_state=0
+)
 
-LEARNERS = {"linear": RidgeClassifier(), "trees": DecisionTreeClassifier(min_samples_leaf=3, random_state=0)}
+LEARNERS = {
+    "linear": RidgeClassifier(),
+    "trees": DecisionTreeClassifier(min_samples_leaf=3, random_state=0),
+}
 CODEBOOKS = [
     ("one_vs_rest", None),
     ("dense_random", 6),
@@ -31,10 +36,13 @@ CODEBOOKS = [
 found = {name: {} for name in LEARNERS}
 for learner_name, learner in LEARNERS.items():
     for codebook, n_bits in CODEBOOKS:
-        classifier = ECOCClassifier(learner, codebook=codebook, n_bits=n_bits, random_state=0)
+        classifier = ECOCClassifier(
+            learner, codebook=codebook, n_bits=n_bits, random_state=0
+        )
         accuracy = 100 * classifier.fit(X_train, y_train).score(X_test, y_test)
-        found[learner_name][codebook, classifier.codebook_.n_bits] = accuracy
-        print(f"{learner_name:7} {codebook:14}{classifier.codebook_.n_bits:3} bits: {accuracy:.1f} %")
+        used = classifier.codebook_.n_bits  # codebooks without n_bits have their own number
+        found[learner_name][codebook, used] = accuracy
+        print(f"{learner_name:7} {codebook:14}{used:3} bits: {accuracy:.1f} %")
 
 # %%
 # With linear predictors the codebooks differ by two points, and ten bits do nearly as well as twenty. With trees they
@@ -45,9 +53,18 @@ figure, panels = plt.subplots(1, 2, figsize=(7, 3.2), layout="constrained", shar
 for axes, (learner_name, accuracies) in zip(panels, found.items(), strict=True):
     for place, accuracy in enumerate(accuracies.values()):
         is_best = accuracy == max(accuracies.values())
-        axes.plot(accuracy, place, "D" if is_best else "o", color="C0" if is_best else "0.6")
-    axes.set_yticks(range(len(accuracies)), [f"{codebook}, {n_bits}" for codebook, n_bits in accuracies])
-    axes.set(title=f"{learner_name}: by codebook and bits", xlabel="test accuracy, %", xlim=(80, 97))
+        axes.plot(
+            accuracy, place, "D" if is_best else "o", color="C0" if is_best else "0.6"
+        )
+    axes.set_yticks(
+        range(len(accuracies)),
+        [f"{codebook}, {n_bits}" for codebook, n_bits in accuracies],
+    )
+    axes.set(
+        title=f"{learner_name}: by codebook and bits",
+        xlabel="test accuracy, %",
+        xlim=(80, 97),
+    )
     axes.grid(axis="x")
 panels[0].invert_yaxis()
 plt.show()

@@ -18,22 +18,36 @@ from codekin import ECOCClassifier
 from codekin.plots import ClassDistanceDisplay
 
 X, y = load_digits(return_X_y=True)
-X_train, X_test, y_train, y_test = train_test_split(X / 16, y, test_size=0.5, random_state=0)
+X_train, X_test, y_train, y_test = train_test_split(
+    X / 16, y, test_size=0.5, random_state=0
+)
 
 
 def fitted(seed, **settings):
     return ECOCClassifier(
-        RidgeClassifier(), codebook="dense_random", n_bits=8, decoding="loss", random_state=seed, **settings
+        RidgeClassifier(),
+        codebook="dense_random",
+        n_bits=8,
+        decoding="loss",
+        random_state=seed,
+        **settings,
     ).fit(X_train, y_train)
 
 
 # %%
 # The accuracies are means over five codebooks.
 MEASURES = ["means", "confusion", "learnability"]
-by_chance = np.mean([fitted(seed, assignment="random").score(X_test, y_test) for seed in range(5)])
+by_chance = np.mean(
+    [fitted(seed, assignment="random").score(X_test, y_test) for seed in range(5)]
+)
 print(f"random        {by_chance:.1%}")
-classifiers = {name: [fitted(seed, class_distances=name) for seed in range(5)] for name in MEASURES}
-accuracies = {name: np.mean([one.score(X_test, y_test) for one in some]) for name, some in classifiers.items()}
+classifiers = {
+    name: [fitted(seed, class_distances=name) for seed in range(5)] for name in MEASURES
+}
+accuracies = {
+    name: np.mean([one.score(X_test, y_test) for one in some])
+    for name, some in classifiers.items()
+}
 for name, accuracy in accuracies.items():
     print(f"{name:13} {accuracy:.1%}")
 

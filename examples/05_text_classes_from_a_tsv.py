@@ -18,9 +18,13 @@ from codekin.datasets import TextVectorizer, load_dataset, read_data
 
 diagnoses = load_dataset("icd10cm")
 with TemporaryDirectory() as folder:
-    file = Path(folder) / "train.tsv"  # lines of label, tab, text, as your own file would have
+    # Lines of label, tab, text, as your own file would have.
+    file = Path(folder) / "train.tsv"
     labels = [diagnoses.class_names[k] for k in diagnoses.train.y]
-    lines = [f"{label}\t{text}\n" for label, text in zip(labels, diagnoses.train.texts, strict=True)]
+    lines = [
+        f"{label}\t{text}\n"
+        for label, text in zip(labels, diagnoses.train.texts, strict=True)
+    ]
     file.write_text("".join(lines), encoding="utf-8")
     train = read_data(file)
 print(train)
@@ -28,12 +32,14 @@ print(train)
 # %%
 # Texts become sparse vectors of weighted words and pairs of words. Keep the vectorizer for the texts to come.
 vectorizer = TextVectorizer().fit(train.texts)
-classifier = TrellisClassifier(width=5, random_state=0).fit(vectorizer.transform(train.texts), train.labels)
-right = classifier.predict(vectorizer.transform(diagnoses.test.texts)) == [
-    diagnoses.class_names[k] for k in diagnoses.test.y
-]
+classifier = TrellisClassifier(width=5, random_state=0)
+classifier.fit(vectorizer.transform(train.texts), train.labels)
+n_bits = classifier.codebook_.n_bits
+
+truth = [diagnoses.class_names[k] for k in diagnoses.test.y]
+right = classifier.predict(vectorizer.transform(diagnoses.test.texts)) == truth
 print(
-    f"{classifier.n_classes_} classes, {classifier.codebook_.n_bits} bits, {right.mean():.1%} of the test texts right"
+    f"{classifier.n_classes_} classes, {n_bits} bits, {right.mean():.1%} of new texts right"
 )
 
 # %%

@@ -20,7 +20,8 @@ BUDGET = 150_000  # bytes on disk, the whole folder
 # 374 categories of diagnoses; the first fifty are enough for an example.
 data, _ = vectorized(load_dataset("icd10cm"))
 (X, y), (X_validation, y_validation), (X_test, y_test) = (
-    (split.X[split.y < 50], split.y[split.y < 50]) for split in (data.train, data.validation, data.test)
+    (split.X[split.y < 50], split.y[split.y < 50])
+    for split in (data.train, data.validation, data.test)
 )
 
 # The validation samples choose every setting that is "auto".
@@ -37,17 +38,36 @@ print(f"chosen: {classifier.recipe_}")
 figure, axes = plt.subplots(figsize=(6, 3.2), layout="constrained")
 for trial in classifier.trials_:
     is_chosen = trial.recipe == classifier.recipe_
-    axes.plot(trial.n_bytes / 1000, 100 * trial.accuracy, "D" if is_chosen else "o", color="C0" if is_chosen else "0.6")
+    axes.plot(
+        trial.n_bytes / 1000,
+        100 * trial.accuracy,
+        "D" if is_chosen else "o",
+        color="C0" if is_chosen else "0.6",
+    )
 axes.axvline(BUDGET / 1000, color="C1", linestyle="--")
-axes.annotate("the budget", (BUDGET / 1000, axes.get_ylim()[0]), (-4, 6), textcoords="offset points", ha="right")
-axes.set(title="Recipes tried; the chosen one is blue", xlabel="kilobytes on disk", ylabel="validation accuracy, %")
+axes.annotate(
+    "the budget",
+    (BUDGET / 1000, axes.get_ylim()[0]),
+    (-4, 6),
+    textcoords="offset points",
+    ha="right",
+)
+axes.set(
+    title="Recipes tried; the chosen one is blue",
+    xlabel="kilobytes on disk",
+    ylabel="validation accuracy, %",
+)
 plt.show()
 
 # %%
 # The budget counts the whole folder, and the loaded model makes the same predictions.
 with TemporaryDirectory() as folder:
     save_model(classifier, Path(folder) / "model")
-    n_bytes = sum(file.stat().st_size for file in (Path(folder) / "model").rglob("*") if file.is_file())
+    n_bytes = sum(
+        file.stat().st_size
+        for file in (Path(folder) / "model").rglob("*")
+        if file.is_file()
+    )
     loaded = load_model(Path(folder) / "model")
     print(f"{n_bytes:,} of {BUDGET:,} bytes, accuracy {loaded.score(X_test, y_test):.3f}")
 

@@ -32,8 +32,12 @@ X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
 accuracies = {}
 for assignment in ("random", "preserving"):
     for n_bits in (2, 4, 8):
-        classifier = ECOCClassifier(KnowsTen(), n_bits=n_bits, assignment=assignment, random_state=0)
-        accuracies[assignment, n_bits] = 100 * classifier.fit(X_train, y_train).score(X_test, y_test)
+        classifier = ECOCClassifier(
+            KnowsTen(), n_bits=n_bits, assignment=assignment, random_state=0
+        )
+        accuracies[assignment, n_bits] = 100 * classifier.fit(X_train, y_train).score(
+            X_test, y_test
+        )
         print(f"{n_bits} columns, {assignment}: {accuracies[assignment, n_bits]:.1f} %")
 
 # %%
@@ -42,17 +46,22 @@ for assignment in ("random", "preserving"):
 
 # sphinx_gallery_alt = "Accuracy against columns: preserving is far above random with two columns, a little with eight."
 figure, axes = plt.subplots(figsize=(6, 3.2), layout="constrained")
-for assignment, style in (("random", "o--"), ("preserving", "D-")):
-    axes.plot([2, 4, 8], [accuracies[assignment, n_bits] for n_bits in (2, 4, 8)], style, label=assignment)
-axes.set(title="Forty classes, a learner that knows ten", xlabel="columns, one fit each", ylabel="test accuracy, %")
+for assignment, style, colour in (("random", "o--", "0.6"), ("preserving", "D-", "C0")):
+    values = [accuracies[assignment, n_bits] for n_bits in (2, 4, 8)]
+    axes.plot([2, 4, 8], values, style, color=colour, label=assignment)
+axes.set(
+    title="Forty classes, a learner that knows ten",
+    xlabel="columns, one fit each",
+    ylabel="test accuracy, %",
+)
 axes.set_xticks([2, 4, 8])
 axes.legend(loc="lower right")
 plt.show()
 
 # %%
-# The codewords: similar classes are next to each other, and share most of their symbols.
+# The codewords, similar classes next to each other. Where two of them share a symbol, that column need not tell them apart.
 
-# sphinx_gallery_alt = "Forty rows of eight symbols; neighbouring rows often have the same symbol in a column."
+# sphinx_gallery_alt = "Forty rows of eight cells with symbols from 0 to 9; some neighbouring rows share several symbols."
 # sphinx_gallery_thumbnail_number = 2
 CodingMatrixDisplay.from_estimator(classifier)
 plt.show()

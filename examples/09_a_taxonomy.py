@@ -35,11 +35,16 @@ for label, words in WORDS.items():
 # The leaves of the tree are named like the labels. Nested dictionaries and lists will do; so do networkx graphs and
 # files with a line per edge.
 TAXONOMY = {
-    "inside": {"accounts": ["password", "permission"], "devices": ["printer", "screen"]},
+    "inside": {
+        "accounts": ["password", "permission"],
+        "devices": ["printer", "screen"],
+    },
     "outside": {"money": ["invoice", "refund"], "transport": ["parcel", "pickup"]},
 }
 vectorizer = TfidfVectorizer()
-classifier = TrellisClassifier(width=2, taxonomy=TAXONOMY, assignment="preserving", random_state=0)
+classifier = TrellisClassifier(
+    width=2, taxonomy=TAXONOMY, assignment="preserving", random_state=0
+)
 classifier.fit(vectorizer.fit_transform(texts), labels)
 
 # %%
@@ -51,7 +56,9 @@ for k, one in enumerate(coding_matrix):
         steps = int(classifier.class_distances_.between(k, other))
         differing[steps].append((one != coding_matrix[other]).sum())
 for steps, n_bits in differing.items():
-    print(f"{steps} steps apart in the taxonomy: {sum(n_bits) / len(n_bits):.1f} bits differ")
+    print(
+        f"{steps} steps apart in the taxonomy: {sum(n_bits) / len(n_bits):.1f} bits differ"
+    )
 
 # %%
 
@@ -60,7 +67,10 @@ CodingMatrixDisplay.from_estimator(classifier)
 plt.show()
 
 # %%
-new = ["my login does not work, password forgotten", "where is the courier with my delivery"]
+new = [
+    "my login does not work, password forgotten",
+    "where is the courier with my delivery",
+]
 classes, _ = classifier.top_k(vectorizer.transform(new), 2)
 for text, best in zip(new, classes, strict=True):
     print(f"{text}: {', '.join(best)}")

@@ -20,7 +20,8 @@ topics = make_sparse_topics(64, 4_000, n_features=1_000, rng=0)
 n_bytes = topics.X.data.nbytes + topics.X.indices.nbytes + topics.X.indptr.nbytes
 print(f"{topics.X.shape[0]:,} samples, {n_bytes:,} bytes in memory")
 settings = {"width": 5, "rerank": None, "assignment": "random", "random_state": 0}
-accuracies = {"all": 100 * TrellisClassifier(**settings).fit(topics.X, topics.y).score(topics.test.X, topics.test.y)}
+in_memory = TrellisClassifier(**settings).fit(topics.X, topics.y)
+accuracies = {"all": 100 * in_memory.score(topics.test.X, topics.test.y)}
 
 # %%
 # ``cached_data`` converts the file into a folder beside it, or takes the folder that is there. Its ``X`` stays on disk:
@@ -29,7 +30,8 @@ with TemporaryDirectory() as folder:
     file = Path(folder) / "train.svm"
     write_data(file, SparseData(topics.X, topics.y, np.arange(64)))
     for part in (2, 8):
-        data = cached_data(file, max_memory=2 * n_bytes // part)  # half of it is for samples
+        # Half of the limit is for samples.
+        data = cached_data(file, max_memory=2 * n_bytes // part)
         classifier = TrellisClassifier(**settings).fit(data.X, data.encoded_labels)
         accuracies[f"1/{part}"] = 100 * classifier.score(topics.test.X, topics.test.y)
 for share, accuracy in accuracies.items():
@@ -42,7 +44,9 @@ for share, accuracy in accuracies.items():
 figure, axes = plt.subplots(figsize=(6, 2.2), layout="constrained")
 axes.barh([f"{share} of the samples" for share in accuracies], list(accuracies.values()))
 axes.invert_yaxis()
-axes.set(title="Accuracy by the share that is in memory at a time", xlabel="test accuracy, %")
+axes.set(
+    title="Accuracy by the share that is in memory at a time", xlabel="test accuracy, %"
+)
 plt.show()
 
 # %%

@@ -19,13 +19,20 @@ from codekin.plots import BitErrorDisplay
 
 X, y = load_digits(return_X_y=True)
 X_train, y_train, X_test, y_test = X[:1000] / 16, y[:1000], X[1000:] / 16, y[1000:]
-settings = {"codebook": "dense_random", "n_bits": 12, "decoding": "loss", "random_state": 0}
+settings = {
+    "codebook": "dense_random",
+    "n_bits": 12,
+    "decoding": "loss",
+    "random_state": 0,
+}
 here = ECOCClassifier(LogisticRegression(), **settings).fit(X_train, y_train)
 
 # %%
 # On a real cluster, the address of the scheduler is all that changes: ``Client("tcp://host:8786")``.
 with (
-    Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address=None) as client,
+    Client(
+        processes=False, n_workers=2, threads_per_worker=1, dashboard_address=None
+    ) as client,
     joblib.parallel_config(backend="dask"),
 ):
     print(len(client.scheduler_info()["workers"]), "workers")
