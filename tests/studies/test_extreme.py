@@ -2,18 +2,27 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.cluster.hierarchy import leaves_list, linkage
 
-from codekin.datasets import DATASETS
+from codekin.codebooks import one_vs_rest
+from codekin.codebooks.trellis import TrellisGraph
+from codekin.coding import Code
+from codekin.datasets import DATASETS, Split
 from codekin.datasets.registry import DatasetEntry
 from codekin.datasets.synthetic import make_sparse_topics
+from codekin.estimators import TrellisClassifier
+from codekin.learners import AROW, Validation
 from codekin.plots.widths import SearchGain
+from codekin.samples import Samples
 from codekin.studies import load_study, run_study, write_report
 from codekin.studies.engine.workspace import Workspace
 from codekin.studies.extreme.leaves import POLICIES, leaf_tasks
 from codekin.studies.extreme.leaves_page import leaves_section
-from codekin.studies.extreme.orders import ORDERS, orders_of, trees_of
+from codekin.studies.extreme.one_vs_rest import accuracies_of_passes, best_pass
+from codekin.studies.extreme.orders import CLUSTERINGS, ORDERS, ManyClasses, orders_of, trees_of
 from codekin.studies.extreme.results import answer, collect
 from codekin.studies.extreme.tasks import assign_task, fit_tasks, one_vs_rest_tasks, oversample_tasks, stages
+from codekin.studies.paper_numbers import paper_numbers
 
 STUDY = """
 kind = "extreme"
@@ -124,6 +133,66 @@ def test_one_vs_rest_runs_only_where_the_study_asks_for_it(finished):
     counts = {stage.name: len(stage.tasks) for stage in stages(study, ["untaxed"])}
     assert counts["one-vs-rest"] == counts["one-vs-rest: oversampling"] == 0
     assert counts["learning the bits"] == 2 * len(orders_of(study.option("data")[1])) == 8
+
+
+def test_blocks_of_classes_give_the_accuracies_of_all_classes_at_once_and_early_stopping_the_same_pass():
+    data = make_sparse_topics(30, 300, n_features=200, rng=np.random.default_rng(0))
+    learner = AROW(n_epochs=4, oversample=3.0, n_jobs=1)
+    parts = (data.test, data.test)
+    at_once, in_blocks = (
+        accuracies_of_passes(data, learner, rng=1, parts=parts, n_at_once=n_at_once) for n_at_once in (30, 7)
+    )
+    np.testing.assert_array_equal(at_once, in_blocks)
+    scores = []
+
+    def score(margins):
+        scores.append(100 * (margins.argmax(axis=1) == data.test.y).mean())
+        return scores[-1]
+
+    bits = learner.fit(
+        Samples(data.X, data.y), Code.of(one_vs_rest(30).matrix), rng=1, validation=Validation(data.test.X, score)
+    )
+    assert at_once[: len(scores), 0].tolist() == pytest.approx(scores)
+    chosen = 100 * (bits.margins(data.test.X).argmax(axis=1) == data.test.y).mean()
+    assert at_once[best_pass(at_once[:, 0].tolist(), learner.patience), 1] == pytest.approx(chosen)
+
+
+def test_patience_counts_passes_in_a_row_below_the_best():
+    assert best_pass([50, 60, 55, 58, 70], patience=2) == 1
+    assert best_pass([50, 60, 55, 60, 58, 70], patience=2) == 5
+    assert best_pass([50, 40], patience=2) == 0
+
+
+def test_classes_without_training_samples_have_paths_and_come_last_in_learned_trees():
+    data = make_sparse_topics(30, 600, n_features=200, rng=np.random.default_rng(0))
+    is_seen = ~np.isin(data.y, [4, 17])
+    train = Split(data.y[is_seen], data.X[is_seen])
+    known = ManyClasses(replace(data, train=train))
+    assert known.n_classes == 30
+    for clustering in CLUSTERINGS:
+        order = known.learned_tree(clustering).class_order()
+        assert sorted(order.tolist()) == list(range(30))
+        assert set(order[-2:].tolist()) == {4, 17}
+    classifier = TrellisClassifier(
+        2, assignment=np.arange(30), estimator=AROW(n_epochs=1), loss="exponential", rerank=None
+    )
+    classifier.fit(known.data.X, known.encoded_labels)
+    assert classifier.model_.first.code.n_bits == TrellisGraph(30, 2).n_edges
+    assert len(classifier.classes_) == 30
+
+
+def test_the_authors_clustering_leaves_branches_as_they_come():
+    data = make_sparse_topics(30, 600, n_features=200, rng=np.random.default_rng(0))
+    means = np.vstack([data.X[data.y == k].mean(axis=0) for k in range(30)])
+    leaves = leaves_list(linkage(means, "average", optimal_ordering=False))
+    ordered, average = (ManyClasses(data).learned_tree(how).class_order() for how in ("ordered", "average"))
+    assert average.tolist() in (leaves.tolist(), leaves[::-1].tolist())
+    assert ordered.tolist() not in (leaves.tolist(), leaves[::-1].tolist())
+
+
+def test_one_vs_rest_is_configured_wherever_the_paper_prints_it():
+    with_rest = {data["name"] for data in load_study("extreme").option("data") if data.get("oversample")}
+    assert {own for _, own, _, quantity in paper_numbers() if quantity == "one_vs_rest" and own} <= with_rest
 
 
 def test_gains_are_means_of_differences_run_by_run(finished):

@@ -16,7 +16,7 @@ class EncodedLabels:
     """Labels as class indices: 8 bytes per sample, however long the labels are.
 
     Estimators accept it instead of an array of labels, and NumPy converts it to one. ``classes`` are the distinct
-    labels in sorted order, each of them used; ``classes[class_index[i]]`` is the label of sample ``i``.
+    labels in sorted order, some perhaps without samples; ``classes[class_index[i]]`` is the label of sample ``i``.
 
     >>> labels = EncodedLabels(np.array(["cat", "dog"]), np.array([1, 0, 1]))
     >>> np.asarray(labels)

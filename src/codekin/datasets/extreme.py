@@ -1,17 +1,19 @@
 """The paper's four extreme data sets, in the formats in which they are published.
 
 They are large and may not be redistributed; put the files into the data home. As in the paper, training
-samples without features are left out and test samples without features are kept.
+samples without features are left out and test samples without features are kept, and the classes are those of all
+parts together: a class that occurs in no training sample cannot be predicted well, but it takes up a codeword.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
 from scipy.sparse import csr_array
 
+from codekin.coding import IntArray
 from codekin.datasets.home import existing_folder, first_existing, required_file
 from codekin.datasets.options import ReadOptions
 from codekin.datasets.reading import read_data
@@ -61,7 +63,7 @@ def load_lshtc2(data_home: str | Path | None = None, *, seed: int = 0) -> Datase
         "test": np.sort(shuffled[n_validation : n_validation + n_test]),
         "train": np.sort(shuffled[n_validation + n_test :]),
     }
-    parts = {name: SparseData(data.X[chosen], *_labels_of(data, chosen)) for name, chosen in rows.items()}
+    parts = {name: _rows_of(data, chosen) for name, chosen in rows.items()}
     description = "LSHTC2, K=27,840 (Partalas et al., 2015), samples of one label only."
     return _assembled("LSHTC2", parts, description, _taxonomy_file(folder), "edges")
 
@@ -102,10 +104,17 @@ def _taxonomy_file(folder: Path) -> Path | None:
     return first_existing(folder, "cat_hier.txt", "cat_hier.txt.gz", "taxonomy.txt", "taxonomy.txt.gz")
 
 
-def _labels_of(data: SparseData, rows: np.ndarray) -> tuple[np.ndarray, LabelArray]:
+def _rows_of(data: SparseData, rows: IntArray) -> SparseData:
+    """Some of the samples, with only those classes that occur among them."""
     assert data.classes is not None
-    present, class_index = np.unique(data.index_among(data.classes)[rows], return_inverse=True)
-    return class_index, data.classes[present]
+    assert data.class_index is not None
+    present, class_index = np.unique(data.class_index[rows], return_inverse=True)
+    return SparseData(data.X[rows], class_index, data.classes[present])
+
+
+def _all_classes(parts: Iterable[SparseData]) -> LabelArray:
+    """The classes that occur in some part, in sorted order."""
+    return np.unique(np.concatenate([part.classes for part in parts if part.classes is not None]))
 
 
 def _assembled(
@@ -115,19 +124,15 @@ def _assembled(
     taxonomy: Path | None,
     layout: TaxonomyLayout,
 ) -> Dataset:
-    """The classes are those of the training samples that have features; other classes become -1."""
-    train = parts["train"]
-    has_features = np.flatnonzero(np.diff(train.X.indptr) > 0)
-    class_index, classes = _labels_of(train, has_features)
+    """The classes are those of all samples, of training samples only those that have features."""
+    has_features = np.flatnonzero(np.diff(parts["train"].X.indptr) > 0)
+    parts = {**parts, "train": _rows_of(parts["train"], has_features)}
+    classes = _all_classes(parts.values())
     n_features = max(part.n_features for part in parts.values())
-    splits = {
-        split: Split(part.index_among(classes), _widened(part.X, n_features))
-        for split, part in parts.items()
-        if split != "train"
-    }
+    splits = {split: Split(part.index_among(classes), _widened(part.X, n_features)) for split, part in parts.items()}
     return Dataset(
         name,
-        Split(class_index, _widened(train.X[has_features], n_features)),
+        splits["train"],
         tuple(str(label) for label in classes.tolist()),
         validation=splits.get("validation"),
         test=splits.get("test"),

@@ -42,6 +42,6 @@ def run_leaves(task: Task, workspace: Workspace) -> Outcome:
     if leaves == "preserving":
         leaves = np.argsort(known.given_tree().class_order())
     classifier = TrellisClassifier(WIDTH, code="tree", assignment=leaves, rerank=None, random_state=given["run"])
-    classifier.fit(known.data.X, known.data.y)
+    classifier.fit(known.data.X, known.encoded_labels)
     assert known.data.test is not None
     return Outcome({"accuracy": 100 * float(classifier.score(known.data.test.X, known.data.test.y))})

@@ -11,41 +11,59 @@ from typing import Any, Literal
 import numpy as np
 
 from codekin.assignments import AssignmentResult, assign
-from codekin.class_distances import CLASS_DISTANCES_FROM_DATA
+from codekin.class_distances import clustering_distances, splitting_distances
 from codekin.classes import ClassTree
 from codekin.coding import Codebook, IntArray
+from codekin.coding.labels import EncodedLabels
 from codekin.datasets import Dataset, load_dataset
-from codekin.estimators.taxonomies import as_class_tree
 from codekin.fitting.choices import Classes, learnability_assignment
 
 TreeName = Literal["given", "learned"]
 MAX_CLUSTERED_CLASSES = 15_000
+CLUSTERINGS = ("ordered", "average")
+"""How class trees are learned: with branches in a good order, or as the paper's authors did."""
 
 
 @dataclass(frozen=True, eq=False)
 class ManyClasses:
-    """A data set with its labels as indices of the classes that occur among the training samples.
-
-    ``data`` has test samples. ``labels`` are the classes that occur; ``class_index`` is that of the training samples.
-    """
+    """A data set with test samples; classes need no training samples to have a codeword."""
 
     data: Dataset
-    labels: IntArray
-    class_index: IntArray
 
     @property
     def n_classes(self) -> int:
-        """The number of classes that occur."""
-        return len(self.labels)
+        """The number of classes."""
+        return self.data.n_classes
+
+    @property
+    def class_index(self) -> IntArray:
+        """The class of each training sample."""
+        return self.data.y
+
+    @property
+    def encoded_labels(self) -> EncodedLabels:
+        """The classes of the training samples, and that there are classes without any."""
+        return EncodedLabels(np.arange(self.n_classes), self.class_index)
 
     def given_tree(self) -> ClassTree:
         """The taxonomy that came with the data."""
-        return as_class_tree(self.data.class_tree, self.labels)
+        assert self.data.class_tree is not None
+        return self.data.class_tree
 
-    def learned_tree(self) -> ClassTree:
-        """A class tree from the class means: by joining pairs or, beyond 15,000 classes, by halving."""
-        how = "clustering" if self.n_classes <= MAX_CLUSTERED_CLASSES else "splitting"
-        made = CLASS_DISTANCES_FROM_DATA[how](self.data.X, self.class_index, n_classes=self.n_classes, rng=0)
+    def learned_tree(self, clustering: str = "ordered") -> ClassTree:
+        """A class tree from the class means.
+
+        "ordered" joins pairs or, beyond 15,000 classes, halves; with few classes it turns branches so that neighbours
+        are near. "average" is average linkage with branches as they come, however many classes there are. Classes
+        without samples come last, and get the paths that are left over.
+        """
+        options: dict[str, Any] = {"n_classes": self.n_classes, "rng": 0}
+        if clustering == "average":
+            made = clustering_distances(self.data.X, self.class_index, **options, optimal_order=False)
+        elif self.n_classes <= MAX_CLUSTERED_CLASSES:
+            made = clustering_distances(self.data.X, self.class_index, **options)
+        else:
+            made = splitting_distances(self.data.X, self.class_index, **options)
         assert made.tree is not None
         return made.tree
 
@@ -53,9 +71,7 @@ class ManyClasses:
 @lru_cache(maxsize=1)  # consecutive tasks of a process mostly use the same data, which may take long to read
 def load_many_classes(name: str, data_home: Path | None) -> ManyClasses:
     """A data set of the extreme study."""
-    data = load_dataset(name, data_home)
-    labels, class_index = np.unique(data.y, return_inverse=True)
-    return ManyClasses(data, labels, class_index)
+    return ManyClasses(load_dataset(name, data_home))
 
 
 @dataclass(frozen=True)

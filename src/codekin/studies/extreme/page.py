@@ -89,8 +89,8 @@ def _question_section(found: Sequence[Found], workspace: Workspace) -> Section:
                 gains_here = gain_cell(gain), gain_cell(one.gain(width, "learnability", tree))
                 rows.append([one.name, width, TREE_NAMES[tree], *scores, *gains_here])
     question = (
-        "The paper finds that depth-first orders have far lower scores than random ones, and leaves open whether still "
-        "lower scores would give still better accuracy with very many classes. " + answer(gains)
+        "The paper finds that depth-first orders have far lower scores than random ones and are more accurate. Do "
+        "still lower scores give still better accuracy with very many classes? " + answer(gains)
     )
     return Section(
         "Does a better score than depth-first's give better accuracy?",

@@ -15,20 +15,20 @@ import numpy as np
 
 from codekin.assignments.scores import score_and_z
 from codekin.classes import ClassTree
-from codekin.codebooks import one_vs_rest, trellis_codebook
+from codekin.codebooks import trellis_codebook
 from codekin.codebooks.trellis import TrellisGraph
-from codekin.coding import Assignment, Code
+from codekin.coding import Assignment
 from codekin.datasets import DATASETS, load_dataset
 from codekin.estimators import TrellisClassifier
-from codekin.learners import AROW, Validation
-from codekin.samples import Samples
+from codekin.learners import AROW
 from codekin.studies.configuration import Study, data_among
 from codekin.studies.engine.runner import Outcome
 from codekin.studies.engine.schema import POSITIVE, Entries, ListOf, OneOf, Place, Table, whole
 from codekin.studies.engine.task import Stage, Task
 from codekin.studies.engine.workspace import Workspace
 from codekin.studies.extreme.leaves import LEAVES, POLICIES, leaf_tasks, run_leaves
-from codekin.studies.extreme.orders import ORDERS, load_many_classes, orders_of, trees_of
+from codekin.studies.extreme.one_vs_rest import accuracies_of_passes, best_pass
+from codekin.studies.extreme.orders import CLUSTERINGS, ORDERS, load_many_classes, orders_of, trees_of
 from codekin.studies.fields import COUNT, HEAD, NUMBERED, DataName
 
 TREE, ASSIGN, FIT = "extreme.tree", "extreme.assign", "extreme.fit"
@@ -58,6 +58,7 @@ SCHEMA = Table(
                     "n_epochs": COUNT,
                 },
                 {
+                    "clustering": OneOf(CLUSTERINGS),
                     "n_searches": COUNT,
                     "orders": ListOf(OneOf(ORDERS)),
                     "oversample": ListOf(POSITIVE),
@@ -112,7 +113,14 @@ def stages(study: Study, data_names: list[str]) -> list[Stage]:
 
 def tree_task(data: Mapping[str, Any]) -> Task:
     """The task that learns the class tree of a data set."""
-    return Task(TREE, {"data": data["name"]}, label=f"{data['name']}, class tree", weight=data.get("seconds", 1.0))
+    parameters = {"data": data["name"], **_clustering(data)}
+    return Task(TREE, parameters, label=f"{data['name']}, class tree", weight=data.get("seconds", 1.0))
+
+
+def _clustering(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """How the class tree is learned, for the parameters of tasks: nothing by default."""
+    how = parameters.get("clustering", CLUSTERINGS[0])
+    return {} if how == CLUSTERINGS[0] else {"clustering": how}
 
 
 def fit_tasks(study: Study, data: Mapping[str, Any], width: int, order: str | None = None) -> list[Task]:
@@ -134,7 +142,8 @@ def fit_tasks(study: Study, data: Mapping[str, Any], width: int, order: str | No
 def assign_task(data: Mapping[str, Any], width: int, order: str, run: int = 0) -> Task:
     """The task that finds the assignment of a run; one for all runs if nothing is random."""
     seed = ORDERS[order].seed(run, int(data.get("n_searches", 1)))
-    parameters = {"data": data["name"], "trees": list(trees_of(data)), "width": width, "order": order, "seed": seed}
+    which = {"data": data["name"], "trees": list(trees_of(data)), **_clustering(data)}
+    parameters = {**which, "width": width, "order": order, "seed": seed}
     limit = {"search_seconds": data["search_seconds"]} if "search_seconds" in data else {}
     return _assign_task({**parameters, **limit})
 
@@ -175,7 +184,8 @@ def one_vs_rest_tasks(study: Study, data: Mapping[str, Any]) -> list[Task]:
 
 def run_tree(task: Task, workspace: Workspace) -> Outcome:
     """Learn a class tree from the class means."""
-    tree = load_many_classes(task.parameters["data"], workspace.data_home).learned_tree()
+    known = load_many_classes(task.parameters["data"], workspace.data_home)
+    tree = known.learned_tree(**_clustering(task.parameters))
     arrays = {part: getattr(tree, part) for part in TREE_PARTS}
     return Outcome({"n_nodes": tree.n_nodes, "n_classes": tree.n_classes}, arrays)
 
@@ -186,8 +196,7 @@ def run_assign(task: Task, workspace: Workspace) -> Outcome:
     known = load_many_classes(given["data"], workspace.data_home)
     order = ORDERS[given["order"]]
     trees = {
-        name: known.given_tree() if name == "given" else load_learned_tree(given["data"], workspace)
-        for name in given["trees"]
+        name: known.given_tree() if name == "given" else load_learned_tree(given, workspace) for name in given["trees"]
     }
     codebook = trellis_codebook(known.n_classes, given["width"])
     rng = np.random.default_rng([given["seed"], given["width"]])
@@ -200,9 +209,9 @@ def run_assign(task: Task, workspace: Workspace) -> Outcome:
     return Outcome(result, {"codeword_of_class": found.codeword_of_class})
 
 
-def load_learned_tree(data_name: str, workspace: Workspace) -> ClassTree:
-    """The class tree that was learned for a data set."""
-    task = tree_task({"name": data_name})
+def load_learned_tree(given: Mapping[str, Any], workspace: Workspace) -> ClassTree:
+    """The class tree that was learned for the data set of a task with these parameters."""
+    task = tree_task({"name": given["data"], **_clustering(given)})
     parent, node_of_class, edge_length = (np.array(workspace.load(task, part)) for part in TREE_PARTS)
     return ClassTree(parent, node_of_class, edge_length)
 
@@ -222,7 +231,7 @@ def run_fit(task: Task, workspace: Workspace) -> Outcome:
     )
     data = known.data
     held_out = None if data.validation is None else (data.validation.X, data.validation.y)
-    classifier.fit(data.X, data.y, validation=held_out)
+    classifier.fit(data.X, known.encoded_labels, validation=held_out)
     assert data.test is not None
     return Outcome({"accuracy": 100 * float(classifier.score(data.test.X, data.test.y))})
 
@@ -244,19 +253,13 @@ def run_one_vs_rest(task: Task, workspace: Workspace) -> Outcome:
 
 
 def _one_vs_rest(given: Mapping[str, Any], workspace: Workspace, oversample: float, *, run: int, part: str) -> float:
-    known = load_many_classes(given["data"], workspace.data_home)
-    data, code = known.data, Code.of(one_vs_rest(known.n_classes).matrix)
-    learner = AROW(n_epochs=given["n_epochs"], oversample=oversample)
-    judge: Any = data.validation
+    data = load_many_classes(given["data"], workspace.data_home).data
+    learner = AROW(n_epochs=given["n_epochs"], oversample=oversample, n_jobs=1)
     wanted = getattr(data, part)
-
-    def accuracy(margins: Any, labels: Any) -> float:
-        # The exponential loss of one-vs-rest is the smaller, the larger the margin of the class.
-        return float((known.labels[margins.argmax(axis=1)] == labels).mean())
-
-    validation = Validation(judge.X, lambda margins: accuracy(margins, judge.y))
-    bits = learner.fit(Samples(data.X, known.class_index), code, rng=run, validation=validation)
-    return 100 * accuracy(bits.margins(wanted.X), wanted.y)
+    assert data.validation is not None
+    # The exponential loss of one-vs-rest is the smaller, the larger the margin of the class.
+    found = accuracies_of_passes(data, learner, rng=run, parts=(data.validation, wanted))
+    return float(found[best_pass(found[:, 0].tolist(), learner.patience), 1])
 
 
 FUNCTIONS = {
