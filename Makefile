@@ -4,7 +4,7 @@ VENV ?= .venv
 JOBS ?= 2
 EXAMPLES ?= 20000
 OUT ?= out
-STUDIES ?= synthetic exhaustive intermediate extreme bound
+STUDIES ?= synthetic exhaustive unit-norm intermediate extreme bound
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet

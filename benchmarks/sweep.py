@@ -23,7 +23,8 @@ from codekin.decoding import MinimumLossDecoder
 from codekin.decoding.losses import get_loss
 from codekin.studies.configuration import load_study
 from codekin.studies.engine.workspace import Workspace
-from codekin.studies.exhaustive.tasks import load_problem, load_splits, sweep_task
+from codekin.studies.exhaustive.tasks import load_splits, sweep_task
+from codekin.studies.splits.dichotomies import load_problem
 from codekin.studies.splits.sample_blocks import rounded_margins
 from codekin.studies.splits.sweeps import count_correct
 

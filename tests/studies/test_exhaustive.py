@@ -1,3 +1,4 @@
+from dataclasses import replace
 from math import factorial
 
 import numpy as np
@@ -111,6 +112,58 @@ def test_splits_are_all_the_ways_to_divide_the_classes():
     divisions = {tuple(column * column[-1]) for column in signs.T}
     assert len(divisions) == signs.shape[1] == 15
     assert all(len(set(division)) == 2 for division in divisions)
+
+
+def test_averages_are_the_ends_of_the_line_and_the_means_of_the_extreme_thousandths(finished):
+    study, workspace, _ = finished
+    sweep = load_sweep(study, "tiny", "dense-6", workspace)
+    values, accuracies = sweep.values("means"), sweep.accuracies
+    found = sweep.averages("means")
+    slope, intercept = np.polyfit(values, accuracies, 1)
+    assert found.line_low == pytest.approx(intercept + slope * values.min())
+    assert found.line_high == pytest.approx(intercept + slope * values.max())
+    # Of 120 assignments a thousandth is one.
+    assert found.extreme_low == accuracies[values.argmin()]
+    assert found.extreme_high == accuracies[values.argmax()]
+    assert load_sweep(study, "tiny", "hadamard-7", workspace).averages("means") is None
+
+
+def test_a_thousandth_of_many_assignments_is_averaged(finished):
+    study, workspace, _ = finished
+    small = load_sweep(study, "tiny", "dense-6", workspace)
+    n = 3_000
+    values = np.random.default_rng(0).permutation(n).astype(float)
+    many = replace(small, n_correct=(n - values).astype(int), n_test=n)
+    object.__setattr__(many, "values", lambda _: values)
+    found = many.averages("loss")
+    assert found.extreme_low == pytest.approx(100 * (n - np.arange(3)).mean() / n)
+    assert found.extreme_high == pytest.approx(100 * (n - np.arange(n - 3, n)).mean() / n)
+    assert found.line_high == pytest.approx(100 / n)
+
+
+@pytest.mark.usefixtures("study_file")
+def test_samples_of_unit_norm_are_a_choice_of_their_own(study_file, tmp_path):
+    plain = load_problem("tiny", 60, 0)
+    scaled = load_problem("tiny", 60, 0, scaling="unit_norm")
+    np.testing.assert_allclose(np.linalg.norm(scaled.X_test, axis=1), 1, rtol=1e-6)
+    largest = np.abs(plain.X_train).max()
+    assert largest == 1
+    np.testing.assert_allclose(
+        scaled.X_train * np.linalg.norm(plain.X_train, axis=1)[:, None], plain.X_train, atol=1e-6
+    )
+    text = study_file.read_text()
+    explicit, other = (
+        text.replace("n_test = 60", f"n_test = 60\nscaling = '{name}'") for name in ("largest", "unit_norm")
+    )
+    keys = []
+    for content in (text, explicit, other):
+        study_file.write_text(content)
+        study = load_study(str(study_file))
+        keys.append(sweep_task(study, study.option("data")[0], study.option("codebooks")[0]).key)
+    assert keys[0] == keys[1] != keys[2]
+    assert run_study(study, tmp_path / "out", only=["tiny"], n_jobs=1).is_finished
+    page = write_report(study, tmp_path / "out").read_text(encoding="utf-8")
+    assert "Every sample of <code>tiny</code> is divided by its Euclidean norm" in page
 
 
 @pytest.mark.usefixtures("study_file")

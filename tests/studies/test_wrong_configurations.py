@@ -299,6 +299,18 @@ WRONG = [
         '"learned"\norders = ["given"]',
         "'data[0].orders[0]' must be one of 'random', .* Got 'given'",
     ),
+    (
+        "bound",
+        "n_test = 60",
+        'n_test = 60\nscaling = "loud"',
+        "'data[0].scaling' must be one of 'largest', 'unit_norm'. Got 'loud' instead.",
+    ),
+    (
+        "extreme",
+        "n_epochs = 1",
+        'n_epochs = 1\nclustering = "plain"',
+        "'data[0].clustering' must be one of 'ordered', 'average'. Got 'plain' instead.",
+    ),
     ("extreme", "n_epochs = 1", "n_epochs = 1\noversample = [1.0]", "with validation samples, .* 'topics' has none"),
     ("extreme", '"topics"', '"icd10cm"', "line 4: 'data[0]' must be a data set with features. 'icd10cm' has none."),
     ("extreme", '"topics"\ntree = "given"', '"digits"\ntree = "learned"', "must be a data set with test samples"),

@@ -25,6 +25,7 @@ from codekin.studies.engine.schema import (
     Variants,
     whole,
 )
+from codekin.studies.splits.dichotomies import SCALINGS
 
 SEED = whole(0, 2**32 - 1)  # the range of scikit-learn
 COUNT = whole(1, 1_000_000)
@@ -64,6 +65,9 @@ class DataName:
             raise place.error(f"'{place}' must be {self.wanted}: {why}. Got {value!r} with {n_classes} instead.")
         OneOf(self.names).check(value, place)
 
+
+SCALING: Mapping[str, Check] = {"scaling": OneOf(SCALINGS)}
+"""A key that data sets of dense features may have: how the features are scaled."""
 
 LEARNER_OPTIONS: Mapping[str, tuple[Mapping[str, Check], Mapping[str, Check]]] = {
     "linear_svm": ({"C": POSITIVE}, {}),

@@ -14,7 +14,8 @@ from codekin.studies.engine.runner import unfinished
 from codekin.studies.engine.task import Stage
 from codekin.studies.engine.workspace import Workspace
 from codekin.studies.kinds import kind_of, missing_data
-from codekin.studies.prose import study_command
+from codekin.studies.prose import enumerated, study_command
+from codekin.studies.splits.dichotomies import scaling_of
 
 
 def write_report(study: Study, output: str | Path, *, data_home: Path | None = None) -> Path:
@@ -46,12 +47,23 @@ def write_report(study: Study, output: str | Path, *, data_home: Path | None = N
             f"codekin study run {study.source} computes it again."
         )
     page = kind_of(study).page(study, workspace)
-    page = replace(page, sections=[*page.sections, *_not_here(study, workspace)], footer=_footer(journal))
+    sections = [*page.sections, *_scalings(study), *_not_here(study, workspace)]
+    page = replace(page, sections=sections, footer=_footer(journal))
     path = write_page(page, folder / "index.html")
     with whole_file(folder / "title.txt") as stream:
         stream.write(f"{page.title}\n{page.lead}\n".encode())
     write_index(output)
     return path
+
+
+def _scalings(study: Study) -> list[Section]:
+    """A section on samples that are not scaled as usual, if there are any."""
+    unusual = [data["name"] for data in study.options.get("data", []) if scaling_of(data) == {"scaling": "unit_norm"}]
+    if not unusual:
+        return []
+    names = enumerated([f"`{name}`" for name in unusual])
+    text = f"Every sample of {names} is divided by its Euclidean norm. Otherwise samples are divided by one number."
+    return [Section("Scaling", [Paragraph(text)])]
 
 
 def _not_here(study: Study, workspace: Workspace) -> list[Section]:

@@ -20,8 +20,18 @@ from codekin.studies.engine.schema import Entries, ListOf, OneOf, Table
 from codekin.studies.engine.task import Stage, Task
 from codekin.studies.engine.workspace import Workspace
 from codekin.studies.entries import check_entries, make_codebook
-from codekin.studies.fields import CODEBOOK_NAME, COUNT, HEAD, NUMBERED, SEED, CodebookTable, DataName, learner_table
-from codekin.studies.splits.dichotomies import learned, load_problem
+from codekin.studies.fields import (
+    CODEBOOK_NAME,
+    COUNT,
+    HEAD,
+    NUMBERED,
+    SCALING,
+    SEED,
+    CodebookTable,
+    DataName,
+    learner_table,
+)
+from codekin.studies.splits.dichotomies import learned, problem_of, scaling_of
 
 MEASURE = "bound.measure"
 SCHEMA = Table(
@@ -30,7 +40,9 @@ SCHEMA = Table(
         "seed": SEED,
         "n_assignments": COUNT,
         "losses": ListOf(OneOf(LOSSES)),
-        "data": Entries(Table({"name": DataName(most_classes=10), "learner": learner_table()}, {"n_test": COUNT})),
+        "data": Entries(
+            Table({"name": DataName(most_classes=10), "learner": learner_table()}, {"n_test": COUNT, **SCALING})
+        ),
         "codebooks": Entries(CodebookTable(CODEBOOK_NAME, class_distances=("means",))),
     },
     NUMBERED,
@@ -54,6 +66,7 @@ def measure_task(study: Study, data: Mapping[str, Any], code: Mapping[str, Any])
     parameters = {
         "data": data["name"],
         "n_test": data.get("n_test"),
+        **scaling_of(data),
         "learner": dict(data["learner"]),
         "codebook": dict(code),
         **{name: study.option(name) for name in ("seed", "n_assignments", "losses")},
@@ -64,7 +77,7 @@ def measure_task(study: Study, data: Mapping[str, Any], code: Mapping[str, Any])
 def run_measure(task: Task, workspace: Workspace) -> Outcome:
     """The measures of one codebook on one data set."""
     given = task.parameters
-    problem = load_problem(given["data"], given["n_test"], given["seed"], workspace.data_home)
+    problem = problem_of(given, workspace.data_home)
     distances = mean_distances(problem.X_train, problem.y_train)
     codebook = make_codebook(given["codebook"], problem.n_classes, {"means": distances.matrix()})
     draws = []

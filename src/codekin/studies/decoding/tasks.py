@@ -21,8 +21,15 @@ from codekin.studies.engine.schema import POSITIVE, Entries, Table
 from codekin.studies.engine.task import Stage, Task
 from codekin.studies.engine.workspace import Workspace
 from codekin.studies.entries import check_entries, make_codebook
-from codekin.studies.fields import CODEBOOK_NAME, COUNT, HEAD, NUMBERED, SEED, CodebookTable, DataName
-from codekin.studies.splits.dichotomies import Problem, least_squares, load_problem, n_splits, split_signs
+from codekin.studies.fields import CODEBOOK_NAME, COUNT, HEAD, NUMBERED, SCALING, SEED, CodebookTable, DataName
+from codekin.studies.splits.dichotomies import (
+    Problem,
+    least_squares,
+    n_splits,
+    problem_of,
+    scaling_of,
+    split_signs,
+)
 from codekin.studies.splits.sample_blocks import rounded_margins
 from codekin.studies.splits.sweeps import average_losses, count_correct, lexicographic_rank
 
@@ -41,7 +48,7 @@ SCHEMA = Table(
         "n_spans": COUNT,
         "n_trained": COUNT,
         "n_multinomial": COUNT,
-        "data": Entries(Table({"name": DataName(most_classes=10), "ridge": POSITIVE}, {"n_test": COUNT})),
+        "data": Entries(Table({"name": DataName(most_classes=10), "ridge": POSITIVE}, {"n_test": COUNT, **SCALING})),
         "codebooks": Entries(CodebookTable(CODEBOOK_NAME, class_distances=("means",))),
     },
     NUMBERED,
@@ -79,6 +86,7 @@ def _parameters(study: Study, data: Mapping[str, Any], code: Mapping[str, Any], 
     return {
         "data": data["name"],
         "n_test": data.get("n_test"),
+        **scaling_of(data),
         "ridge": data["ridge"],
         "codebook": dict(code),
         **{name: study.option(name) for name in ("seed", *names)},
@@ -88,7 +96,7 @@ def _parameters(study: Study, data: Mapping[str, Any], code: Mapping[str, Any], 
 def _made(task: Task, workspace: Workspace) -> tuple[Problem, Codebook, FloatArray]:
     """The samples, the codebook and the distances of class means."""
     given = task.parameters
-    problem = load_problem(given["data"], given["n_test"], given["seed"], workspace.data_home)
+    problem = problem_of(given, workspace.data_home)
     # Features that hardly vary would be lost to rounding in single precision.
     problem = replace(problem, X_train=problem.X_train.astype(np.float64), X_test=problem.X_test.astype(np.float64))
     distances = mean_distances(problem.X_train, problem.y_train).matrix()

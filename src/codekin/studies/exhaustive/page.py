@@ -120,7 +120,8 @@ def _data_section(
         ),
         _variation_table(name, results),
         _r_squared_table(name, results),
-        _choice_table(name, results),
+        _choice_table(results),
+        _averages_table(name, results, sweeps),
     ]
     blocks += draws_blocks(study, name, draw_tasks(study, data), workspace)
     densities = [_density_picture(name, code, sweep, figures) for code, sweep in sweeps.items()]
@@ -201,23 +202,46 @@ def _r_squared_table(data: str, results: Mapping[str, Mapping[str, Any]]) -> Tab
     )
 
 
-def _choice_table(data: str, results: Mapping[str, Mapping[str, Any]]) -> Table:
+def _choice_table(results: Mapping[str, Mapping[str, Any]]) -> Table:
     rows: list[list[Cell | str | float | None]] = []
     for code, found in results.items():
         row: list[Cell | str | float | None] = [code, Cell(f"{found['mean']:.2f}", found["mean"])]
         for name in PREDICTORS:
-            paper = paper_number("exhaustive", f"lowest:{name}", data=data, codebook=code)
             chosen = found["predictors"][name]["lowest"]
-            row.append(_beside_paper(chosen, paper, is_strong=chosen is not None and chosen > found["quartiles"][2]))
+            row.append(_beside_paper(chosen, None, is_strong=chosen is not None and chosen > found["quartiles"][2]))
         breaking = found["predictors"]["confusion"]["highest"]
-        paper = paper_number("exhaustive", "highest:confusion", data=data, codebook=code)
-        rows.append([*row, _beside_paper(breaking, paper), Cell(f"{found['best']:.2f}", found["best"])])
+        rows.append([*row, _beside_paper(breaking, None), Cell(f"{found['best']:.2f}", found["best"])])
     titles = ["mean", *(f"by {SHORT[name]}" for name in PREDICTORS), "breaking confusion", "best"]
     return Table(
         [Column("codebook"), *(Column(title) for title in titles)],
         rows,
         caption="Test accuracy of the assignment that would have been chosen: the one with the smallest loss, score or "
         "predicted error. Bold: better than three quarters of all assignments. Breaking: the largest score instead.",
+    )
+
+
+def _averages_table(data: str, results: Mapping[str, Mapping[str, Any]], sweeps: Mapping[str, Sweep]) -> Table:
+    rows: list[list[Cell | str | float | None]] = []
+    for code, found in results.items():
+        for name in PREDICTORS:
+            averages = sweeps[code].averages(name)
+            if averages is None:
+                continue
+            line = [
+                _beside_paper(value, paper_number("exhaustive", f"{end}:{name}", data=data, codebook=code))
+                for end, value in (("line_low", averages.line_low), ("line_high", averages.line_high))
+            ]
+            extremes = [averages.extreme_low, averages.extreme_high]
+            rows.append([code, SHORT[name], found["mean"], line[0], extremes[0], line[1], extremes[1]])
+    columns = [Column("codebook"), Column("by"), Column("mean", ".2f")]
+    for end in ("low end", "high end"):
+        columns += [Column(f"{end}, line"), Column(f"{end}, 0.1 %", ".2f")]
+    return Table(
+        columns,
+        rows,
+        caption="Average test accuracy of assignments with low (easy, preserving) and with high values, in percent: "
+        "the regression line at the lowest and the highest value, and the mean of the thousandth of the assignments "
+        "with the lowest and the highest ones. The paper's averages, if any, are in brackets.",
     )
 
 

@@ -17,8 +17,24 @@ from codekin.plots.distributions import regression
 from codekin.studies.splits.sweeps import average_losses, lexicographic_rank
 
 METRICS = ("confusion", "means")
+EXTREME_SHARE = 0.001
 PREDICTORS = ("loss", *METRICS, "learnability")
 """What may predict accuracy, in the order of tables and figures."""
+
+
+@dataclass(frozen=True)
+class Averages:
+    """The average accuracy of assignments with a low or a high value of a predictor, in percent.
+
+    ``line_low`` and ``line_high`` are the ends of the regression line of accuracy on the predictor, at its lowest and
+    its highest value; ``extreme_low`` and ``extreme_high`` the means over the thousandth of the assignments with the
+    lowest and the highest values. Where a single assignment is good or bad by luck, these are not.
+    """
+
+    line_low: float
+    line_high: float
+    extreme_low: float
+    extreme_high: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +101,18 @@ class Sweep:
             "lowest": float(self.accuracies[values.argmin()]),
             "highest": float(self.accuracies[values.argmax()]),
         }
+
+    def averages(self, predictor: str) -> Averages | None:
+        """The average accuracies at both ends of a predictor; None if it is the same for all assignments."""
+        values = self.values(predictor)
+        slope, intercept, _ = regression(values, self.accuracies)
+        if np.isnan(slope):
+            return None
+        line = [float(intercept + slope * end) for end in (values.min(), values.max())]
+        n_extreme = max(round(EXTREME_SHARE * len(values)), 1)
+        parted = np.argpartition(values, [n_extreme - 1, len(values) - n_extreme])
+        extremes = (parted[:n_extreme], parted[-n_extreme:])
+        return Averages(*line, *(float(self.accuracies[ranks].mean()) for ranks in extremes))
 
     def _assignment(self, rank: int) -> list[int]:
         n = self.codebook.n_codewords

@@ -37,6 +37,7 @@ from codekin.studies.fields import (
     COUNT,
     HEAD,
     NUMBERED,
+    SCALING,
     SEED,
     SEEDS,
     CodebookTable,
@@ -45,10 +46,11 @@ from codekin.studies.fields import (
 )
 from codekin.studies.splits.dichotomies import (
     Problem,
-    load_problem,
     n_splits,
     one_vs_rest_confusion,
     one_vs_rest_margins,
+    problem_of,
+    scaling_of,
     split_signs,
     train_splits,
 )
@@ -88,7 +90,7 @@ SCHEMA = Table(
                     "learner": learner_table(may_choose_C=True),
                     "confusion": OneOf(get_args(Counted)),
                 },
-                {"n_test": COUNT, "seconds": POSITIVE},
+                {"n_test": COUNT, "seconds": POSITIVE, **SCALING},
                 _trees_are_confused_by_folds,
             )
         ),
@@ -173,21 +175,21 @@ def _samples(study: Study, data: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "data": data["name"],
         "n_test": data.get("n_test"),
+        **scaling_of(data),
         "learner": dict(data["learner"]),
         "seed": int(study.option("seed")),
     }
 
 
-SAMPLES = ("data", "n_test", "learner", "seed")
+SAMPLES = ("data", "n_test", "scaling", "learner", "seed")
 
 
 def _given(task: Task, *names: str) -> dict[str, Any]:
-    return {name: task.parameters[name] for name in names}
+    return {name: task.parameters[name] for name in names if name in task.parameters}
 
 
 def _problem(task: Task, workspace: Workspace) -> Problem:
-    given = task.parameters
-    return load_problem(given["data"], given["n_test"], given["seed"], workspace.data_home)
+    return problem_of(task.parameters, workspace.data_home)
 
 
 def _learner(task: Task, workspace: Workspace) -> dict[str, Any]:

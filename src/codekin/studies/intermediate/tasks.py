@@ -26,8 +26,8 @@ from codekin.studies.engine.schema import Entries, ListOf, OneOf, Table
 from codekin.studies.engine.task import Stage, Task
 from codekin.studies.engine.workspace import Workspace
 from codekin.studies.entries import check_codebook, check_samples, make_codebook
-from codekin.studies.fields import COUNT, HEAD, NUMBERED, SEED, CodebookTable, DataName, learner_table
-from codekin.studies.splits.dichotomies import Problem, learned, load_problem
+from codekin.studies.fields import COUNT, HEAD, NUMBERED, SCALING, SEED, CodebookTable, DataName, learner_table
+from codekin.studies.splits.dichotomies import Problem, learned, problem_of, scaling_of
 
 COMPARE = "intermediate.compare"
 CODES_AT_ONCE = 10
@@ -59,7 +59,7 @@ SCHEMA = Table(
         "n_random_scores": COUNT,
         "metrics": ListOf(OneOf(METRICS)),
         "data": Entries(
-            Table({"name": DataName(), "learner": learner_table()}), known_by=(("name",), ("learner", "name"))
+            Table({"name": DataName(), "learner": learner_table()}, SCALING), known_by=(("name",), ("learner", "name"))
         ),
         "codebook": CodebookTable(),
     },
@@ -93,6 +93,7 @@ def compare_task(study: Study, data: Mapping[str, Any], metric: str) -> Task:
     options = ("seed", "n_assignments", "n_random_scores")
     parameters = {
         "data": data["name"],
+        **scaling_of(data),
         "learner": dict(data["learner"]),
         "codebook": dict(study.option("codebook")),
         "metric": metric,
@@ -105,7 +106,7 @@ def run_compare(task: Task, workspace: Workspace) -> Outcome:
     """Scores and test accuracies of random, preserving and breaking assignments."""
     given = task.parameters
     dataset = load_dataset(given["data"], workspace.data_home)
-    problem = load_problem(given["data"], None, given["seed"], workspace.data_home)
+    problem = problem_of(given, workspace.data_home)
     codebook = make_codebook(given["codebook"], problem.n_classes, {})
     distances = METRICS[given["metric"]](dataset, problem)
     found = {policy: _assignments(policy, codebook, distances, given) for policy in POLICIES}

@@ -19,13 +19,12 @@ from codekin.coding import CodingMatrix, FloatArray, IntArray
 from codekin.datasets import load_dataset
 from codekin.studies.splits.svm import fit_svms
 
+Features = NDArray[Any]
+
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Samples to learn from and samples to test on.
-
-    Features are scaled to a largest absolute value of 1 among the training samples.
-    """
+    """Samples to learn from and samples to test on, scaled by one of ``SCALINGS``."""
 
     X_train: NDArray[Any]
     y_train: IntArray
@@ -39,10 +38,42 @@ class Problem:
         return len(self.class_names)
 
 
-def load_problem(name: str, n_test: int | None, seed: int, data_home: Path | None = None) -> Problem:
+def by_largest(X_train: Features, X_test: Features) -> tuple[Features, Features]:
+    """All features divided by the largest absolute value among the training samples: pixels are between 0 and 1.
+
+    >>> by_largest(np.array([[0.0, 4.0]]), np.array([[8.0, 2.0]]))[1].tolist()
+    [[2.0, 0.5]]
+    """
+    scale = np.float32(np.abs(X_train).max())
+    return X_train / scale, X_test / scale
+
+
+def to_unit_norm(X_train: Features, X_test: Features) -> tuple[Features, Features]:
+    """Every sample divided by its Euclidean norm; samples of zeros stay as they are.
+
+    >>> to_unit_norm(np.array([[3.0, 4.0]]), np.array([[0.0, 2.0], [0.0, 0.0]]))[1].tolist()
+    [[0.0, 1.0], [0.0, 0.0]]
+    """
+    norms = (np.linalg.norm(X, axis=1, keepdims=True) for X in (X_train, X_test))
+    train, test = (X / np.where(of_rows > 0, of_rows, 1) for X, of_rows in zip((X_train, X_test), norms, strict=True))
+    return train, test
+
+
+SCALINGS: dict[str, Callable[[Features, Features], tuple[Features, Features]]] = {
+    "largest": by_largest,
+    "unit_norm": to_unit_norm,
+}
+"""How features may be scaled before anything is learned, by name."""
+DEFAULT_SCALING = "largest"
+
+
+def load_problem(
+    name: str, n_test: int | None, seed: int, data_home: Path | None = None, *, scaling: str = DEFAULT_SCALING
+) -> Problem:
     """A data set, split as it comes or, where it comes in one piece, by chance.
 
     ``n_test`` samples are put aside for testing, each class in proportion; None for a data set that has test samples.
+    ``scaling`` is a name from ``SCALINGS``.
     """
     dataset = load_dataset(name, data_home)
     if n_test is None:
@@ -54,9 +85,25 @@ def load_problem(name: str, n_test: int | None, seed: int, data_home: Path | Non
 
         parts = train_test_split(dataset.X, dataset.y, test_size=n_test, stratify=dataset.y, random_state=seed)
     X_train, X_test, y_train, y_test = parts
-    scale = np.float32(np.abs(X_train).max())
-    X_train, X_test = (np.asarray(X, dtype=np.float32).reshape(len(X), -1) / scale for X in (X_train, X_test))
+    rows = (np.asarray(X, dtype=np.float32).reshape(len(X), -1) for X in (X_train, X_test))
+    X_train, X_test = SCALINGS[scaling](*rows)
     return Problem(X_train, y_train, X_test, y_test, dataset.class_names)
+
+
+def problem_of(given: Mapping[str, Any], data_home: Path | None) -> Problem:
+    """The samples that the parameters of a task describe: data, seed and perhaps n_test and scaling."""
+    scaling = given.get("scaling", DEFAULT_SCALING)
+    return load_problem(given["data"], given.get("n_test"), given["seed"], data_home, scaling=scaling)
+
+
+def scaling_of(data: Mapping[str, Any]) -> dict[str, str]:
+    """The scaling of an entry for the parameters of tasks: nothing by default, so that older results are found.
+
+    >>> scaling_of({"name": "mnist", "scaling": "largest"}), scaling_of({"name": "mnist", "scaling": "unit_norm"})
+    ({}, {'scaling': 'unit_norm'})
+    """
+    scaling = data.get("scaling", DEFAULT_SCALING)
+    return {} if scaling == DEFAULT_SCALING else {"scaling": scaling}
 
 
 def n_splits(n_classes: int) -> int:
