@@ -57,6 +57,13 @@ def test_files_and_tests_that_the_table_names_exist(path):
         assert f"def {test}(" in (ROOT / file).read_text(encoding="utf-8")
 
 
+def test_entries_that_the_table_names_are_in_their_tables():
+    found = re.findall(r"`(codekin\.[\w.]+)\.([A-Z_]+)`: ((?:`\w+`(?:, )?)+)", TABLE)
+    assert len(found) > 5
+    for module, table, names in found:
+        assert set(re.findall(r"\w+", names)) <= set(getattr(import_module(module), table))
+
+
 def test_studies_that_the_table_names_are_the_papers():
     lists = re.findall(r"stud(?:y|ies) ((?:`[\w-]+`(?:, )?)+)", TABLE)
     named = {name for text in lists for name in re.findall(r"[\w-]+", text)}
