@@ -8,7 +8,7 @@ async function unpacked(base64) {
   const buffer = await new Response(stream).arrayBuffer();
   const n = new DataView(buffer).getUint32(0, true);
   const model = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, n)));
-  const types = { i1: Int8Array, u1: Uint8Array, u2: Uint16Array, u4: Uint32Array, i4: Int32Array, f4: Float32Array, f8: Float64Array };
+  const types = { i1: Int8Array, u1: Uint8Array, i2: Int16Array, u2: Uint16Array, u4: Uint32Array, i4: Int32Array, f4: Float32Array, f8: Float64Array };
   for (const [name, [type, start, length]] of Object.entries(model.arrays)) {
     model.arrays[name] = new types[type](buffer, start, length);
   }
@@ -152,7 +152,7 @@ function predict(model, text, k) {
     best = listed.map((one, i) => [one, i]).sort(([a, i], [b, j]) => a.loss - b.loss || i - j).slice(0, k).map(([one]) => one);
   }
   const constant = margins.reduce((total, f) => total + loss(-f), 0);
-  return best.map((one) => ({ label: model.labels[one.c], loss: one.loss + constant, probability: Math.exp(one.log) }));
+  return best.map((one) => ({ c: one.c, label: model.labels[one.c], loss: one.loss + constant, probability: Math.exp(one.log) }));
 }
 
 async function loaded(base64) {

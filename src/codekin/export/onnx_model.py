@@ -19,8 +19,9 @@ from scipy import sparse
 from codekin._system.files import whole_file
 from codekin._version import __version__
 from codekin.decoding.learned import FARTHEST, SUM_DIGITS, WEIGHT_DIGITS
-from codekin.export.linear_rows import LinearRows, check_n_labels, linear_rows
+from codekin.export.limits import check_n_labels
 from codekin.export.onnx_graph import DOUBLE, FLOAT, IR_VERSION, LOSSES_OF, OPSET, OnnxGraph
+from codekin.learners.linear_rows import LinearRows, linear_rows
 
 MAX_BYTES = 2**31 - 2**20
 """What a file of ONNX may hold."""

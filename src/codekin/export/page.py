@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import base64
-import gzip
 import html
-import json
 import os
 import re
 from importlib import resources
@@ -19,10 +16,11 @@ from codekin._system.arrays import as_narrow
 from codekin._system.files import whole_file
 from codekin._version import __version__
 from codekin.datasets import FittedVectorizer
-from codekin.export.linear_rows import check_n_labels, linear_rows
+from codekin.export.limits import check_n_labels
+from codekin.export.packing import Arrays, packed
 from codekin.learners.compact import CompactSparseLinearBits
+from codekin.learners.linear_rows import linear_rows
 
-Arrays = dict[str, NDArray[Any]]
 PAGE = "index.html"
 
 
@@ -59,10 +57,7 @@ def export_page(
     """
     classifier._check_is_fitted()
     model = classifier.model_
-    if model.codebook.trellis is None or not hasattr(classifier, "temperature_"):
-        raise ValueError(f"A page holds a TrellisClassifier on a trellis. Got the codebook {model.codebook.name!r}.")
-    if len(model.members) > 1 or (model.ranking is not None and model.ranking.vectors is None):
-        raise ValueError(f"A page holds a single code. Got {len(model.members)} of them, whose losses are added.")
+    check_page(classifier)
     if vectorizer.n_features != classifier.n_features_in_:
         raise ValueError(
             f"A classifier of {classifier.n_features_in_} features needs a vectorizer with as many. "
@@ -70,13 +65,13 @@ def export_page(
         )
     n_shown = min(k, len(classifier.classes_))
     check_n_labels(model, n_shown)
-    packed = _packed(*_described(classifier, vectorizer))
+    content = packed(*described_model(classifier, vectorizer))
     n_classes, n_features = f"{model.n_classes:,}", f"{vectorizer.n_features:,}"
     filled = {
         "title": html.escape(title),
         "footer": f"{n_classes} classes, {n_features} features. Everything happens in this page; no text leaves it. "
         f"Made with codekin {__version__}.",
-        "model": packed,
+        "model": content,
         "engine": _asset("engine.js"),
         "k": str(n_shown),
     }
@@ -88,7 +83,16 @@ def export_page(
     return target / PAGE
 
 
-def _described(classifier: Any, vectorizer: FittedVectorizer) -> tuple[dict[str, Any], Arrays]:
+def check_page(classifier: Any) -> None:
+    """Raise unless the script of a page can predict what this classifier does."""
+    model = classifier.model_
+    if model.codebook.trellis is None or not hasattr(classifier, "temperature_"):
+        raise ValueError(f"A page holds a TrellisClassifier on a trellis. Got the codebook {model.codebook.name!r}.")
+    if len(model.members) > 1 or (model.ranking is not None and model.ranking.vectors is None):
+        raise ValueError(f"A page holds a single code. Got {len(model.members)} of them, whose losses are added.")
+
+
+def described_model(classifier: Any, vectorizer: FittedVectorizer) -> tuple[dict[str, Any], Arrays]:
     """What the page's script needs to know, and its arrays; classes are in the order of their paths."""
     model = classifier.model_
     settings, arrays = vectorizer.to_state()
@@ -150,28 +154,6 @@ def _vectors(vectors: Any, classes: NDArray[Any]) -> Arrays:
         "vector_steps": steps,
         "vector_scales": scales.astype(np.float32),
     }
-
-
-def _packed(description: dict[str, Any], arrays: Arrays) -> str:
-    """The description and the arrays, zipped, in letters: the length of the JSON, the JSON, the arrays."""
-    places: dict[str, Any] = {}
-    parts: list[bytes] = []
-    # Places depend on the length of the JSON, and that on the places: room for both is left at the beginning.
-    start = 8 * (len(json.dumps(description)) // 8 + 16 * (len(arrays) + 2))
-    offset = start
-    for name, array in arrays.items():
-        kind = {"int8": "i1", "uint8": "u1", "uint16": "u2", "uint32": "u4", "int32": "i4", "float32": "f4"}
-        stored = np.ascontiguousarray(array)
-        places[name] = [kind.get(stored.dtype.name, "f8"), offset, stored.size]
-        if stored.dtype.name not in kind:
-            stored = stored.astype(np.float64)
-        content = stored.astype(stored.dtype.newbyteorder("<")).tobytes()
-        parts.append(content + b"\0" * (-len(content) % 8))
-        offset += len(parts[-1])
-    text = json.dumps({**description, "arrays": places}).encode()
-    head = len(text).to_bytes(4, "little") + text
-    whole = head + b"\0" * (start - len(head)) + b"".join(parts)
-    return base64.b64encode(gzip.compress(whole, compresslevel=9, mtime=0)).decode()
 
 
 def _asset(name: str) -> str:

@@ -1,4 +1,4 @@
-"""What all exports share: linear predictors in one form, a row of weights for each feature that has any."""
+"""Linear predictors of any kind in one form: a row of weights for each feature that has any."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codekin.decoding.minimum_loss import check_k
+from codekin.coding import FloatArray, IntArray
 from codekin.learners.compact import CompactLinearBits, CompactSparseLinearBits
 from codekin.learners.independent import EstimatorBits
-from codekin.learners.linear import LinearBits, LinearForm, SparseLinearBits
+from codekin.learners.linear import LinearBits, SparseLinearBits
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,19 +38,27 @@ class LinearRows:
             weights = weights * self.scales[:, None]
         return weights if self.row_of_feature is None else weights[self.row_of_feature]
 
+    def at(self, features: IntArray) -> FloatArray:
+        """The weights of some features in the margins, calibration included, (n, n_bits), in double precision."""
+        rows = features if self.row_of_feature is None else self.row_of_feature[features]
+        weights = self.weights[rows].astype(np.float64)
+        if self.scales is not None:
+            weights *= self.scales[rows][:, None]
+        return weights if self.slopes is None else weights * self.slopes
 
-def check_n_labels(model: Any, k: int) -> None:
-    """Raise unless an exported model can return this many labels."""
-    check_k(k, model.n_classes)
-    if model.ranking is not None and k > model.ranking.n_candidates:
-        n = model.ranking.n_candidates
-        raise ValueError(f"This model ranks {n} candidates; at most as many labels can be exported. Got {k}.")
+    @property
+    def offsets(self) -> FloatArray:
+        """The margins of a sample without features, (n_bits,)."""
+        bias = self.bias.astype(np.float64)
+        if self.slopes is None or self.intercepts is None:
+            return bias
+        return np.asarray(bias * self.slopes + self.intercepts)
 
 
-def linear_rows(bits: Any) -> LinearRows:
-    """The rows of linear predictors; raises ValueError for any others."""
+def linear_rows(bits: Any, *, purpose: str = "be exported") -> LinearRows:
+    """The rows of linear predictors; raises ValueError for any others, which names the purpose."""
     if hasattr(bits, "slopes"):  # calibrated
-        inner = linear_rows(bits.bits)
+        inner = linear_rows(bits.bits, purpose=purpose)
         return LinearRows(inner.weights, inner.scales, inner.row_of_feature, inner.bias, bits.slopes, bits.intercepts)
     if hasattr(bits, "finished"):  # still learning
         bits = bits.finished()
@@ -58,7 +66,7 @@ def linear_rows(bits: Any) -> LinearRows:
         stacked = None if bits.symbols is not None else bits.stacked
         if stacked is None:
             kinds = sorted({type(predictor).__name__ for predictor in bits.predictors})
-            raise ValueError(f"Only linear predictors of two-sided bits can be exported. Got {', '.join(kinds)}.")
+            raise ValueError(f"Only linear predictors of two-sided bits can {purpose}. Got {', '.join(kinds)}.")
         return LinearRows(np.asarray(stacked[0], np.float64), None, None, np.asarray(stacked[1], np.float64))
     if isinstance(bits, LinearBits):
         return LinearRows(bits.weights, None, None, bits.bias)
@@ -68,8 +76,7 @@ def linear_rows(bits: Any) -> LinearRows:
         return LinearRows(bits.weights, bits.scales, bits.row_of_feature, bits.bias)
     if isinstance(bits, CompactSparseLinearBits):
         return _filled(bits)
-    what = "linear predictors" if isinstance(bits, LinearForm) else type(bits).__name__
-    raise ValueError(f"Only linear predictors of two-sided bits can be exported. Got {what}.")
+    raise ValueError(f"Only linear predictors of two-sided bits can {purpose}. Got {type(bits).__name__}.")
 
 
 def _filled(bits: CompactSparseLinearBits) -> LinearRows:

@@ -1,0 +1,15 @@
+"""How many labels an exported model can return."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from codekin.decoding.minimum_loss import check_k
+
+
+def check_n_labels(model: Any, k: int) -> None:
+    """Raise unless an exported model can return this many labels."""
+    check_k(k, model.n_classes)
+    if model.ranking is not None and k > model.ranking.n_candidates:
+        n = model.ranking.n_candidates
+        raise ValueError(f"This model ranks {n} candidates; at most as many labels can be exported. Got {k}.")
