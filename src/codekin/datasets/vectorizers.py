@@ -163,6 +163,20 @@ class FittedVectorizer:
         """A function from a text in lower case to its words."""
         return self._transformer.build_tokenizer()
 
+    def terms_by_column(self, text: str) -> dict[int, list[str]]:
+        """The known terms of a text for each column of its features: one, or several that share a hash."""
+        terms = sorted(set(self.analyzer()(text)))
+        if self.vectorizer.method == "hashing":
+            hashed = _hashing(self.vectorizer)._get_hasher().transform([[term] for term in terms]) if terms else None
+            columns = [] if hashed is None else hashed.indices.tolist()
+        else:
+            columns = [self.columns.get(term, -1) for term in terms]
+        found: dict[int, list[str]] = {}
+        for column, term in zip(columns, terms, strict=True):
+            found.setdefault(column, []).append(term)
+        found.pop(-1, None)
+        return found
+
     def within(self, n_bytes: int) -> FittedVectorizer:
         """The same with as many of the most frequent words as fit into this many bytes of a model folder.
 

@@ -21,6 +21,7 @@ from codekin.coding import Assignment, Code, Codebook, FloatArray, IntArray, Mar
 from codekin.coding.labels import EncodedLabels
 from codekin.decoding import LOSSES, Loss
 from codekin.decoding.losses import get_loss
+from codekin.estimators.explained import Explained
 from codekin.estimators.growth import best_free_codewords
 from codekin.estimators.inputs import label_array
 from codekin.fitting.fit_facts import Fit
@@ -32,7 +33,7 @@ from codekin.samples import Samples
 from codekin.storage.classifier_parts import ClassifierParts
 
 
-class CodedClassifier(ClassifierMixin, BaseEstimator, ABC):
+class CodedClassifier(Explained, ClassifierMixin, BaseEstimator, ABC):
     """The base class of the estimators; a subclass fits ``model_`` and validates samples."""
 
     loss: Any

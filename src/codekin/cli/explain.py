@@ -1,0 +1,133 @@
+"""``codekin explain``: what each word or feature contributes to the score of a label."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from codekin._system.files import output_stream
+from codekin._system.threads import limited_threads
+from codekin.cli.display import Display
+from codekin.cli.models import loaded_classifier, reading_options, sample_chunks
+from codekin.cli.options import Format, IndexBase, NThreads, Quiet
+from codekin.cli.streams import for_stdout
+from codekin.datasets.samples import TextData
+from codekin.explaining import Explanation
+from codekin.progress import telling
+from codekin.storage import SavedModel
+
+app = typer.Typer()
+
+ROWS_AT_ONCE = 256
+
+Naming = Callable[[int], str]
+
+
+@app.command()
+def explain(
+    model: Annotated[Path, typer.Argument(help="The folder of a model with linear bits.")],
+    data: Annotated[str, typer.Argument(help="The samples, with or without labels; - is the standard input.")] = "-",
+    output: Annotated[
+        str,
+        typer.Option("--output", "-o", metavar="FILE", help="Where to write; - is the standard output."),
+    ] = "-",
+    label: Annotated[
+        str | None, typer.Option(show_default="the predicted one", help="The label whose score is explained.")
+    ] = None,
+    top_k: Annotated[int, typer.Option(min=1, help="Explain this many labels of each sample, best first.")] = 1,
+    n_features: Annotated[
+        int, typer.Option(min=1, help="How many words or features to print, the largest contributions first.")
+    ] = 10,
+    format: Format = "auto",
+    index_base: IndexBase = None,
+    n_threads: NThreads = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object per line.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Show what each word or feature contributes to the score of a label.
+
+    Contributions, the bias and the other terms add up to the score that the model ranks labels by. A model that was
+    trained on texts needs texts, and shows words.
+    """
+    display = Display(quiet)
+    saved = loaded_classifier(model, display)
+    classifier = saved.model
+    if label is not None and top_k > 1:
+        raise ValueError(f"--label explains one label of each sample. Got --top-k {top_k} beside it.")
+    wanted = None if label is None else _label(classifier, label)
+    k = min(top_k, len(classifier.classes_))
+    options = reading_options(saved, index_base, labels="none")
+    with limited_threads(n_threads), display.watching(only_if_slow=True), output_stream(output) as stream:
+        progress = telling(f"explaining {data}")
+        n_done = 0
+        for X, read in sample_chunks(saved, data, format, options, ROWS_AT_ONCE, progress):
+            if wanted is not None:
+                columns: list[Any] = [wanted]
+            elif k == 1:
+                columns = [None]
+            else:
+                columns = list(classifier.top_k(X, k)[0].T)
+            explained = [classifier.explain(X, labels) for labels in columns]
+            names = _names(saved, read)
+            for row in range(X.shape[0]):
+                n_done += 1
+                for rank, one in enumerate(explained):
+                    lines = _json_line if as_json else _text_lines
+                    text = "".join(lines(one, row, n_features, names(row), n_done, rank if k > 1 else None))
+                    stream.write((for_stdout(text) if output == "-" else text).encode())
+            stream.flush()
+
+
+def _label(classifier: Any, text: str) -> Any:
+    """The label with this text."""
+    found = [label for label in classifier.classes_.tolist() if str(label) == text]
+    if not found:
+        raise ValueError(f"The label {text!r} is not among the {len(classifier.classes_)} classes of the model.")
+    return found[0]
+
+
+def _names(saved: SavedModel, read: Any) -> Callable[[int], Naming]:
+    """For each row of a chunk, a function from features to what they are called."""
+    vectorizer = saved.model_input.vectorizer
+    if vectorizer is not None and isinstance(read, TextData):
+
+        def of_text(row: int) -> Naming:
+            terms = vectorizer.terms_by_column(read.texts[row])
+            return lambda feature: " / ".join(terms[feature])
+
+        return of_text
+    names = getattr(saved.model, "feature_names_in_", None)
+    # As the file numbers them.
+    base = saved.model_input.encoding.get("index_base", 0)
+    return lambda _: lambda feature: f"feature {feature + base}" if names is None else str(names[feature])
+
+
+def _text_lines(
+    one: Explanation, row: int, n_features: int, name: Naming, number: int, rank: int | None
+) -> Iterator[str]:
+    """The sample, its label and score, and a line for each term."""
+    place = "" if rank is None else f", rank {rank + 1}"
+    yield f"sample {number}{place}: {one.labels[row]}, score {one.scores[row]:.4f}\n"
+    yield from (f"{value:+12.4f}  {what}\n" for what, value in _terms(one, row, n_features, name))
+
+
+def _terms(one: Explanation, row: int, n_features: int, name: Naming) -> Iterator[tuple[str, float]]:
+    """The terms that add up to the score, by name."""
+    for feature, value in one.top(row, n_features):
+        yield name(int(feature)), value
+    yield from one.rest(row, n_features)
+
+
+def _json_line(
+    one: Explanation, row: int, n_features: int, name: Naming, number: int, rank: int | None
+) -> Iterator[str]:
+    place = {} if rank is None else {"rank": rank + 1}
+    features = [{"name": name(int(feature)), "contribution": value} for feature, value in one.top(row, n_features)]
+    rest = {what.replace(" ", "_"): value for what, value in one.rest(row, n_features, least=0.0)}
+    label, score = one.labels[row : row + 1].tolist()[0], float(one.scores[row])
+    whole = {"sample": number, **place, "label": label, "score": score, "features": features, **rest}
+    yield json.dumps(whole, ensure_ascii=False) + "\n"

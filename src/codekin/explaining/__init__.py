@@ -1,0 +1,5 @@
+"""Explanations of predictions: what each feature contributes to the score of a class."""
+
+from codekin.explaining.explanation import Explanation
+
+__all__ = ["Explanation"]

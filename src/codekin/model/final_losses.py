@@ -1,0 +1,54 @@
+"""The loss that a class is ranked by, for one class per sample, without those of all others where that is possible."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codekin.coding import FloatArray, IntArray
+from codekin.decoding import ShortestPathDecoder
+from codekin.decoding.beam_search import BeamSearchDecoder
+from codekin.model import Model
+from codekin.samples import rows_at
+
+NUMBERS_AT_ONCE = 1 << 20
+"""How many losses are held at once where those of all classes are needed."""
+
+
+def final_losses(model: Model, X: Any, class_index: IntArray) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
+    """The loss that one class per sample is ranked by, how far it is raised, and whether a re-ranking rescored it."""
+    n_samples = len(class_index)
+    losses, raised, is_candidate = np.empty(n_samples), np.zeros(n_samples), np.zeros(n_samples, dtype=bool)
+    others = np.arange(n_samples)
+    if model.ranking is not None:
+        margins, ranked = model._margins_to_rank(X), model._ranked
+        best = ranked.candidates(X, margins, None, model.ranking)
+        found, place = np.nonzero(best.classes == class_index[:, None])
+        losses[found] = best.losses[found, place] + ranked._constant_losses(margins)[found, 0]
+        is_candidate[found] = True
+        others = np.flatnonzero(~is_candidate)
+    step = max(NUMBERS_AT_ONCE // max(model.n_classes, model.n_bits), 1)
+    for start in range(0, len(others), step):
+        rows = others[start : start + step]
+        wanted, some = class_index[rows][:, None], rows_at(X, rows)
+        losses[rows] = _code_losses(model, some, wanted)
+        if model.ranking is not None:
+            final = np.take_along_axis(model.class_losses(some), wanted, axis=1)[:, 0]
+            losses[rows], raised[rows] = final, final - losses[rows]
+    return losses, raised, is_candidate
+
+
+def _code_losses(model: Model, X: Any, wanted: IntArray) -> FloatArray:
+    """The decoding losses of one class per sample, added over the members; ``wanted`` has shape (n_samples, 1)."""
+    total = np.zeros(len(wanted))
+    for member, margins in zip(model.members, model.lazy_margins(X), strict=True):
+        decoder = member.decoder
+        if isinstance(decoder, ShortestPathDecoder):
+            total += decoder.class_losses(margins, wanted)[:, 0]
+        elif isinstance(decoder, BeamSearchDecoder):
+            total += decoder.losses_of(margins, wanted)[:, 0]
+        else:
+            total += np.take_along_axis(decoder.class_losses(margins), wanted, axis=1)[:, 0]
+    return total
