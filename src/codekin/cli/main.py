@@ -69,6 +69,7 @@ COMMANDS = {
     "train": "Learn to classify from samples, and save the model.",
     "grow": "Train a model on further samples, also of classes that it has not seen.",
     "predict": "Predict the classes of samples.",
+    "calibrate": "Calibrate the prediction sets of a model on held-out samples.",
     "explain": "Show what each word or feature contributes to the score of a label.",
     "evaluate": "Measure how good a model's predictions are, and how fast.",
     "inspect": "Show what a model is: codebook, sizes, losses, its easiest and hardest bits.",

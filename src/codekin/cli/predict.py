@@ -36,6 +36,14 @@ def predict(
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="Print the probability of each label in a separate column.")
     ] = False,
+    coverage: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Print a set of labels for each sample that holds the true one in this share of all samples; needs a "
+            "model that was calibrated with codekin calibrate.",
+        ),
+    ] = None,
     format: Format = "auto",
     index_base: IndexBase = None,
     chunk_rows: Annotated[
@@ -47,16 +55,19 @@ def predict(
 ) -> None:
     """Predict the classes of samples.
 
-    Prints one line per sample, in order: its label, or the requested labels and probabilities, separated by tabs. A
-    model that was trained on texts needs texts: the second column of a file with tabs, or whole lines.
+    Prints one line per sample, in order: its label, or the requested labels and probabilities, or with --coverage the
+    labels of a prediction set, separated by tabs. A model that was trained on texts needs texts: the second column of a
+    file with tabs, or whole lines.
     """
     display = Display(quiet)
     saved = loaded_classifier(model, display)
     classifier = saved.model
+    if coverage is not None:
+        _check_coverage(model, classifier, coverage, top_k, probabilities)
     k = 1 if top_k is None else min(top_k, len(classifier.classes_))
     lines = _json_lines if as_json else _text_lines
     if not as_json:
-        _check_labels(classifier.classes_, has_columns=top_k is not None or probabilities)
+        _check_labels(classifier.classes_, has_columns=top_k is not None or probabilities or coverage is not None)
     options = reading_options(saved, index_base, labels="none")
     stage, n_done = f"predicting {data}", 0
     # Do not fill the log while waiting for lines of a pipe.
@@ -69,11 +80,31 @@ def predict(
 
         with output_stream(output) as stream:
             for X, _ in sample_chunks(saved, data, format, options, chunk_rows, progress):
-                labels, of_labels = _best(classifier, X, k, probabilities)
-                text = "".join(lines(labels, of_labels, top_k is not None))
+                if coverage is not None:
+                    labels = [own.tolist() for own in classifier.predict_sets(X, coverage)]
+                    text = "".join(_set_lines(labels, as_json))
+                else:
+                    labels, of_labels = _best(classifier, X, k, probabilities)
+                    text = "".join(lines(labels, of_labels, top_k is not None))
                 stream.write((for_stdout(text) if output == "-" else text).encode())
                 stream.flush()
                 n_done += len(labels)
+
+
+def _check_coverage(model: Path, classifier: Any, coverage: float, top_k: int | None, probabilities: bool) -> None:
+    """Stop before any sample is read if sets cannot be predicted."""
+    other = "--top-k" if top_k is not None else "--probabilities" if probabilities else None
+    if other is not None:
+        raise ValueError(f"--coverage prints sets of labels. Got {other} beside it.")
+    if not hasattr(classifier, "set_calibration_"):
+        raise ValueError(f"--coverage needs a calibrated model; codekin calibrate {model} DATA makes it one.")
+    classifier.set_calibration_.largest_score(coverage)
+
+
+def _set_lines(labels: list[list[Any]], as_json: bool) -> Iterator[str]:
+    """The labels of each set, separated by tabs, or as a list."""
+    for own in labels:
+        yield (json.dumps({"labels": own}, ensure_ascii=False) if as_json else "\t".join(map(str, own))) + "\n"
 
 
 def _check_labels(labels: Any, *, has_columns: bool) -> None:

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from abc import ABC
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax, softmax
+from sklearn.utils.validation import _num_samples
 
-from codekin.coding import CodingMatrix, FloatArray
+from codekin.coding import CodingMatrix, FloatArray, IntArray
 from codekin.decoding import Decoder, MinimumLossDecoder
 from codekin.decoding.minimum_loss import check_k
 from codekin.estimators.coded import CodedClassifier
 from codekin.learners import learner_of
+from codekin.model.prediction_sets import as_scores
+from codekin.samples import rows_at
+
+NUMBERS_AT_ONCE = 1 << 20
+"""How many probabilities are held at once where those of all classes are needed."""
 
 
 class BitProbabilities(CodedClassifier, ABC):
@@ -74,6 +81,28 @@ class BitProbabilities(CodedClassifier, ABC):
         probabilities = self.predict_proba(X)
         best = np.argsort(-probabilities, axis=1, kind="stable")[:, :k]
         return self.classes_[best], np.take_along_axis(probabilities, best, axis=1)
+
+    def _log_probabilities_of(self, X: Any, class_index: IntArray) -> FloatArray:
+        own = [
+            np.take_along_axis(logs, np.maximum(class_index[rows, None], 0), axis=1)[:, 0]
+            for rows, logs in self._all_log_probabilities(X)
+        ]
+        return np.where(class_index >= 0, np.concatenate(own), -np.inf)
+
+    def _likely_classes(self, X: Any, largest: np.float32) -> Iterator[IntArray]:
+        for _, logs in self._all_log_probabilities(X):
+            order = np.argsort(-logs, axis=1, kind="stable")
+            is_in = as_scores(np.take_along_axis(logs, order, axis=1)) <= largest
+            is_in[:, 0] = True
+            yield from (classes[kept] for classes, kept in zip(order, is_in, strict=True))
+
+    def _all_log_probabilities(self, X: Any) -> Iterator[tuple[IntArray, FloatArray]]:
+        """Blocks of few enough samples to hold a number for each class, and their log-probabilities."""
+        decoder, n_samples = self._decoder_of_probabilities(), _num_samples(X)
+        step = max(NUMBERS_AT_ONCE // len(self.classes_), 1)
+        for start in range(0, n_samples, step):
+            rows = np.arange(start, min(start + step, n_samples))
+            yield rows, log_softmax(-decoder.class_losses(self.model_.margins(rows_at(X, rows))), axis=1)
 
     def _probability_losses(self, X: Any) -> FloatArray:
         """The losses whose negatives have the probabilities as their softmax."""

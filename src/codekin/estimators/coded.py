@@ -24,6 +24,7 @@ from codekin.decoding.losses import get_loss
 from codekin.estimators.explained import Explained
 from codekin.estimators.growth import best_free_codewords
 from codekin.estimators.inputs import label_array
+from codekin.estimators.prediction_sets import PredictionSets
 from codekin.fitting.fit_facts import Fit
 from codekin.fitting.plan import Seed
 from codekin.fitting.recipe import Recipe
@@ -33,7 +34,7 @@ from codekin.samples import Samples
 from codekin.storage.classifier_parts import ClassifierParts
 
 
-class CodedClassifier(Explained, ClassifierMixin, BaseEstimator, ABC):
+class CodedClassifier(Explained, PredictionSets, ClassifierMixin, BaseEstimator, ABC):
     """The base class of the estimators; a subclass fits ``model_`` and validates samples."""
 
     loss: Any
@@ -233,6 +234,7 @@ class CodedClassifier(Explained, ClassifierMixin, BaseEstimator, ABC):
             feature_names=getattr(self, "feature_names_in_", None),
             class_tree=None if distances is None else distances.tree,
             plan=getattr(self, "plan_", {}),
+            set_calibration=getattr(self, "set_calibration_", None),
         )
 
     @classmethod
@@ -250,6 +252,8 @@ class CodedClassifier(Explained, ClassifierMixin, BaseEstimator, ABC):
         classifier._rng = np.random.default_rng(seed if isinstance(seed, int) else None)
         classifier._set_model(model)
         classifier._report, classifier._report_facts, classifier.plan_ = report, {}, dict(parts.plan)
+        if parts.set_calibration is not None:
+            classifier.set_calibration_ = parts.set_calibration
         if parts.n_features is not None:
             classifier.n_features_in_ = parts.n_features
         if parts.feature_names is not None:
@@ -281,6 +285,7 @@ class CodedClassifier(Explained, ClassifierMixin, BaseEstimator, ABC):
     def _set_model(self, model: Any) -> None:
         self.model_ = model
         self._report = None
+        self.__dict__.pop("set_calibration_", None)
 
     def _take_parts(self, fit: Fit) -> Recipe:
         """Set the attributes of the code and its parts; returns the recipe of the fit."""

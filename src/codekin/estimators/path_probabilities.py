@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codekin.coding import FloatArray
+from codekin.coding import FloatArray, IntArray
 from codekin.decoding.minimum_loss import check_k
 from codekin.estimators.coded import CodedClassifier
+from codekin.model.prediction_sets import likely_classes
 from codekin.model.probabilities import all_log_probabilities, log_probabilities_of, top_k_probabilities
 
 
@@ -87,6 +89,12 @@ class PathProbabilities(CodedClassifier, ABC):
         """
         self._check_is_fitted()
         return all_log_probabilities(self.model_, self._validated_samples(X), self.temperature_)
+
+    def _log_probabilities_of(self, X: Any, class_index: IntArray) -> FloatArray:
+        return log_probabilities_of(self.model_, X, class_index, self.temperature_)
+
+    def _likely_classes(self, X: Any, largest: np.float32) -> Iterator[IntArray]:
+        return likely_classes(self.model_, X, largest, self.temperature_)
 
     def __sklearn_tags__(self) -> Any:
         """Sparse rows are accepted."""

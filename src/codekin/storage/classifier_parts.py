@@ -14,12 +14,15 @@ from codekin._system.arrays import Arrays, as_narrow
 from codekin._system.index_arrays import check_indices
 from codekin.classes import ClassTree
 from codekin.learners import LEARNERS, Learner, learner_name
+from codekin.model.prediction_sets import SetCalibration
 from codekin.storage.files import Json
 from codekin.storage.values import positive_number, shortened, texts, whole_number
 
 HOMES = {"ECOCClassifier": "codekin.estimators", "TrellisClassifier": "codekin.estimators"}
 """The kinds of classifiers that a folder may hold, and the modules that define them. Estimators lie above storage, so
 they are looked up when a folder needs one."""
+SETS_VERSION = 1
+"""Of the calibration of prediction sets, which later versions may store differently."""
 PLAIN = str | bool | int | float | None
 
 
@@ -43,6 +46,7 @@ class ClassifierParts:
     temperature: float | None = None
     class_tree: ClassTree | None = None
     plan: Mapping[str, Any] = field(default_factory=dict)
+    set_calibration: SetCalibration | None = None
 
 
 def home_of(kind: Any) -> Any:
@@ -76,6 +80,9 @@ def describe_classifier(parts: ClassifierParts, arrays: Arrays, learners: list[A
     if tree is not None:
         arrays.update(tree_arrays(tree))
         description["has_class_tree"] = True
+    if parts.set_calibration is not None:
+        arrays["set_scores"] = parts.set_calibration.scores
+        description["prediction_sets"] = {"version": SETS_VERSION, "score": "log_probability"}
     if parts.feature_names is not None:
         description["feature_names_in"] = [str(name) for name in parts.feature_names]
     return description
@@ -105,6 +112,7 @@ def restore_classifier(description: Json, arrays: Arrays, learners: list[Any], n
         temperature=None if temperature is None else positive_number(temperature, "temperature"),
         class_tree=_restore_tree(arrays, n_classes) if description.get("has_class_tree") else None,
         plan=_restore_plan(description.get("plan", {})),
+        set_calibration=_restore_sets(description.get("prediction_sets"), arrays),
     )
 
 
@@ -120,6 +128,14 @@ def _restore_plan(plan: Any) -> Json:
     if not isinstance(plan, dict) or not all(isinstance(value, PLAIN) for value in plan.values()):
         raise ValueError(f"'plan' must hold names and numbers. Got {shortened(plan)}.")
     return plan
+
+
+def _restore_sets(description: Any, arrays: Arrays) -> SetCalibration | None:
+    if description is None:
+        return None
+    if not isinstance(description, dict) or description.get("version") != SETS_VERSION:
+        raise ValueError(f"'prediction_sets' must have the version {SETS_VERSION}. Got {shortened(description)}.")
+    return SetCalibration(np.array(arrays["set_scores"]))
 
 
 def _restore_tree(arrays: Arrays, n_classes: int) -> ClassTree:

@@ -1,0 +1,104 @@
+"""Prediction sets: all classes that are probable enough, where held-out samples say how probable that is.
+
+This is split conformal prediction with the log-probability as score (Sadinle, Lei and Wasserman 2019). A set has every
+class whose probability is at least that of the true class in all but a share of the held-out samples. If new samples
+come from the same source, the true class is in the set as often as was asked, whatever the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import ceil
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codekin.coding import FloatArray, IntArray
+from codekin.model import Model
+from codekin.model.probabilities import top_k_probabilities
+from codekin.progress import tell
+
+FIRST_LIST, GROWTH = 16, 4
+"""How many classes are listed at first, and how many times more if that was too few."""
+SAMPLES_PER_BLOCK = 1024
+ENTRIES_AT_ONCE = 1 << 22
+"""How many listed classes are held at once."""
+SLACK = 1e-9
+"""Of the product of a coverage and a number of samples, which may be off in the last digit."""
+
+
+@dataclass(frozen=True, eq=False)
+class SetCalibration:
+    """How improbable the true classes of held-out samples were.
+
+    - ``scores`` of shape (n_samples,): minus the logarithms of their probabilities, in increasing order, in single
+      precision; infinite for samples whose class the model does not know.
+    """
+
+    scores: NDArray[np.float32] = field(repr=False)
+
+    @classmethod
+    def of(cls, log_probabilities: FloatArray) -> SetCalibration:
+        """From the log-probabilities of the true classes."""
+        return cls(np.sort(as_scores(log_probabilities)))
+
+    def __post_init__(self) -> None:
+        """Check that there are sorted numbers."""
+        scores = self.scores
+        if scores.ndim != 1 or not len(scores) or scores.dtype != np.float32 or not (scores[1:] >= scores[:-1]).all():
+            raise ValueError("The scores of held-out samples must be sorted numbers in single precision.")
+
+    def largest_score(self, coverage: float) -> np.float32:
+        """The score up to which a class is in a set."""
+        if not 0 < coverage < 1:
+            raise ValueError(f"The 'coverage' parameter must be between 0 and 1. Got {coverage} instead.")
+        n = len(self.scores)
+        place = max(ceil((n + 1) * coverage - SLACK), 1)
+        if place > n:
+            least = ceil(coverage / (1 - coverage) - SLACK)
+            raise ValueError(f"A coverage of {coverage:g} needs at least {least:,} calibration samples. Got {n:,}.")
+        if not np.isfinite(self.scores[place - 1]):
+            n_known = int(np.isfinite(self.scores).sum())
+            raise ValueError(
+                f"A coverage of {coverage:g} is out of reach: the model knows the classes of only {n_known:,} of "
+                f"{n:,} calibration samples."
+            )
+        return np.float32(self.scores[place - 1])
+
+
+def as_scores(log_probabilities: FloatArray) -> NDArray[np.float32]:
+    """Log-probabilities as they are compared."""
+    return np.asarray(-log_probabilities, dtype=np.float32)
+
+
+def likely_classes(model: Model, X: Any, largest: np.float32, temperature: float) -> Iterator[IntArray]:
+    """For each sample the classes with scores up to the largest, best first, and at least the best one.
+
+    For models on a trellis or a tree. Lists of the best classes grow until they hold all such classes; there is never
+    a number for each class.
+    """
+    ranking = model.ranking
+    # Classes behind the candidates may be more probable than the last of these.
+    first = FIRST_LIST if ranking is None else FIRST_LIST + ranking.n_candidates * len(model.members)
+    for start in range(0, X.shape[0], SAMPLES_PER_BLOCK):
+        tell("listing probable classes", start, X.shape[0], unit="samples")
+        block = X[start : start + SAMPLES_PER_BLOCK]
+        found: dict[int, IntArray] = {}
+        waiting, k = np.arange(block.shape[0]), min(first, model.n_classes)
+        while len(waiting):
+            step = max(ENTRIES_AT_ONCE // k, 1)
+            later = []
+            for at in range(0, len(waiting), step):
+                rows = waiting[at : at + step]
+                classes, probabilities = top_k_probabilities(model, block[rows], k, temperature)
+                with np.errstate(divide="ignore"):
+                    is_in = (as_scores(np.log(probabilities)) <= largest) & (classes >= 0)
+                is_whole = ~is_in[:, -1] | (k == model.n_classes)
+                is_in[:, 0] = True
+                for i in np.flatnonzero(is_whole).tolist():
+                    found[int(rows[i])] = classes[i, is_in[i]]
+                later.append(rows[~is_whole])
+            waiting, k = np.concatenate(later), min(GROWTH * k, model.n_classes)
+        yield from (found[row] for row in range(block.shape[0]))
