@@ -71,6 +71,7 @@ COMMANDS = {
     "predict": "Predict the classes of samples.",
     "calibrate": "Calibrate the prediction sets of a model on held-out samples.",
     "explain": "Show what each word or feature contributes to the score of a label.",
+    "explore": "Write a page about a model: its coding matrix, classes, bits and predictions.",
     "evaluate": "Measure how good a model's predictions are, and how fast.",
     "inspect": "Show what a model is: codebook, sizes, losses, its easiest and hardest bits.",
     "export": "Export a model for programs without codekin.",

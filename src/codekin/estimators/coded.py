@@ -22,6 +22,7 @@ from codekin.coding.labels import EncodedLabels
 from codekin.decoding import LOSSES, Loss
 from codekin.decoding.losses import get_loss
 from codekin.estimators.explained import Explained
+from codekin.estimators.explored import Explored
 from codekin.estimators.growth import best_free_codewords
 from codekin.estimators.inputs import label_array
 from codekin.estimators.prediction_sets import PredictionSets
@@ -34,7 +35,7 @@ from codekin.samples import Samples
 from codekin.storage.classifier_parts import ClassifierParts
 
 
-class CodedClassifier(Explained, PredictionSets, ClassifierMixin, BaseEstimator, ABC):
+class CodedClassifier(Explained, Explored, PredictionSets, ClassifierMixin, BaseEstimator, ABC):
     """The base class of the estimators; a subclass fits ``model_`` and validates samples."""
 
     loss: Any

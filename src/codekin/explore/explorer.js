@@ -1,0 +1,197 @@
+// The state of the page, the code, and the coding matrix. Classes are numbered in the order of kinship.
+
+const $ = (selector, root = document) => root.querySelector(selector);
+function made(tag, properties = {}, ...children) {
+  const node = Object.assign(document.createElement(tag), properties);
+  node.append(...children.filter((child) => child !== null && child !== undefined));
+  return node;
+}
+const number = (value, digits = 3) => (Math.abs(value) >= 1e5 ? value.toExponential(2) : Number(value.toFixed(digits)).toString().replace("-", "−"));
+const percent = (share) => (share > 0 && share < 0.0005 ? "< 0.1 %" : `${(100 * share).toFixed(1)} %`);
+const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+const limited = (list, most, rest) => (list.length > most ? [...list.slice(0, most), rest(list.length - most)] : list);
+
+const state = { class: 0, bit: 0, sample: null, shown: null };
+let page, model = null;
+
+// The entry of a codeword: +1, -1 or 0; a symbol, or -1 for none, if there are more than two.
+function entry(c, bit) {
+  const { code, arrays } = page;
+  if (code.kind === "matrix") return arrays.matrix[c * code.n_bits + bit];
+  const path = pathOf(c);
+  if (path.includes(bit)) return 1;
+  if (code.kind === "trellis") return -1;
+  const node = nodeOf(bit);
+  return path.some((own) => nodeOf(own) === node) ? -1 : 0;
+}
+function pathOf(c) {
+  const { code: { n_steps: n, n_bits: nBits }, arrays } = page, path = [];
+  for (let q = c * n; q < (c + 1) * n; q++) if (arrays.path[q] < nBits) path.push(arrays.path[q]);
+  return path;
+}
+function nodeOf(bit) {
+  const { first_bit: first } = page.arrays;
+  let low = 0, high = first.length - 1;
+  while (high - low > 1) {
+    const middle = (low + high) >> 1;
+    if (first[middle] <= bit) low = middle; else high = middle;
+  }
+  return low;
+}
+// The bits to show beside each other: all of them, or those of the nodes on the way to a leaf.
+function columnsFor(c) {
+  const { code, arrays } = page;
+  if (code.kind !== "tree") return Array.from({ length: code.n_bits }, (_, bit) => bit);
+  return pathOf(c).flatMap((own) => {
+    const node = nodeOf(own);
+    return Array.from({ length: arrays.first_bit[node + 1] - arrays.first_bit[node] }, (_, i) => arrays.first_bit[node] + i);
+  });
+}
+// How many bits differ; one half where one of them is 0.
+function codewordDistance(a, b) {
+  const { code, arrays } = page;
+  if (code.kind === "matrix") {
+    let total = 0;
+    for (let j = 0, p = a * code.n_bits, q = b * code.n_bits; j < code.n_bits; j++) {
+      const x = arrays.matrix[p + j], y = arrays.matrix[q + j];
+      total += code.n_symbols > 2 ? (x !== y) * (x < 0 || y < 0 ? 0.5 : 1) : Math.abs(x - y) / 2;
+    }
+    return total;
+  }
+  const n = code.n_steps, left = arrays.path.subarray(a * n, a * n + n), right = arrays.path.subarray(b * n, b * n + n);
+  let shared = 0, own = 0;
+  for (let i = 0; i < n; i++) {
+    own += (left[i] < code.n_bits) + (right[i] < code.n_bits);
+    if (left[i] < code.n_bits && right.includes(left[i])) shared++;
+  }
+  return own - 2 * shared; // on a tree, of the bits on the two paths
+}
+function edgeName(bit) {
+  const { code, arrays } = page;
+  if (code.kind === "tree") {
+    const node = nodeOf(bit);
+    return `child ${bit - arrays.first_bit[node] + 1} of ${arrays.first_bit[node + 1] - arrays.first_bit[node]} in node ${node}`;
+  }
+  if (code.kind !== "trellis") return "";
+  const vertex = (v) => {
+    if (v === 0) return "source";
+    if (v === code.n_vertices - 1) return "sink";
+    const place = v - 1, slice = Math.floor(place / code.width);
+    return slice < code.n_slices ? `${slice + 1}.${(place % code.width) + 1}` : `end ${place - code.n_slices * code.width + 1}`;
+  };
+  return `${vertex(arrays.edge_from[bit])} → ${vertex(arrays.edge_to[bit])}`;
+}
+
+const ROW = 17, ABOVE = 2;
+let layout = null;
+function drawMatrix() {
+  const canvas = $("#grid"), width = canvas.clientWidth, ratio = window.devicePixelRatio || 1;
+  const nRows = Math.min(page.n_classes, width < 600 ? 24 : 30), columns = columnsFor(state.class);
+  const treeWidth = page.arrays.node_first ? Math.min(130, width * 0.16) : 0, widest = Math.min(170, width * 0.3);
+  const pen = canvas.getContext("2d"), font = "12px system-ui, sans-serif";
+  pen.font = font;
+  const top = Math.min(Math.max(state.class - (nRows >> 1), 0), page.n_classes - nRows);
+  const labelWidth = Math.min(widest, Math.max(...page.labels.slice(top, top + nRows).map((label) => pen.measureText(label).width)) + 4);
+  const left = treeWidth + labelWidth + 8, room = width - left - 4;
+  const cell = Math.max(5, Math.min(ROW, Math.floor(room / columns.length))), nColumns = Math.min(columns.length, Math.floor(room / cell));
+  const at = Math.max(columns.indexOf(state.bit), 0), from = Math.min(Math.max(at - (nColumns >> 1), 0), columns.length - nColumns);
+  const shown = columns.slice(from, from + nColumns), height = nRows * ROW + 18 + ABOVE;
+  canvas.width = width * ratio; canvas.height = height * ratio; canvas.style.height = `${height}px`;
+  layout = { top, nRows, left, cell, shown };
+  pen.scale(ratio, ratio);
+  pen.translate(0, ABOVE);
+  pen.font = font; pen.textBaseline = "middle";
+  const hues = [color("minus"), color("plus"), "#b3863c", "#7a5bb0", "#3c9c86", "#b0567d", "#6f7d2c", "#4d6fb0", "#a34b3c", "#5f6670"];
+  for (let row = 0; row < nRows; row++) {
+    const c = top + row, y = row * ROW;
+    pen.fillStyle = c === state.class ? color("mark") : color("ink");
+    let label = page.labels[c];
+    while (label.length > 1 && pen.measureText(label).width > labelWidth) label = `${label.slice(0, -2)}…`;
+    pen.fillText(label, treeWidth + 4, y + ROW / 2 + 1);
+    shown.forEach((bit, j) => {
+      const value = entry(c, bit);
+      pen.fillStyle = page.code.n_symbols > 2 ? (value < 0 ? color("zero") : hues[value % hues.length])
+        : value > 0 ? color("plus") : value < 0 ? color("minus") : color("zero");
+      pen.fillRect(left + j * cell, y, cell - 1, ROW - 1);
+    });
+  }
+  pen.strokeStyle = color("mark"); pen.lineWidth = 2;
+  pen.strokeRect(left - 1, (state.class - top) * ROW - 1, shown.length * cell + 1, ROW + 1);
+  const column = shown.indexOf(state.bit);
+  if (column >= 0) pen.strokeRect(left + column * cell - 1, -1, cell + 1, nRows * ROW + 2);
+  pen.fillStyle = color("faint");
+  const of = (n, all) => (n < all ? `${n} of ${all.toLocaleString("en")}` : all);
+  const bits = page.code.kind === "tree" ? "bits on the way to this class" : page.code.n_symbols > 2 ? "columns" : "bits";
+  pen.textAlign = "right";
+  pen.fillText(`${of(nRows, page.n_classes)} classes, ${of(shown.length, columns.length)} ${bits}`, Math.max(left + shown.length * cell, 230), nRows * ROW + 9);
+  pen.textAlign = "left";
+  drawTree(pen, treeWidth, top, nRows);
+}
+// A line for every inner node, from its first row to its last, deeper nodes further right.
+function drawTree(pen, width, top, nRows) {
+  const { node_first: first, node_last: last, node_depth: depth } = page.arrays;
+  if (!width) return;
+  const inside = [];
+  for (let i = 0; i < first.length; i++) if (last[i] >= top && first[i] < top + nRows && (first[i] > top || last[i] < top + nRows - 1)) inside.push(i);
+  const depths = [...new Set(inside.map((i) => depth[i]))].sort((a, b) => a - b);
+  pen.strokeStyle = color("faint"); pen.lineWidth = 1;
+  for (const i of inside) {
+    const x = 3 + ((width - 8) * depths.indexOf(depth[i])) / Math.max(depths.length, 1);
+    const begin = (Math.max(first[i], top) - top + 0.5) * ROW, end = (Math.min(last[i], top + nRows - 1) - top + 0.5) * ROW;
+    pen.beginPath();
+    if (first[i] >= top) { pen.moveTo(width, begin); pen.lineTo(x, begin); } else pen.moveTo(x, 0);
+    pen.lineTo(x, begin); pen.lineTo(x, last[i] < top + nRows ? end : nRows * ROW);
+    if (last[i] < top + nRows) pen.lineTo(width, end);
+    pen.stroke();
+  }
+}
+
+function select({ c = state.class, bit = state.bit }) {
+  state.class = Math.min(Math.max(c, 0), page.n_classes - 1);
+  const columns = columnsFor(state.class);
+  state.bit = columns.includes(bit) ? bit : columns[0];
+  drawMatrix();
+  const value = entry(state.class, state.bit), symbols = page.code.n_symbols > 2;
+  const said = symbols ? (value < 0 ? "ignored" : `symbol ${value}`) : value > 0 ? "+1" : value < 0 ? "−1" : "0, ignored";
+  $("#cell").textContent = `${page.labels[state.class]}, bit ${state.bit}: ${said}`;
+  showClass();
+  showBit();
+}
+function classButton(c, extra = "") {
+  return made("button", { type: "button", onclick: () => select({ c }) }, page.labels[c], ...(extra ? [made("small", { textContent: extra })] : []));
+}
+
+function listenToMatrix() {
+  const canvas = $("#grid");
+  canvas.addEventListener("click", (event) => {
+    const row = Math.floor((event.offsetY - ABOVE) / ROW), column = Math.floor((event.offsetX - layout.left) / layout.cell);
+    if (row >= 0 && row < layout.nRows) select({ c: layout.top + row, bit: layout.shown[column] ?? state.bit });
+  });
+  canvas.addEventListener("keydown", (event) => {
+    const columns = columnsFor(state.class), at = columns.indexOf(state.bit);
+    const moves = {
+      ArrowUp: { c: state.class - 1 }, ArrowDown: { c: state.class + 1 }, PageUp: { c: state.class - layout.nRows }, PageDown: { c: state.class + layout.nRows },
+      Home: { c: 0 }, End: { c: page.n_classes - 1 },
+      ArrowLeft: { bit: columns[Math.max(at - 1, 0)] }, ArrowRight: { bit: columns[Math.min(at + 1, columns.length - 1)] },
+    };
+    if (!(event.key in moves)) return;
+    event.preventDefault();
+    select(moves[event.key]);
+  });
+  const query = $("#query"), hits = $("#hits");
+  const found = () => {
+    const wanted = query.value.trim().toLowerCase(), list = [];
+    if (wanted) for (let c = 0; c < page.n_classes && list.length < 13; c++) if (page.lower[c].includes(wanted)) list.push(c);
+    return list;
+  };
+  query.addEventListener("input", () => {
+    const list = found();
+    hits.replaceChildren(...list.slice(0, 12).map((c) => made("li", {}, classButton(c))),
+      ...(list.length > 12 ? [made("li", { textContent: "and more" })] : query.value.trim() && !list.length ? [made("li", { textContent: "no class" })] : []));
+  });
+  $("#search").addEventListener("submit", (event) => {
+    event.preventDefault();
+    const [c] = found();
+    if (c !== undefined) select({ c });
+  });
+}

@@ -1,0 +1,176 @@
+// The panel of a prediction: margins, the path in the trellis, the best classes and the contributions of the features.
+
+function bars(rows, most = null) {
+  const largest = most ?? Math.max(...rows.map(([, value]) => Math.abs(value)), 1e-12);
+  return made("ul", { className: "bars" }, ...rows.map(([name, value, kind]) => {
+    const share = (50 * Math.min(Math.abs(value), largest)) / largest, fill = made("span", { className: `fill ${kind ?? (value < 0 ? "against" : "")}` });
+    fill.style.left = `${value < 0 ? 50 - share : 50}%`;
+    fill.style.width = `${share}%`;
+    return made("li", {}, made("span", { className: "name", textContent: name, title: name }), made("span", { className: "track" }, fill),
+      made("span", { className: "number", textContent: number(value) }));
+  }));
+}
+
+function showInputs() {
+  const inputs = $("#sample .inputs");
+  if (model) {
+    const text = made("textarea", { id: "text", placeholder: "Type a text" });
+    text.addEventListener("input", () => (text.value.trim() ? showSample(typedSample(text.value)) : showSample(null)));
+    inputs.append(made("div", {}, made("label", { htmlFor: "text", textContent: "Type a text" }), text));
+  }
+  if (page.samples?.length) {
+    const choice = made("select", { id: "choice" }, ...page.samples.map((one, i) => made("option", { value: i, textContent:
+      `${one.true === null ? "unknown class" : one.best[0].class === one.true ? "right" : "wrong"}: ${one.name.slice(0, 80)}` })));
+    choice.addEventListener("change", () => showSample(storedSample(Number(choice.value))));
+    const what = page.samples.length < page.n_measured ? `Pick a sample: ${page.samples.length} of ${page.n_measured.toLocaleString("en")}, half of them wrong if there are enough` : "Pick a sample";
+    inputs.append(made("div", {}, made("label", { htmlFor: "choice", textContent: what }), choice));
+  }
+  for (const note of page.notes) inputs.append(made("p", { className: "note", textContent: note }));
+}
+function storedSample(i) {
+  const one = page.samples[i], { margins } = page.arrays;
+  const n = margins ? margins.length / page.samples.length : 0;
+  return { ...one, margins: margins ? margins.subarray(one.margins * n, (one.margins + 1) * n) : null };
+}
+// What the model says about a text, in the form of a stored sample.
+function typedSample(text) {
+  const row = featuresOf(text, model), margins = marginsOf(row, model), found = predict(model, text, Math.min(8, model.n_best)), before = orderOf(margins);
+  const best = found.map(({ c, loss, probability }) => ({ class: model.arrays.place_of_path[c], path: c, loss, probability, before: model.ranking ? before.indexOf(c) : null }));
+  const explained = Object.fromEntries(best.map((one) => [one.class, contributions(row, margins, one, text)]));
+  return { name: text, true: null, best, explained, margins, n_known: row.features.length };
+}
+function pathCosts(margins) {
+  const { arrays, n_classes: nClasses, path_edges: nSteps, n_bits: nBits } = model, evidence = LOSSES[model.loss][1];
+  const costs = new Float64Array(nClasses);
+  for (let c = 0; c < nClasses; c++) {
+    for (let step = 0; step < nSteps; step++) {
+      const edge = arrays.edges[c * nSteps + step];
+      if (edge < nBits) costs[c] -= 2 * evidence(margins[edge]);
+    }
+  }
+  return costs;
+}
+const orderOf = (margins) => {
+  const costs = pathCosts(margins);
+  return Array.from(costs.keys()).sort((a, b) => costs[a] - costs[b] || a - b).slice(0, model.ranking?.n_candidates ?? 8);
+};
+// What each word contributes to the score of a class; see codekin.explaining.
+function contributions(row, margins, one, text) {
+  const { arrays, n_bits: nBits, path_edges: nSteps, is_gapped: isGapped, ranking } = model, [loss, evidence] = LOSSES[model.loss];
+  const { weights, scales, starts, gaps, row_of_feature: rowOf, bias } = arrays;
+  const slopes = new Float64Array(nBits);
+  let base = 0;
+  for (let step = 0; step < nSteps; step++) {
+    const edge = arrays.edges[one.path * nSteps + step];
+    if (edge >= nBits) continue;
+    const half = 1e-6 * (1 + Math.abs(bias[edge])), isNear = Math.abs(margins[edge] - bias[edge]) < half;
+    const begin = isNear ? bias[edge] - half : bias[edge], end = isNear ? bias[edge] + half : margins[edge];
+    slopes[edge] = (2 * (evidence(end) - evidence(begin))) / (end - begin);
+    base += 2 * evidence(bias[edge]);
+  }
+  const vector = new Map();
+  if (ranking) for (let q = arrays.vector_starts[one.path]; q < arrays.vector_starts[one.path + 1]; q++) vector.set(arrays.vector_features[q], arrays.vector_steps[q] * arrays.vector_scales[one.path]);
+  const words = new Map();
+  for (const term of termsOf(text, model.vectorizer)) {
+    const column = model.vectorizer.method === "hashing" ? hashed(term, model.vectorizer.n_features) : model.vocabulary.get(term);
+    if (column !== undefined) words.set(column, (words.get(column) ?? new Set()).add(term));
+  }
+  const features = row.features.map((feature, i) => {
+    const at = isGapped ? feature : rowOf[feature], scale = scales ? scales[at] : 1;
+    let total = 0;
+    if (isGapped) for (let q = starts[feature], bit = 0; q < starts[feature + 1]; q++) { bit += gaps[q]; total += slopes[bit] * weights[q] * scale; }
+    else for (let j = 0, q = at * nBits; j < nBits; j++, q++) total += slopes[j] * weights[q] * scale;
+    const added = ranking && vector.has(feature) ? ranking.weight * vector.get(feature) : 0;
+    return [[...(words.get(feature) ?? [`feature ${feature}`])].join(" / "), row.values[i] * (total + added)];
+  });
+  const sum = features.reduce((all, [, value]) => all + value, 0), shared = -margins.reduce((all, f) => all + loss(-f), 0), score = -one.loss;
+  const sorted = [...features].sort((a, b) => Math.abs(b[1]) - Math.abs(a[1])), others = sorted.slice(12).reduce((all, [, value]) => all + value, 0);
+  const rest = [...(sorted.length > 12 ? [["other features", others]] : []), ["bias", base], ["all classes", shared], ["rounding", score - sum - base - shared]];
+  return { features: sorted.slice(0, 12), rest: rest.filter(([name, value]) => name === "bias" || Math.abs(value) > 1e-6), score };
+}
+
+function showSample(sample, shown = null) {
+  state.sample = sample;
+  const body = $("#sample .body");
+  if (!sample) return body.replaceChildren(made("p", { className: "note", textContent: model ? "Type a text, or pick a sample." : "Nothing is chosen." }));
+  const parts = [], c = shown ?? sample.best[0].class;
+  state.shown = c;
+  if (sample.n_known === 0) parts.push(made("p", { className: "note", textContent: "The model knows none of these words; this is its guess without any." }));
+  if (!model || sample.true !== null) parts.push(made("p", {}, sample.name), made("p", {}, "True class: ", sample.true === null ? "not known to the model" : classButton(sample.true)));
+  const best = made("div", {}, made("h3", { textContent: "The best classes" }), bestTable(sample, c));
+  const explained = made("div", {}, made("h3", { textContent: `What adds up to the score of ${page.labels[c]}` }), ...explainedBars(sample, c));
+  parts.push(made("div", { className: "beside" }, best, explained));
+  parts.push(...marginParts(sample, c));
+  body.replaceChildren(...parts);
+}
+function bestTable(sample, c) {
+  const isRanked = sample.best.some((one) => one.before !== null && one.before !== undefined);
+  const heading = made("tr", {}, ...["", "class", "probability", "loss", ...(isRanked ? ["before re-ranking"] : [])].map((title, i) => made("th", { scope: "col", textContent: title, className: i > 1 ? "number" : "" })));
+  const rows = sample.best.map((one, i) => {
+    const pick = made("button", { type: "button", textContent: page.labels[one.class], onclick: () => { showSample(sample, one.class); $(`#sample [data-class="${one.class}"]`).focus(); } });
+    pick.dataset.class = one.class;
+    pick.setAttribute("aria-pressed", one.class === c);
+    const moved = one.before === null || one.before === undefined ? null : one.before < 0 ? "not listed" : one.before === i ? "same place" : `${one.before > i ? "▲" : "▼"} from ${one.before + 1}`;
+    return made("tr", {}, made("td", { textContent: `${i + 1}${one.class === sample.true ? " ✓" : ""}` }), made("td", {}, pick), made("td", { className: "number", textContent: percent(one.probability) }),
+      made("td", { className: "number", textContent: number(one.loss) }), ...(isRanked ? [made("td", { className: `number ${one.before > i || one.before < 0 ? "up" : one.before < i ? "down" : ""}`, textContent: moved })] : []));
+  });
+  return made("table", {}, made("thead", {}, heading), made("tbody", {}, ...rows));
+}
+function explainedBars(sample, c) {
+  const own = sample.explained?.[c];
+  if (!page.is_linear) return [made("p", { className: "note", textContent: "These bits are not linear in the features, so no contributions add up to a score." })];
+  if (!own) return [made("p", { className: "note", textContent: "For samples of a file, the page holds the contributions to the predicted and to the true class." })];
+  return [bars([...own.features, ...own.rest.filter(([name, value]) => name !== "rounding" || Math.abs(value) >= 0.0005).map(([name, value]) => [name, value, "neutral"])]), made("p", { className: "total", textContent: `Score: ${number(own.score)}` })];
+}
+
+function marginParts(sample, c) {
+  const { code } = page;
+  if (sample.steps) {
+    const own = sample.steps[c];
+    return [made("h3", { textContent: "On the way to the leaf" }), own ? bars(own.map(([bit, p]) => [edgeName(bit), p]), 1) : made("p", { className: "note", textContent: "The page holds the way to the predicted and to the true class." })];
+  }
+  if (!sample.margins) return [];
+  const parts = [made("h3", { textContent: "Margins, bit by bit" })];
+  const columns = code.kind === "trellis" ? pathOf(c) : columnsFor(c), symbols = code.n_symbols > 2;
+  const rows = columns.map((bit) => {
+    const value = entry(c, bit), f = symbols ? sample.margins[bit * code.n_symbols + Math.max(value, 0)] : sample.margins[bit];
+    const name = code.kind === "trellis" ? edgeName(bit) : symbols ? `${bit}: symbol ${value}` : `bit ${bit} (${value > 0 ? "+" : value < 0 ? "−" : "0"})`;
+    return [name, f, (symbols ? value < 0 : value === 0) ? "neutral" : (symbols ? f : f * value) >= 0 ? "" : "against"];
+  });
+  if (code.kind === "trellis") {
+    parts.push(trellisPicture(sample.margins, c), made("p", { className: "note", textContent: "Edges with positive margins, wider if larger; the path of the class is marked. Below, the margins of its edges." }));
+  } else parts.push(made("p", { className: "note", textContent: `Green agrees with the codeword of ${page.labels[c]}, red does not.` }));
+  if (page.ranking?.n_members > 1) parts.push(made("p", { className: "note", textContent: `The first of ${page.ranking.n_members} codes is shown.` }));
+  if (rows.length > 64) rows.splice(64, Infinity, ...[]), parts.push(made("p", { className: "note", textContent: `The first 64 of ${columns.length} bits are shown.` }));
+  const half = Math.ceil(rows.length / 2), most = Math.max(...rows.map(([, f]) => Math.abs(f)), 1e-12);
+  parts.push(rows.length > 12 ? made("div", { className: "beside" }, bars(rows.slice(0, half), most), bars(rows.slice(half), most)) : bars(rows, most));
+  return parts;
+}
+function trellisPicture(margins, c) {
+  const { code, arrays } = page, space = "http://www.w3.org/2000/svg", svg = document.createElementNS(space, "svg");
+  const nColumns = code.n_slices + 3, width = 700, height = Math.max(90, 24 * code.width + 20), nEnds = code.n_vertices - 2 - code.n_slices * code.width;
+  const at = (v) => {
+    if (v === 0) return [20, height / 2];
+    if (v === code.n_vertices - 1) return [width - 20, height / 2];
+    const slice = Math.floor((v - 1) / code.width), isEnd = slice >= code.n_slices, i = isEnd ? v - 1 - code.n_slices * code.width : (v - 1) % code.width, n = isEnd ? nEnds : code.width;
+    return [20 + ((width - 40) * ((isEnd ? code.n_slices : slice) + 1)) / (nColumns - 1), (height * (i + 0.5)) / n];
+  };
+  svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+  svg.setAttribute("role", "img");
+  svg.setAttribute("aria-label", `The trellis with the path of ${page.labels[c]}: ${pathOf(c).map(edgeName).join(", ")}`);
+  const path = new Set(pathOf(c)), largest = margins.reduce((most, f) => Math.max(most, f), 1e-12);
+  const draw = (edge, stroke, thick, opacity) => {
+    const [[x1, y1], [x2, y2]] = [at(arrays.edge_from[edge]), at(arrays.edge_to[edge])], line = document.createElementNS(space, "line");
+    for (const [name, value] of Object.entries({ x1, y1, x2, y2, stroke: `var(--${stroke})`, "stroke-width": thick, "stroke-opacity": opacity, "stroke-linecap": "round" })) line.setAttribute(name, value);
+    if (path.has(edge)) line.classList.add("on-path");
+    svg.append(line);
+  };
+  for (let edge = 0; edge < code.n_bits; edge++) if (!path.has(edge)) draw(edge, margins[edge] > 0 ? "plus" : "rule", margins[edge] > 0 ? 1 + (4 * margins[edge]) / largest : 0.6, margins[edge] > 0 ? 0.85 : 0.7);
+  for (const edge of path) draw(edge, "mark", 2.5 + (4 * Math.max(margins[edge], 0)) / largest, 1);
+  for (let v = 0; v < code.n_vertices; v++) {
+    const dot = document.createElementNS(space, "circle"), [cx, cy] = at(v);
+    for (const [name, value] of Object.entries({ cx, cy, r: 3.5, fill: "var(--ink)" })) dot.setAttribute(name, value);
+    svg.append(dot);
+  }
+  return svg;
+}
