@@ -150,8 +150,27 @@ def test_calibration_improves_the_probabilities_and_keeps_the_accuracy(run, caps
     assert abs(np.subtract(*numbers_after("accuracy", printed))) < 1.5
 
 
+def test_sets_hold_the_true_label_as_often_as_asked(run, capsys):
+    printed, *_ = run("13", capsys)
+    sizes = []
+    for asked, covered, size in re.findall(r"(\d+)% asked for, ([\d.]+)% covered by ([\d.]+) labels", printed):
+        assert abs(float(covered) - float(asked)) < 2.5
+        sizes.append(float(size))
+    assert len(sizes) == 3
+    assert sizes == sorted(sizes)
+
+
+def test_contributions_add_up_to_the_score_and_say_why_it_is_no_seven(run, capsys):
+    printed, variables, _ = run("14", capsys)
+    assert "true 2, predicted 2, nearly 7" in printed
+    explanation, difference = variables["explanation"], variables["difference"]
+    total = explanation.contributions.sum(axis=1) + explanation.bias + sum(explanation.other.values())
+    assert total == pytest.approx(explanation.scores, abs=1e-4)
+    assert difference[:5].sum() < 0 < difference[5:].sum()
+
+
 def test_the_predictor_answers_like_the_classifier(run, capsys):
-    printed, variables, _ = run("13", capsys)
+    printed, variables, _ = run("15", capsys)
     assert re.findall(r": (\w+) \(", printed) == ["weather", "music", "alarm"]
     loaded, vectorizer, predictor = (variables[name] for name in ("loaded", "vectorizer", "predictor"))
     assert all(
@@ -160,7 +179,7 @@ def test_the_predictor_answers_like_the_classifier(run, capsys):
 
 
 def test_easy_bits_and_similar_codewords_make_accurate_assignments(run, capsys):
-    _, variables, _ = run("14", capsys)
+    _, variables, _ = run("16", capsys)
     loss, score, accuracy = (variables[name] for name in ("loss", "score", "accuracy"))
     assert np.corrcoef(loss, accuracy)[0, 1] < -0.7
     assert np.corrcoef(score, accuracy)[0, 1] < -0.5
