@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.datasets import load_digits
+from sklearn.ensemble import HistGradientBoostingClassifier
 
-from codekin import load_model
+from codekin import ECOCClassifier, load_model
+from codekin.predicting.together import Together
 from codekin.serving import Limits, application
+from codekin.serving.application import Application
 from tests.serving.conftest import TEXTS, WORDS, ask, asked, predict
 
 TEXT = "text/plain"
@@ -51,6 +54,17 @@ def test_dense_and_sparse_rows_get_the_labels_of_the_classifier(digits, digits_f
     assert predict(digits, {"samples": sparse_rows}).predictions == expected
     mixed = [dense if i % 2 else row for i, (dense, row) in enumerate(zip(X.tolist(), sparse_rows, strict=True))]
     assert predict(digits, {"samples": mixed}).predictions == expected
+
+
+def test_sparse_rows_are_fine_for_learners_that_need_dense_ones():
+    X, y = load_digits(return_X_y=True)
+    learner = HistGradientBoostingClassifier(max_iter=2, max_leaf_nodes=4)
+    classifier = ECOCClassifier(learner, n_bits=5, decoding="loss", random_state=0).fit(X[:200], y[:200])
+    app = Application(Together(classifier), Limits())
+    rows = [{"indices": np.flatnonzero(x).tolist(), "values": x[x != 0].tolist()} for x in X[200:203]]
+    expected = [{"label": label} for label in classifier.predict(X[200:203]).tolist()]
+    assert predict(app, {"samples": rows}).predictions == expected
+    assert [predict(app, {"samples": [row]}).predictions[0] for row in rows] == expected
 
 
 def test_no_samples_have_no_predictions(texts):

@@ -79,7 +79,12 @@ class Predictor:
         bits = self._model.bits
         self._is_single_precision = not isinstance(getattr(bits, "bits", bits), EstimatorBits)
         self._indptrs: dict[int, NDArray[np.int64]] = {}
-        nothing = sparse.csr_array((1, self._n_features), dtype=np.float32)
+        # Learners of other libraries may want dense samples.
+        nothing = (
+            sparse.csr_array((1, self._n_features), dtype=np.float32)
+            if self._is_single_precision
+            else np.zeros(self._n_features)
+        )
         self.predict(nothing)
         self.top_k(nothing, 1)
 

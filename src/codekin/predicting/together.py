@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.utils import get_tags
 
 from codekin.datasets import FittedVectorizer
 from codekin.model.one_row import Row
@@ -31,6 +32,7 @@ class Together:
     def __init__(self, classifier: Any, *, vectorizer: FittedVectorizer | None = None) -> None:
         self.classifier = classifier
         self.predictor = Predictor(classifier, vectorizer=vectorizer)
+        self.takes_sparse = bool(get_tags(classifier).input_tags.sparse)
         self.takes_texts = vectorizer is not None
         self.n_classes, self.n_features = len(classifier.classes_), int(classifier.n_features_in_)
 
@@ -39,6 +41,10 @@ class Together:
         if not isinstance(sample, tuple):
             return self.predictor._row(sample)
         features, values = sample
+        if not self.takes_sparse:
+            dense = np.zeros(self.n_features)
+            dense[features] = values
+            return self.predictor._row(dense)
         order = np.argsort(features, kind="stable")
         return self.predictor._row(
             sparse.csr_array(
