@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo paper test faults corpus fuzz same lint format types contracts check coverage docs bench wheel smoke api clean
+.PHONY: help demo oldest interpreters release paper test faults corpus fuzz same lint format types contracts check coverage docs bench wheel smoke api clean
 
 help:  ## show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## */make \1\t/' | expand -t 18
@@ -79,18 +79,40 @@ wheel: $(VENV)/.installed-dev  ## build the wheel into dist/
 	$(BIN)/python -m pip --disable-pip-version-check wheel --quiet --no-deps --wheel-dir dist .
 	@ls dist/*.whl
 
+# What users get: both files, as PyPI would check them.
+release: $(VENV)/.installed-dev  ## build wheel and sdist into dist/ and check their metadata
+	rm -rf build dist
+	$(PIP) build twine
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m twine check --strict dist/*
+
 smoke: wheel  ## install the wheel alone into a new environment and use it there
 	rm -rf $(VENV)-smoke
-	$(PYTHON) -m venv $(VENV)-smoke
-	$(VENV)-smoke/bin/python -m pip --disable-pip-version-check install --quiet dist/*.whl
-	cd $(VENV)-smoke && bin/python $(CURDIR)/.ci/smoke.py
+	$(PYTHON) .ci/smoke.py --environment $(VENV)-smoke dist
 	rm -rf $(VENV)-smoke
+
+# The parts that depend on other libraries the most. TESTS=tests runs all that these environments can.
+TESTS ?= tests/estimators tests/decoding tests/learners tests/storage tests/datasets tests/predicting tests/serving tests/cli/test_predict.py
+TEST_TOOLS := 'pytest>=8.3' 'hypothesis>=6.100' 'networkx>=3.2' 'safetensors>=0.5' 'pandas>=2.2' 'pyarrow>=18.0' 'import-linter>=2.1' numpydoc
+oldest:  ## run tests with the lowest versions of all dependencies (.ci/oldest.txt), on the oldest Python
+	rm -rf $(VENV)-oldest
+	$(PYTHON) -m venv $(VENV)-oldest
+	$(VENV)-oldest/bin/python -m pip --disable-pip-version-check install --quiet --editable '.[serve]' -c .ci/oldest.txt $(TEST_TOOLS)
+	$(VENV)-oldest/bin/python -m pytest -q -p no:randomly $(TESTS)
+
+INTERPRETERS ?= python3.11 python3.12 python3.13
+interpreters: wheel  ## the wheel alone and its tests on several interpreters; INTERPRETERS="python3.12 ..." names them
+	for python in $(INTERPRETERS); do \
+		rm -rf $(VENV)-other && $$python .ci/smoke.py --environment $(VENV)-other dist && \
+		$(VENV)-other/bin/python -m pip --disable-pip-version-check install --quiet --editable '.[serve]' $(TEST_TOOLS) && \
+		$(VENV)-other/bin/python -m pytest -q -p no:randomly $(TESTS) || exit 1; \
+	done; rm -rf $(VENV)-other
 
 api: $(VENV)/.installed-dev  ## write down the public API after a change that was meant
 	$(BIN)/python -m tests.test_contracts.public_api
 
 clean:  ## remove everything that make made
-	rm -rf $(VENV) $(VENV)-smoke build dist $(OUT) docs/gallery docs/sg_execution_times.rst .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-smoke $(VENV)-oldest $(VENV)-other build dist $(OUT) docs/gallery docs/sg_execution_times.rst .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 
 # A stamp is newer than pyproject.toml while the environment has what pyproject.toml asks for.
 $(BIN)/python:

@@ -8,7 +8,6 @@ import pytest
 from scipy import sparse
 from sklearn import config_context
 from sklearn.base import clone
-from sklearn.callback import ProgressBar
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_digits, load_iris
 from sklearn.ensemble import RandomForestClassifier
@@ -386,6 +385,7 @@ class Recorder:
 @pytest.mark.parametrize("n_symbols", [2, 4])
 @pytest.mark.parametrize(("calibrate", "n_fits"), [(None, 1), ("holdout", 1), ("cv", 6)])
 def test_callbacks_hear_of_every_bit(calibrate, n_fits, n_symbols, few_digits):
+    pytest.importorskip("sklearn.callback", reason="scikit-learn has callbacks since 1.9")
     recorder = Recorder()
     given = {"n_bits": 7, "n_symbols": n_symbols, "calibrate": calibrate, "random_state": 0}
     classifier = ECOCClassifier(RidgeClassifier(), **given)
@@ -395,8 +395,9 @@ def test_callbacks_hear_of_every_bit(calibrate, n_fits, n_symbols, few_digits):
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_scikit_learns_progress_bar_works(n_jobs, few_digits, capsys):
+    callback = pytest.importorskip("sklearn.callback", reason="scikit-learn has callbacks since 1.9")
     classifier = ECOCClassifier(RidgeClassifier(), n_bits=5, n_jobs=n_jobs, random_state=0)
-    classifier.set_callbacks(ProgressBar()).fit(*few_digits)
+    classifier.set_callbacks(callback.ProgressBar()).fit(*few_digits)
     assert "ECOCClassifier" in capsys.readouterr().out
 
 

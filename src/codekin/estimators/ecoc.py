@@ -11,7 +11,6 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import MetaEstimatorMixin
-from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metadata_routing import MetadataRouter
@@ -22,7 +21,7 @@ from codekin._system.magnitudes import check_single_precision
 from codekin.coding.codebook import MAX_SYMBOLS
 from codekin.estimators.bit_attributes import BitAttributes
 from codekin.estimators.bit_probabilities import BitProbabilities
-from codekin.estimators.callbacks import begin_callbacks
+from codekin.estimators.callbacks import CallbackSupportMixin, begin_callbacks, with_callbacks
 from codekin.estimators.class_weights import check_weights_of_learner, with_class_weight
 from codekin.estimators.coded import checked_weights
 from codekin.estimators.inputs import validated, with_learner_tags
