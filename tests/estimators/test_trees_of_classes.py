@@ -183,8 +183,8 @@ def test_few_classes_stay_on_a_trellis_unless_asked(data):
     ("options", "code"),
     [({}, "tree"), ({"width": 2}, "trellis"), ({"estimator": AROW()}, "trellis"), ({"estimator": Softmax()}, "tree")],
 )
-def test_very_many_classes_get_a_tree_unless_something_else_is_asked_for(data, monkeypatch, options, code):
-    monkeypatch.setattr("codekin.fitting.trellis_settings.TOO_MANY_CLASSES", 50)
+def test_many_classes_get_a_tree_unless_something_else_is_asked_for(data, monkeypatch, options, code):
+    monkeypatch.setattr("codekin.fitting.trellis_settings.MANY_CLASSES", 50)
     classifier = TrellisClassifier(random_state=0, rerank=None, **options).fit(*data[0])
     assert classifier.recipe_.code == code
 

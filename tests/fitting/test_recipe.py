@@ -33,11 +33,18 @@ def fitted(topics, *, assignment="preserving", **settings):
     return classifier.fit(topics.train.X, topics.train.y, validation=(topics.test.X, topics.test.y))
 
 
-def test_many_classes_of_sparse_samples_are_re_ranked_and_their_weights_pruned(topics):
-    classifier = fitted(topics, assignment="auto")
-    assert classifier.recipe_ == Recipe(2, 1, "learned", "int8", 0.001)
+@pytest.mark.parametrize(
+    ("code", "recipe", "method"),
+    [
+        ("auto", Recipe(8, 1, "learned", "int8", None, "tree"), "halving"),
+        ("trellis", Recipe(2, 1, "learned", "int8", 0.001), "portfolio"),
+    ],
+)
+def test_many_classes_of_sparse_samples_are_re_ranked_and_small_weights_dropped(topics, code, recipe, method):
+    classifier = fitted(topics, assignment="auto", code=code)
+    assert classifier.recipe_ == recipe
     assert classifier.model_.ranking is not None
-    assert classifier.assignment_.method == "portfolio"
+    assert classifier.assignment_.method == method
     paper = fitted(topics, width=2, rerank=None, estimator="arow")
     assert paper.model_.is_single
     assert classifier.score(topics.test.X, topics.test.y) > paper.score(topics.test.X, topics.test.y)

@@ -96,6 +96,35 @@ def test_the_search_finds_what_the_twin_finds(n_leaves, width, beam):
         np.testing.assert_allclose(log[found >= 0], expected_logs, atol=1e-4)
 
 
+@pytest.mark.parametrize("reach", [0.5, 2.0])
+def test_leaves_beyond_the_reach_are_left_out(reach):
+    rng = np.random.default_rng(11)
+    tree = TreeGraph(120, 3)
+    bits, _ = random_bits(tree, 12, rng)
+    X = sparse.random_array((40, 12), density=0.4, rng=rng, format="csr", dtype=np.float32)
+    margins = bits.margins(X)
+    leaves, logs = margins.best_leaves(9, 6, 1.0, reach)
+    lengths = set()
+    for own, found, log in zip(np.asarray(margins), leaves, logs, strict=True):
+        expected, _ = reference.searched(own, tree, 6, 9, reach)
+        assert np.array_equal(found[found >= 0], expected)
+        assert (log[found < 0] == -np.inf).all()
+        lengths.add(len(expected))
+    assert len(lengths) > 1
+
+
+def test_nodes_that_are_far_less_probable_are_not_followed_once_there_is_enough():
+    rng = np.random.default_rng(12)
+    tree = TreeGraph(300, 4)
+    bits, _ = random_bits(tree, 12, rng)
+    X = 8 * sparse.random_array((30, 12), density=0.4, rng=rng, format="csr", dtype=np.float32)
+    margins = bits.margins(X)
+    leaves, _ = margins.best_leaves(12, 6)
+    for own, found in zip(np.asarray(margins), leaves, strict=True):
+        expected, _ = reference.searched(own, tree, 6, 12, far=kernels.FAR)
+        assert np.array_equal(found[found >= 0], expected)
+
+
 @pytest.mark.parametrize("temperature", [1.0, 2.5])
 def test_probabilities_of_leaves_are_products_along_the_way(temperature):
     rng = np.random.default_rng(5)

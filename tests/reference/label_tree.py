@@ -54,13 +54,21 @@ def leaf_log_probabilities(margins: np.ndarray, tree) -> np.ndarray:
     return logs
 
 
-def searched(margins: np.ndarray, tree, beam: int, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """The best leaves of one sample that a beam search comes upon, and their log-probabilities, best first."""
+def searched(
+    margins: np.ndarray, tree, beam: int, n: int, reach: float = np.inf, far: float = np.inf
+) -> tuple[np.ndarray, np.ndarray]:
+    """The best leaves of one sample that a beam search comes upon, and their log-probabilities, best first.
+
+    Those further than ``reach`` below the best are left out, and so are nodes further than ``far`` below the best of
+    their level, if the nodes before them have enough children.
+    """
     leaves: list[tuple[float, int]] = []
     level = [(0.0, 0)]
     while level:
         following = []
         for so_far, node in level:
+            if so_far < level[0][0] - far and (len(leaves) >= n or len(following) >= beam):
+                break
             bits = slice(tree.first_bits[node], tree.first_bits[node + 1])
             scores = margins[bits].astype(np.float64)
             scores = scores - scores.max() - np.log(np.exp(scores - scores.max()).sum())
@@ -68,4 +76,33 @@ def searched(margins: np.ndarray, tree, beam: int, n: int) -> tuple[np.ndarray, 
                 (following if below >= 0 else leaves).append((so_far + own, below if below >= 0 else -1 - below))
         level = sorted(following, key=lambda pair: -pair[0])[:beam]
     best = sorted(leaves, key=lambda pair: -pair[0])[:n]
+    best = [pair for pair in best if pair[0] >= best[0][0] - reach]
     return np.array([leaf for _, leaf in best]), np.array([score for score, _ in best])
+
+
+def merged_lists(listed, losses, is_candidate, n_each) -> list[dict[int, tuple[list[float], bool]]]:
+    """For each sample the classes that trees list, each with its losses (NaN if not listed): is it a candidate?"""
+    n_trees = listed.shape[1] // n_each
+    every = []
+    for classes, own, candidates in zip(listed.tolist(), losses.tolist(), is_candidate.tolist(), strict=True):
+        found: dict[int, tuple[list[float], bool]] = {}
+        for place, (c, loss, candidate) in enumerate(zip(classes, own, candidates, strict=True)):
+            if c >= 0:
+                known, was_candidate = found.get(c, ([float("nan")] * n_trees, False))
+                known[place // n_each] = loss
+                found[c] = known, was_candidate or candidate
+        every.append(found)
+    return every
+
+
+def ranked_list(classes, losses, is_candidate, weight, scores, n_out) -> list[tuple[int, float]]:
+    """The classes of one sample with their final losses: candidates first, then the others with raised losses."""
+    entries = [entry for entry in zip(classes, losses, is_candidate, scores, strict=True) if entry[0] >= 0]
+    first = [(loss - weight * score, c) for c, loss, candidate, score in entries if candidate]
+    others = [(loss, c) for c, loss, candidate, _ in entries if not candidate]
+    worst = max((loss for loss, _ in first), default=-np.inf)
+    raised = max(worst - min((loss for loss, _ in others), default=np.inf), 0.0)
+    ranked = sorted(first, key=lambda pair: pair[0]) + sorted(
+        ((max(loss + raised, worst), c) for loss, c in others), key=lambda pair: pair[0]
+    )
+    return [(c, loss) for loss, c in ranked[:n_out]]

@@ -90,7 +90,9 @@ class BeamSearchDecoder:
         """The class with the smallest loss for each sample, (n_samples,)."""
         return self.top_k(margins, 1)[0][:, 0]
 
-    def top_k(self, margins: Any, k: int, temperature: float = 1.0) -> tuple[IntArray, FloatArray]:
+    def top_k(
+        self, margins: Any, k: int, temperature: float = 1.0, reach: float = np.inf
+    ) -> tuple[IntArray, FloatArray]:
         """The k classes with the smallest losses, and those losses, smallest first.
 
         Parameters
@@ -100,15 +102,18 @@ class BeamSearchDecoder:
             At least 1 and at most the number of classes.
         temperature : float, default=1.0
             What margins are divided by.
+        reach : float, default=inf
+            A search leaves out classes whose loss is larger than the smallest by more than this.
 
         Returns
         -------
         classes : ndarray of shape (n_samples, k)
+            -1 if a search found fewer.
         losses : ndarray of shape (n_samples, k)
         """
         check_k(k, self.n_classes)
         if hasattr(margins, "best_leaves"):
-            leaves, logs = margins.best_leaves(k, self.beam_for(k), temperature)
+            leaves, logs = margins.best_leaves(k, self.beam_for(k), temperature, reach)
             return self.class_of_leaf[leaves], -logs
         losses = self.class_losses(margins, temperature)
         classes = np.argsort(losses, axis=1, kind="stable")[:, :k]

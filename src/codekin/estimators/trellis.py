@@ -61,8 +61,8 @@ class TrellisClassifier(PathProbabilities):
     Parameters
     ----------
     width : int or "auto", default="auto"
-        The width of the trellis: a wider one has more bits, takes more bytes and is more accurate. "auto" is 10 if
-        memory allows, 2 for 100 to 499 re-ranked classes, the best within a budget, or the widest ``max_bits`` allows.
+        The width of the trellis or tree: a wider trellis has more bits, takes more bytes and is more accurate. "auto" is
+        10 for a trellis if memory allows, 2 for 100 to 499 re-ranked classes, the best within a budget, or the widest ``max_bits`` allows.
     max_bits : int, default=None
         The most bits that the automatic width may use; an error if ``width`` is given.
     max_model_bytes : int, default=None
@@ -74,8 +74,9 @@ class TrellisClassifier(PathProbabilities):
     time_limit : float, default=None
         Seconds after which no further recipe is tried once one is within the budget; without it, about five are.
     code : {"auto", "trellis", "tree"}, default="auto"
-        Whether the codewords are paths of a trellis or of a tree with ``width`` children per node, 32 by default.
-        "auto" is a tree for more than 50,000 classes of sparse samples in memory, unless a setting needs a trellis.
+        Whether the codewords are paths of a trellis or of a tree with ``width`` children per node, by default a power
+        of 2 up to 64 that gives few levels. "auto" is a tree for 100 or more classes of sparse samples in memory,
+        unless a setting needs a trellis.
     taxonomy : ClassTree, list of (parent, child) pairs, nested dict or networkx graph, default=None
         The class tree; its leaves have the names of the labels. If None, a tree of class means is used.
     assignment : str, Assignment, array or callable, default="auto"
@@ -106,7 +107,8 @@ class TrellisClassifier(PathProbabilities):
         samples of 100 classes or more, None otherwise, and what fits within a budget.
     n_members : int or "auto", default="auto"
         How many codes of this width to train, each with its own order of the classes; their losses are added.
-        "auto" is 1, or the best within a budget unless ``assignment`` is one order.
+        "auto" is 1, or 2 for trees of more than 50,000 classes, or the best within a budget unless ``assignment`` is
+        one order. Of two trees, one follows the taxonomy, if there is one, and the other halves the set of classes.
     n_spare : int, default=0
         How many paths to keep free for classes added later: see :meth:`add_classes`. They are spread among the others,
         so that there is one near every class. A code with free paths is not re-ranked.

@@ -26,7 +26,7 @@ from codekin.fitting.ranked import holdout
 from codekin.fitting.recipe import Limits, Recipe, Trial, microseconds_of
 from codekin.fitting.shared_work import SharedWork
 from codekin.fitting.size import BYTES_PER_TRIAL, bytes_besides_weights, bytes_of_fit, fixed_bytes
-from codekin.fitting.trellis_settings import TREE_WIDTH, TrellisSettings
+from codekin.fitting.trellis_settings import TrellisSettings, tree_width
 from codekin.learners import Checkpoints
 from codekin.model.class_vectors import LARGEST_GAP
 from codekin.progress import tell, within
@@ -35,7 +35,6 @@ from codekin.storage.classifier_parts import ClassifierParts
 
 WIDTHS = (10, 20, 5, 3, 2)
 """In the order in which they are tried."""
-TREE_WIDTHS = (TREE_WIDTH, 2 * TREE_WIDTH)
 MAX_TRIALS = 5
 MOST_WORK = 3
 """How many times as long as one fit a search may take."""
@@ -161,7 +160,7 @@ def recipes_within(task: Task, limits: Limits) -> Recipes:
 
     All of them together are at most three times the work of the best one alone.
     """
-    possible = TREE_WIDTHS if task.has_tree else WIDTHS
+    possible = (tree_width(task.n_classes),) if task.has_tree else WIDTHS
     widths = tuple(dict.fromkeys(min(width, task.n_classes) for width in task.choices("width", possible)))
     left = None if task.has_tree else available_memory()
     teachable = [w for w in widths if left is None or BYTES_IN_TRAINING * task.n_weights(w) <= left]

@@ -22,6 +22,7 @@ from codekin.fitting.ranked import fit_ranked
 from codekin.fitting.shared_work import SharedWork
 from codekin.fitting.size import bytes_of_tree
 from codekin.model import Member, Model
+from codekin.model.class_sizes import USUAL_POWER, best_power, class_sizes, size_corrected
 from codekin.model.temperature import Temperature, fit_temperature
 from codekin.samples import Samples
 
@@ -86,12 +87,18 @@ def fit_model(
     if plan.is_ranked:
         model, temperature = fit_ranked(members, plan.rerank, samples, held_out=held_out, rng=rng)
     else:
-        model = Model((members.fit(0, samples, held_out),))
+        model = Model((_sized(members.fit(0, samples, held_out), samples, held_out),))
         if held_out is not None:
             temperature = fit_temperature(model, held_out.X, held_out.class_index)
     first, result = members.first, parts.orders.result
     distances, decoder_fit = parts.class_distances, first.decoder_fit
     return Fit(model, plan, plan.learner, first.loss, distances, result, rng, temperature, decoder_fit=decoder_fit)
+
+
+def _sized(member: Member, samples: Samples, held_out: Samples | None) -> Member:
+    sizes = class_sizes(samples, member.code.n_classes)
+    power = USUAL_POWER if held_out is None else best_power(member, sizes, held_out)
+    return size_corrected(member, sizes, power)
 
 
 def _chosen(plan: Plan, samples: Samples, held_out: Samples | None, shared: SharedWork | None) -> Parts:

@@ -40,8 +40,19 @@ class Orders:
         """The orders of the first members; a larger ``n_members`` only appends to them."""
         while len(self._others) < n_members - 1:
             (rng,) = self.rng.spawn(1)
-            self._others.append(other_assignment(self.first, self.policy, self.codebook, self.classes, rng=rng))
+            policy = self._policy_of(len(self._others) + 1)
+            self._others.append(other_assignment(self.first, policy, self.codebook, self.classes, rng=rng))
         return [self.first, *self._others[: n_members - 1]]
+
+    def _policy_of(self, number: int) -> Any:
+        """How the order of a further member is found.
+
+        On trees, a taxonomy and halving complement each other better than two halvings, and a taxonomy has one order.
+        """
+        if self.codebook.tree is None or self.policy not in ("halving", "preserving"):
+            return self.policy
+        is_taxonomy = number == 1 and self.policy == "halving" and self.classes.given_tree is not None
+        return "preserving" if is_taxonomy else "halving"
 
 
 def choose_orders(

@@ -9,6 +9,7 @@ import numpy as np
 from codekin.coding import IntArray
 from codekin.fitting.members import Members
 from codekin.model import Model
+from codekin.model.class_sizes import best_power, class_sizes, size_corrected
 from codekin.model.judges import Judges, RerankMethod, final_vectors
 from codekin.model.temperature import Temperature
 from codekin.progress import within
@@ -36,6 +37,9 @@ def fit_ranked(
     seed = int(rng.spawn(1)[0].integers(2**63))
     if held_out is not None:
         members = tuple(members_to_be.fit(r, samples, held_out) for r in numbers)
+        sizes = class_sizes(samples, members[0].code.n_classes)
+        power = best_power(members[0], sizes, held_out)
+        members = tuple(size_corrected(member, sizes, power) for member in members)
         model, _, temperature = Judges(members, method, samples, held_out, seed).choice()
         return model, temperature
     kept, held = holdout(samples.class_index, rng)
@@ -44,9 +48,12 @@ def fit_ranked(
         kept = held = np.arange(len(samples.class_index))
     with within("on nine tenths of the samples"):
         trial = tuple(members_to_be.fit(r, samples.at(kept), None) for r in numbers)
-        judges = Judges(trial, method, samples.at(kept), samples.at(held).in_memory(), seed)
-        model, how, temperature = judges.choice()
-    members = tuple(members_to_be.fit(r, samples, None) for r in numbers)
+        judged = samples.at(held).in_memory()
+        sizes = class_sizes(samples, trial[0].code.n_classes)
+        power = best_power(trial[0], sizes, judged)
+        trial = tuple(size_corrected(member, sizes, power) for member in trial)
+        model, how, temperature = Judges(trial, method, samples.at(kept), judged, seed).choice()
+    members = tuple(size_corrected(members_to_be.fit(r, samples, None), sizes, power) for r in numbers)
     vectors = final_vectors(members, method, samples, how, seed)
     assert model.ranking is not None
     return Model(members, replace(model.ranking, vectors=vectors)), Temperature(temperature.value)

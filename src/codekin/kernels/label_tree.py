@@ -12,6 +12,8 @@ import numpy as np
 from numba import njit
 
 WEIGHT, CURVATURE = 0, 1
+FAR = 8.0
+"""A search that has enough does not follow nodes ``exp(8)`` times less probable than the best of their level."""
 LOG2_E = np.float32(1.4426950408889634)
 LEAST_POWER = np.float32(-126.0)
 EXPONENT_BIAS, MANTISSA_BITS = np.int32(127), np.int32(23)
@@ -27,20 +29,29 @@ def exponentials(scores, powers, as_floats, out):
     ``powers``, ``as_floats``: int32 and float32 (n,). Room, and the same memory read as floats.
     """
     n = len(out)
-    largest = scores[0]
-    for j in range(1, n):
-        largest = max(largest, scores[j])
+    # Four at a time: each waits for the one before it.
+    m0, m1, m2, m3 = scores[0], scores[0], scores[0], scores[0]
+    whole_rounds = n & ~3
+    for j in range(0, whole_rounds, 4):
+        m0, m1 = max(m0, scores[j]), max(m1, scores[j + 1])
+        m2, m3 = max(m2, scores[j + 2]), max(m3, scores[j + 3])
+    for j in range(whole_rounds, n):
+        m0 = max(m0, scores[j])
+    largest = max(m0, m1, m2, m3)
     for j in range(n):
         power = max((scores[j] - largest) * LOG2_E, LEAST_POWER)
         whole = np.floor(power)
         x = power - whole
         out[j] = ((((C5 * x + C4) * x + C3) * x + C2) * x + C1) * x + C0
         powers[j] = (np.int32(whole) + EXPONENT_BIAS) << MANTISSA_BITS
-    total = np.float32(0)
     for j in range(n):
         out[j] *= as_floats[j]
-        total += out[j]
-    return largest, total
+    t0, t1, t2, t3 = np.float32(0), np.float32(0), np.float32(0), np.float32(0)
+    for j in range(0, whole_rounds, 4):
+        t0, t1, t2, t3 = t0 + out[j], t1 + out[j + 1], t2 + out[j + 2], t3 + out[j + 3]
+    for j in range(whole_rounds, n):
+        t0 += out[j]
+    return largest, (t0 + t1) + (t2 + t3)
 
 
 @njit(cache=True, nogil=True)
@@ -197,11 +208,11 @@ def _insert(item, score, n, items, scores):
 
 
 @njit(cache=True, nogil=True)
-def search_leaves(rows, tree, weights, beam, scale, leaves, log_probabilities):
+def search_leaves(rows, tree, weights, beam, scale, reach, leaves, log_probabilities):
     """Find the most probable leaves of each sample by a beam search from the root down.
 
-    At each level the ``beam`` most probable nodes are followed. The probability of a leaf is the product of those of
-    the children on the path to it.
+    At each level the ``beam`` most probable nodes are followed, unless they are far less probable than the best and
+    there are enough others. The probability of a leaf is the product of those of the children on the path to it.
 
     ``rows``: tuple (indptr, indices, values). The samples, compressed; float32 values.
     ``tree``: tuple (first_bits, children). Where the bits of each node begin, and the node below each bit, or minus one
@@ -210,6 +221,7 @@ def search_leaves(rows, tree, weights, beam, scale, leaves, log_probabilities):
         feature begin, of which nodes they are, where their entries begin, of which children these are, their values,
         and what is added for each bit.
     ``scale``: float32. What margins are multiplied by.
+    ``reach``: float. Leaves whose log-probability is further below that of the best are left out.
     ``leaves``, ``log_probabilities``: (n_samples, n). Receive the best leaves, best first, and the logarithms of their
         probabilities; -1 and minus infinity if the search found fewer.
     """
@@ -220,6 +232,7 @@ def search_leaves(rows, tree, weights, beam, scale, leaves, log_probabilities):
         widest = max(widest, first_bits[node + 1] - first_bits[node])
     margins, shares, powers = np.empty(widest, np.float32), np.empty(widest, np.float32), np.empty(widest, np.int32)
     as_floats = powers.view(np.float32)
+    n_wanted = leaves.shape[1]
     nodes, scores = np.empty(beam, np.int64), np.empty(beam)
     next_nodes, next_scores = np.empty(beam, np.int64), np.empty(beam)
     for i in range(len(indptr) - 1):
@@ -229,23 +242,37 @@ def search_leaves(rows, tree, weights, beam, scale, leaves, log_probabilities):
         while n_nodes > 0:
             n_next = 0
             for p in range(n_nodes):
-                if n_leaves == leaves.shape[1] and scores[p] <= log_probabilities[i, n_leaves - 1]:
-                    break  # no leaf below is more probable than its node
+                # No leaf below is more probable than its node.
+                if n_leaves == n_wanted and scores[p] <= log_probabilities[i, n_leaves - 1]:
+                    break
+                if n_leaves > 0 and scores[p] < log_probabilities[i, 0] - reach:
+                    break
+                if scores[p] < scores[0] - FAR and (n_leaves == n_wanted or n_next == beam):
+                    break
                 node = nodes[p]
                 first = first_bits[node]
                 n = first_bits[node + 1] - first
                 _node_margins(features, own, node, first, weights, scale, margins[:n])
                 largest, total = exponentials(margins, powers[:n], as_floats[:n], shares[:n])
                 rest = scores[p] - np.float64(largest) - math.log(np.float64(total))
+                # A node has either leaves as children or nodes.
+                if below[first] >= 0:
+                    for j in range(n):
+                        score = np.float64(margins[j]) + rest
+                        if n_next < beam or score > next_scores[beam - 1]:
+                            n_next = _insert(below[first + j], score, n_next, next_nodes, next_scores)
+                    continue
+                own_leaves, own_logs = leaves[i], log_probabilities[i]
+                lowest = own_logs[0] - reach if n_leaves > 0 else -np.inf
                 for j in range(n):
                     score = np.float64(margins[j]) + rest
-                    target = below[first + j]
-                    if target >= 0:
-                        n_next = _insert(target, score, n_next, next_nodes, next_scores)
-                    else:
-                        n_leaves = _insert(-1 - target, score, n_leaves, leaves[i], log_probabilities[i])
+                    if score >= lowest and (n_leaves < n_wanted or score > own_logs[n_wanted - 1]):
+                        n_leaves = _insert(-1 - below[first + j], score, n_leaves, own_leaves, own_logs)
+                        lowest = own_logs[0] - reach
             n_nodes = n_next
             nodes[:n_next], scores[:n_next] = next_nodes[:n_next], next_scores[:n_next]
+        while n_leaves > 1 and log_probabilities[i, n_leaves - 1] < log_probabilities[i, 0] - reach:
+            n_leaves -= 1
         leaves[i, n_leaves:], log_probabilities[i, n_leaves:] = -1, -np.inf
 
 

@@ -219,10 +219,13 @@ class TreeMargins:
         X = sparse.csr_array((rows.values, rows.indices, rows.indptr), shape=(rows.n_rows, self.bits.n_features))
         return np.asarray((X @ self.bits.to_csr()).toarray() + self.bits.bias, dtype=dtype or np.float32)
 
-    def best_leaves(self, n: int, beam: int, temperature: float = 1.0) -> tuple[IntArray, FloatArray]:
+    def best_leaves(
+        self, n: int, beam: int, temperature: float = 1.0, reach: float = np.inf
+    ) -> tuple[IntArray, FloatArray]:
         """The most probable leaves that a beam search finds, and the logarithms of their probabilities.
 
-        If it finds fewer than ``n``, the rest are -1 and minus infinity.
+        Those further than ``reach`` below the best are left out. If there are fewer than ``n``, the rest are -1 and
+        minus infinity.
         """
         from codekin.kernels.label_tree import search_leaves
 
@@ -230,7 +233,7 @@ class TreeMargins:
 
         def fill(start: int, stop: int) -> None:
             own = leaves[start:stop], logs[start:stop]
-            arguments: Any = *self._kernel_arguments(start, stop), beam, np.float32(1 / temperature), *own
+            arguments: Any = *self._kernel_arguments(start, stop), beam, np.float32(1 / temperature), reach, *own
             search_leaves(*arguments)
 
         run_blocks(fill, len(self), block=SAMPLES_PER_BLOCK, n_threads=self.bits.n_threads)

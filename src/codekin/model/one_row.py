@@ -234,7 +234,8 @@ class OneRowOfTree(OneRow):
             return super().best(row, k, has_losses=has_losses)
         leaves, logs = np.empty((1, n), np.int64), np.empty((1, n))
         beam = self.decoder.beam_for(n)
-        search_leaves(row[:3], self.tree, self.weights, beam, np.float32(1), leaves, logs)
+        reach = np.inf if ranking is None else ranking.reach
+        search_leaves(row[:3], self.tree, self.weights, beam, np.float32(1), reach, leaves, logs)
         classes, losses = self.decoder.class_of_leaf[leaves], -logs[0]
         if self.vectors is None or ranking is None:
             return classes[0, :k], losses[:k]
@@ -242,6 +243,8 @@ class OneRowOfTree(OneRow):
         score_classes_in(room, row[:3], self.by_class, self.by_feature, classes, scores)
         self.rooms.give_back(room)
         losses -= ranking.weight * scores[0]
+        if (classes[0, :k] < 0).any():  # beyond their reach
+            return super().best(row, k, has_losses=has_losses)
         order = losses.argsort(kind="stable")[:k]
         return classes[0, order], losses[order]
 

@@ -34,15 +34,21 @@ class Reranking:
         The weight of the dot products relative to the decoding losses.
     temperature : float, default=1.0
         Divides the losses before the candidates' total probability is redistributed.
+    reach : float, default=inf
+        On trees, classes whose loss is larger than the smallest of their code by more than this are no candidates: they
+        would not become the best, and need not be looked for.
     """
 
     n_candidates: int
     vectors: ClassVectors | None = None
     weight: float = 0.0
     temperature: float = 1.0
+    reach: float = np.inf
 
     def __post_init__(self) -> None:
         """Check the numbers."""
+        if not self.reach > 0:
+            raise ValueError(f"The 'reach' of a re-ranking must be greater than 0. Got {self.reach} instead.")
         if self.n_candidates < 1:
             raise ValueError(f"The 'n_candidates' of a re-ranking must be at least 1. Got {self.n_candidates} instead.")
         if not (np.isfinite(self.weight) and self.weight >= 0):

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from codekin.coding import FloatArray
+from codekin.coding import FloatArray, IntArray
 from codekin.decoding.beam_search import BeamSearchDecoder
 from codekin.model.candidates import Candidates, RankedCodes
 from codekin.model.reranking import Reranking
@@ -38,34 +39,44 @@ class RankedTrees(RankedCodes):
         return np.zeros((len(margins[0]), 1))
 
     def _ranked(self, X: Any, margins: Any, n_out: int, n_listed: int, ranking: Reranking) -> Candidates:
+        from codekin.kernels.tree_ranking import rank_listed
+
         decoders: tuple[Any, ...] = self.decoders
-        found = [decoder.top_k(part, n_listed) for decoder, part in zip(decoders, margins, strict=True)]
-        classes = np.hstack([own for own, _ in found])
+        # Nobody asks for classes behind the first: what cannot come first need not be found.
+        reach = ranking.reach if n_out == 1 else np.inf
+        found = [decoder.top_k(part, n_listed, reach=reach) for decoder, part in zip(decoders, margins, strict=True)]
         n_rescored = min(ranking.n_candidates, n_listed)
-        is_candidate = np.tile(np.arange(n_listed) < n_rescored, (len(classes), len(found)))
+        is_near = [own <= own[:, :1] + ranking.reach for _, own in found]
+        for near in is_near:
+            near[:, n_rescored:] = False
         if len(found) == 1:
-            losses = found[0][1].copy()
+            classes, losses = found[0]
+            is_candidate = is_near[0] & (classes >= 0)
         else:
-            # If several trees list a class, keep its place among the candidates and drop the others.
-            order = np.argsort(2 * classes + ~is_candidate, axis=1, kind="stable")
-            classes = np.take_along_axis(classes, order, axis=1)
-            is_candidate = np.take_along_axis(is_candidate, order, axis=1)
-            classes[:, 1:][classes[:, 1:] == classes[:, :-1]] = -1
-            losses = sum(d.losses_of(part, classes) for d, part in zip(decoders, margins, strict=True))
-            is_candidate &= classes >= 0
+            classes, losses, is_candidate = self._merged(margins, found, is_near)
         # A class that a tree has not listed is at most as probable as the total that the tree has not listed.
         least = sum(-np.log(np.clip(1 - np.exp(-own).sum(axis=1), 1e-300, 1)) for _, own in found)
         is_certified = (losses.min(axis=1) <= least) | (n_listed == self.n_classes)
-        scores = np.zeros(classes.shape) if ranking.vectors is None else ranking.vectors.scores(X, classes)
-        losses[is_candidate] -= ranking.weight * scores[is_candidate]
-        worst = np.where(is_candidate, losses, -np.inf).max(axis=1)
-        others = np.where(is_candidate, np.inf, losses).min(axis=1)
-        raised = np.where(np.isfinite(others), np.maximum(worst - others, 0), 0)
-        losses += np.where(is_candidate, 0, raised[:, None])
-        order = np.lexsort((~is_candidate, losses), axis=1)[:, :n_out]
-        listed = [np.take_along_axis(array, order, axis=1) for array in (classes, losses, scores)]
-        missing = n_out - order.shape[1]
-        if missing:
-            fills = zip(listed, (-1, np.inf, 0.0), strict=True)
-            listed = [np.pad(array, ((0, 0), (0, missing)), constant_values=fill) for array, fill in fills]
-        return Candidates(listed[0], listed[1], listed[2], is_certified)
+        scores = np.zeros(classes.shape)
+        if ranking.vectors is not None:
+            scores = ranking.vectors.scores(X, np.where(is_candidate, classes, -1))
+        shape = len(classes), n_out
+        best = np.empty(shape, dtype=np.intp), np.empty(shape), np.empty(shape)
+        rank_listed(classes, losses, is_candidate, float(ranking.weight), scores, *best)
+        return Candidates(*best, is_certified)
+
+    def _merged(self, margins: Any, found: Any, is_near: Any) -> tuple[IntArray, FloatArray, NDArray[np.bool_]]:
+        """The classes that some tree lists, their losses summed over all trees, and whether they are candidates."""
+        from codekin.kernels.tree_ranking import merge_lists
+
+        listed, losses = (np.hstack([own[i] for own in found]) for i in range(2))
+        merged, known = np.empty_like(listed), np.empty((len(found), *listed.shape))
+        is_candidate = np.empty(listed.shape, dtype=bool)
+        n = merge_lists(listed, losses, np.hstack(is_near), listed.shape[1] // len(found), merged, known, is_candidate)
+        merged, is_candidate = merged[:, :n].copy(), is_candidate[:, :n].copy()
+        total = np.zeros(merged.shape)
+        decoders: tuple[Any, ...] = self.decoders
+        for decoder, part, own in zip(decoders, margins, known[:, :, :n], strict=True):
+            is_open = np.isnan(own)
+            total += np.where(is_open, decoder.losses_of(part, np.where(is_open, merged, -1)), own)
+        return merged, total, is_candidate

@@ -31,6 +31,8 @@ def describe_ranking(model: Model, arrays: Arrays, learners: list[Any]) -> Json:
         "weight": reranking.weight,
         "temperature": reranking.temperature,
     }
+    if np.isfinite(reranking.reach):
+        description["reach"] = reranking.reach
     vectors = reranking.vectors
     if vectors is not None:
         arrays.update({f"vector_{name}": array for name, array in vectors.to_arrays().items()})
@@ -51,6 +53,7 @@ def restore_ranking(first: Member, description: Json, arrays: Arrays, learners: 
         vectors,
         float(description["weight"]),
         positive_number(description["temperature"], "temperature"),
+        positive_number(description["reach"], "reach") if "reach" in description else np.inf,
     )
     return Model(tuple(members), reranking)
 
