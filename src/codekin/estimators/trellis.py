@@ -62,8 +62,8 @@ class TrellisClassifier(PathProbabilities):
     ----------
     width : int or "auto", default="auto"
         The width of the trellis or tree: a wider trellis has more bits, takes more bytes and is more accurate. "auto"
-        is 10 for a trellis if memory allows, 2 for 100 to 499 re-ranked classes, the best within a budget, or the widest
-        ``max_bits`` allows.
+        is 10 for a trellis if memory allows, 2 for 100 to 499 re-ranked classes, the best within a budget, or the
+        widest that ``max_bits`` allows.
     max_bits : int, default=None
         The most bits that the automatic width may use; an error if ``width`` is given.
     max_model_bytes : int, default=None
