@@ -375,6 +375,7 @@ RECIPE = {"rerank": "learned", "precision": "int8"}
 """What codekin does beyond the paper; it chooses the order of the classes and the learner itself."""
 OURS = {
     "ours, default": Trellis,
+    "ours, default, no taxonomy": partial(Trellis, has_tree=False),
     "ours, width 2": partial(Trellis, width=2, **RECIPE),
     "ours, width 2, not re-ranked": partial(Trellis, width=2, **RECIPE | {"rerank": None}),
     "ours, width 2, no taxonomy": partial(Trellis, width=2, has_tree=False, **RECIPE),
@@ -385,8 +386,10 @@ OURS = {
     "ours, width 10, pruned, not re-ranked": partial(Trellis, width=10, prune=0.001, **RECIPE | {"rerank": None}),
     "ours, width 20, pruned": partial(Trellis, width=20, prune=0.001, **RECIPE),
     "ours, 2 x width 5": partial(Trellis, width=5, n_members=2, **RECIPE),
-    "ours, tree": partial(Trellis, code="tree", has_tree=False, rerank=None),
-    "ours, tree, re-ranked": partial(Trellis, code="tree", has_tree=False, **RECIPE),
+    "ours, tree": partial(Trellis, code="tree", n_members=1, rerank=None),
+    "ours, tree, re-ranked": partial(Trellis, code="tree", n_members=1, **RECIPE),
+    "ours, 2 trees": partial(Trellis, code="tree", n_members=2, rerank=None),
+    "ours, 2 trees, re-ranked": partial(Trellis, code="tree", n_members=2, **RECIPE),
 }
 PEERS = {
     "nearest centroid": NearestCentroid,
