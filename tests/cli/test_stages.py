@@ -29,16 +29,15 @@ def stages(shown):
 
 def test_training_by_default(folder, run, tmp_path):
     found = stages(run("train", folder / "train.svm", tmp_path / "model"))
-    first = ["learning bits", "listing candidates to choose by", *RERANKING]
+    first = ["learning the nodes of the tree", "choosing how much class sizes count", "listing candidates to choose by"]
+    first += [*RERANKING, "choosing the reach of the candidates"]
     first += ["fitting the temperature of the re-ranking", "fitting the temperature"]
     first += ["measuring the probabilities"]
     assert found == [
         f"reading {folder / 'train.svm'}",
         "training on 600 samples x 200 features, 120 classes",
-        "measuring learnability",
-        "searching for an assignment",
         *(f"on nine tenths of the samples: {stage}" for stage in first),
-        "learning bits",
+        "learning the nodes of the tree",
         *RERANKING,
         "measuring the bits on 600 training samples",
         f"saving {tmp_path / 'model'}",
@@ -51,9 +50,12 @@ def test_training_within_a_budget(folder, run, tmp_path):
     assert found[0] == f"reading {folder / 'train.svm'}"
     assert found[-1] == f"saving {tmp_path / 'model'}"
     kinds = dict.fromkeys(line.rsplit(": ", 1)[-1] for line in found if line.startswith("trial 1"))
-    assert {"learning bits", "pruning weights", "fitting the temperature", "measuring accuracy, size and speed"} <= set(
-        kinds
-    )
+    assert {
+        "learning the nodes of the tree",
+        "pruning weights",
+        "fitting the temperature",
+        "measuring accuracy, size and speed",
+    } <= set(kinds)
 
 
 def test_training_with_texts(run, tmp_path):

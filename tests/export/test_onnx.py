@@ -99,7 +99,7 @@ def test_learned_decoders_and_calibration_answer_like_the_classifier(settings, t
 def test_a_text_model_answers_like_the_classifier_on_real_texts(tmp_path):
     data = load_dataset("icd10cm")
     vectorizer = TextVectorizer(ngram_range=(1, 1)).fit(data.train.texts)
-    classifier = TrellisClassifier(rerank="centroid", random_state=0)
+    classifier = TrellisClassifier(code="trellis", rerank="centroid", random_state=0)
     classifier.fit(vectorizer.transform(data.train.texts[::4]), data.train.y[::4])
     X = vectorizer.transform(data.test.texts[::3])
     features, values = padded_rows(X)

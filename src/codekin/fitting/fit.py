@@ -96,6 +96,8 @@ def fit_model(
 
 
 def _sized(member: Member, samples: Samples, held_out: Samples | None) -> Member:
+    if member.code.codebook.tree is None:
+        return member
     sizes = class_sizes(samples, member.code.n_classes)
     power = USUAL_POWER if held_out is None else best_power(member, sizes, held_out)
     return size_corrected(member, sizes, power)

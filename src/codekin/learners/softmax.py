@@ -109,7 +109,7 @@ class Softmax:
         check_setting(self, "step", self.step > 0, "greater than 0")
         check_setting(self, "damping", self.damping is None or self.damping > 0, "greater than 0")
 
-    def damping_on(self, tree: Tree | None) -> float:
+    def _damping_on(self, tree: Tree | None) -> float:
         """The damping on a tree, or on another code."""
         return (DAMPING if tree is None else TREE_DAMPING) if self.damping is None else self.damping
 
@@ -152,7 +152,9 @@ class Softmax:
         LinearBits, or TreeBits on a tree
         """
         if code.codebook.tree is not None:
-            return fit_tree(self, samples, code, rng=rng, n_epochs=self.n_epochs, on_epoch=on_epoch)
+            return fit_tree(
+                self, samples, code, rng=rng, n_epochs=self.n_epochs, validation=validation, on_epoch=on_epoch
+            )
         rows, paths, n_bits = training_rows(self, samples, code), class_paths(code), code.n_bits
         self._check_memory(rows.n_features, n_bits, has_validation=validation is not None)
 
@@ -225,7 +227,7 @@ class Softmax:
         return partial(
             SoftmaxBits.begun,
             rows.n_features,
-            curvature=self.damping_on(None) * paths.damping * rows.mean_squared_norm,
+            curvature=self._damping_on(None) * paths.damping * rows.mean_squared_norm,
             has_bias=self.fit_intercept,
             n_threads=self.n_threads,
         )

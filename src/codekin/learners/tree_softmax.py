@@ -21,7 +21,7 @@ from codekin._system.stored_rows import StoredRows
 from codekin._system.threads import available_threads, on_threads
 from codekin.coding import Code, FloatArray, IntArray
 from codekin.coding.graphs import Tree
-from codekin.learners.linear import Float32Array
+from codekin.learners.linear import Float32Array, Validation
 from codekin.learners.training import EpochReport
 from codekin.learners.training_rows import TrainingRows, pass_order
 from codekin.learners.tree_bits import TreeBits
@@ -76,7 +76,7 @@ class TreeSamples:
         order = np.argsort(leaves, kind="stable")
         own = given.rows
         X = sparse.csr_array((own.values, own.indices, own.indptr), shape=(own.n_rows, given.n_features))[order]
-        curvature = learner.damping_on(tree) * given.mean_squared_norm
+        curvature = learner._damping_on(tree) * given.mean_squared_norm
         weights = given.weight_of_sample[order]
         return cls(tree, SparseRows.of(X), given.n_features, leaves[order], weights, curvature)
 
@@ -104,6 +104,7 @@ def fit_tree(
     n_epochs: int,
     begun: TreeBits | None = None,
     learns_on: bool = False,
+    validation: Validation | None = None,
     on_epoch: Callable[[EpochReport], None] | None = None,
 ) -> TreeBits:
     """Learn a softmax over the children of every node of a tree.
@@ -111,6 +112,7 @@ def fit_tree(
     - ``learner``: a :class:`codekin.learners.Softmax`, whose settings apply to every node.
     - ``begun``: predictors to continue from.
     - ``learns_on``: keep the curvatures, so that training can continue.
+    - ``validation``: only for the score in the report after the last pass.
     """
     started = perf_counter()
     own = TreeSamples.of(learner, samples, code)
@@ -141,7 +143,9 @@ def fit_tree(
     if begun is not None and not learner.fit_intercept:
         bits = replace(bits, bias=begun.bias)  # what corrects for the class sizes
     if on_epoch is not None:
-        on_epoch(EpochReport(n_epochs, n_epochs, 1, 1, perf_counter() - started, None, lambda: bits))  # type: ignore[arg-type,return-value]
+        seconds = perf_counter() - started
+        score = None if validation is None else validation.score(bits.margins(validation.X))
+        on_epoch(EpochReport(n_epochs, n_epochs, 1, 1, seconds, score, lambda: bits))  # type: ignore[arg-type,return-value]
     return bits
 
 
