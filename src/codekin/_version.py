@@ -1,3 +1,3 @@
 """The version of codekin, in the one place that everything else reads."""
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
