@@ -3,11 +3,13 @@
     python benchmarks/explorer_page.py [--classes 102673] [--chromium chromium]
 
 Claim: a page about 102,673 classes takes less than 5 MB and opens within 2 s. The model is trained on few samples,
-since a page shows the same for any weights. The time is what Chromium takes for the page, its first drawing included,
-beyond what it takes for a page of 200 classes; the median of five.
+since a page shows the same for any weights. The time is the processor time of all of Chromium's processes for the page,
+its first drawing included, beyond that for a page of 200 classes; the median of five.
 """
 
 import argparse
+import re
+import resource
 import shutil
 import statistics
 import subprocess
@@ -47,12 +49,12 @@ def seconds_of(browser, path):
     taken = []
     for _ in range(5):
         with tempfile.TemporaryDirectory() as home:
-            start = time.perf_counter()
-            done = subprocess.run(
-                [browser, *FLAGS, f"--user-data-dir={home}", path.as_uri()], capture_output=True, check=True
-            )
-            taken.append(time.perf_counter() - start)
-        assert b"Its path" in done.stdout, "the page has not opened"
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            command = [browser, *FLAGS, f"--user-data-dir={home}", path.as_uri()]
+            done = subprocess.run(command, capture_output=True, check=True)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            taken.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+        assert re.search(rb'id="facts"[^>]*>[\d,]+ classes', done.stdout), "the page has not opened"
     return statistics.median(taken)
 
 
@@ -69,7 +71,9 @@ def main():
             print(f"{options.classes:,} classes on a {name}", flush=True)
             path = page_of(options.classes, **settings).save(Path(home) / f"{name}.html")
             size, seconds = path.stat().st_size, seconds_of(options.chromium, path) - nothing
-            print(f"  {size / 1e6:.1f} MB, opens {seconds:.2f} s later than a page of 200 classes", flush=True)
+            print(
+                f"  {size / 1e6:.1f} MB, {seconds:.2f} s of processor time more than a page of 200 classes", flush=True
+            )
             is_kept &= size < 5e6 and seconds < 2
     print(f"Below 5 MB and within 2 s: {'yes' if is_kept else 'NO'}")
     raise SystemExit(0 if is_kept else 1)

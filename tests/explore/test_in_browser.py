@@ -16,6 +16,7 @@ from codekin.assignments.scores import class_codeword_score
 from codekin.class_distances.learnability import learnability_distances
 from codekin.coding import Assignment
 from codekin.datasets import TextVectorizer, load_dataset
+from codekin.studies.splits.sweeps import lexicographic_rank
 
 WATCH = """
 <script>
@@ -162,6 +163,30 @@ def test_classes_bits_samples_and_assignments_answer_to_keys(seen, width):
         numbers = [float(number.replace("−", "-")) for number in shown]
         assert numbers[0] == pytest.approx(score, abs=1e-4)
         assert numbers[len(numbers) // 2] == pytest.approx(error, abs=1e-4)
+
+
+def test_dragging_shows_the_accuracies_of_a_sweep(seen):
+    X, y = load_digits(return_X_y=True)
+    rows = np.flatnonzero(y < 4)[:200]
+    matrix = [[1, 1, 1, -1], [1, -1, -1, -1], [-1, 1, -1, 1], [-1, -1, 1, 1]]
+    classifier = ECOCClassifier(codebook=matrix, decoding="loss", random_state=0).fit(X[rows] / 16, y[rows])
+    accuracies = np.arange(24) * 4.0
+    found = seen(
+        classifier.explore(accuracies=accuracies),
+        """const slots = () => [...document.querySelectorAll("#moving .slots li")];
+        const labels = () => texts("#moving .slots button");
+        const accuracy = () => Number(texts("#moving tr:last-child td.number")[0]), steps = [[labels(), accuracy()]];
+        for (const [from, to] of [[0, 2], [1, 3], [3, 0]]) {
+          const dataTransfer = new DataTransfer(), drag = { dataTransfer, bubbles: true, cancelable: true };
+          slots()[from].dispatchEvent(new DragEvent("dragstart", drag));
+          slots()[to].dispatchEvent(new DragEvent("drop", drag));
+          steps.push([labels(), accuracy()]);
+        }
+        return { steps };""",
+    )
+    for labels, shown in found["steps"]:
+        assert shown == accuracies[lexicographic_rank([labels.index(str(k)) for k in range(4)])]
+    assert len({tuple(labels) for labels, _ in found["steps"]}) == 4
 
 
 def test_a_tree_without_samples_says_what_is_missing(seen):

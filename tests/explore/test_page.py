@@ -4,10 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_digits, load_iris
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from codekin import ECOCClassifier
+from codekin import ECOCClassifier, load_model, save_model
 from codekin.codebooks import trellis_codebook
 from codekin.coding import Assignment, Code
 from codekin.explore.kinship import kinship
@@ -69,6 +70,17 @@ def test_a_page_is_one_file_without_links_to_others(classifier, tmp_path):
 def test_bits_that_are_not_linear_have_a_page_without_contributions():
     trees = ECOCClassifier(DecisionTreeClassifier(max_depth=3), n_bits=8, random_state=0).fit(X[:300], Y[:300])
     assert len(trees.explore(X[300:320], Y[300:320]).html) < 200_000
+
+
+def test_samples_may_be_whatever_the_learner_takes(tmp_path):
+    data = load_iris(as_frame=True)
+    with_gaps = data.data.mask(data.data > 6.5)
+    for learner, frame in [(None, data.data), (HistGradientBoostingClassifier(max_iter=3), with_gaps)]:
+        classifier = ECOCClassifier(learner, random_state=0).fit(frame, data.target)
+        page = classifier.explore(frame, data.target)
+        again = load_model(save_model(classifier, tmp_path / "model")).explore(frame, data.target)
+        assert len(page.html) < 200_000
+        assert len(again.html) < 200_000
 
 
 def test_wrong_samples_and_accuracies_are_refused_with_a_sentence(classifier):

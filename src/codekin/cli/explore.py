@@ -9,6 +9,7 @@ import numpy as np
 import typer
 from scipy.sparse import csr_array, vstack
 
+from codekin._system.arrays import read_npy
 from codekin._system.memory import in_units
 from codekin._system.threads import limited_threads
 from codekin.cli.display import Display
@@ -32,6 +33,13 @@ def explore(
     data: Annotated[
         Path | None,
         typer.Option(help="A file of samples with labels: for confusions, losses of bits and predictions to look at."),
+    ] = None,
+    accuracies: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.npy",
+            help="The test accuracies of all assignments of at most ten classes, in percent, in lexicographic order.",
+        ),
     ] = None,
     title: Annotated[str | None, typer.Option(show_default="the name of the model", help="The heading.")] = None,
     format: Format = "auto",
@@ -58,8 +66,16 @@ def explore(
         # As the file numbers them.
         base = saved.model_input.encoding.get("index_base", 0)
         heading = title or f"Model {model.resolve().name}"
-        vectorizer, name = saved.model_input.vectorizer, _numbered(saved, base)
-        page = explorer_page(saved.model, X, y, texts=texts, vectorizer=vectorizer, title=heading, feature_name=name)
+        page = explorer_page(
+            saved.model,
+            X,
+            y,
+            texts=texts,
+            vectorizer=saved.model_input.vectorizer,
+            accuracies=None if accuracies is None else read_npy(accuracies),
+            title=heading,
+            feature_name=_numbered(saved, base),
+        )
         written = page.save(output)
     if not quiet:
         show(f"{written}: {in_units(written.stat().st_size)}")

@@ -11,7 +11,7 @@ from codekin.assignments.scores import score_and_z
 from codekin.class_distances.learnability import learnability_distances
 from codekin.classes import as_class_distances
 from codekin.coding import FloatArray
-from codekin.explore.kinship import Kinship, kinship, tree_arrays
+from codekin.explore.kinship import Kinship, as_numbers, kinship, tree_arrays
 from codekin.explore.measured import chosen_samples, confusions, predictions, worst_classes
 from codekin.export.packing import Arrays
 from codekin.learners.linear_rows import linear_rows
@@ -147,9 +147,9 @@ def _moving(classifier: Any, kin: Kinship, samples: Samples | None) -> Json:
     found["is_plain"] = codebook.n_symbols == 2 and not codebook.is_ternary
     distances = classifier.class_distances_
     learned: FloatArray | None = None
-    if samples is not None:
-        known = np.flatnonzero(samples.class_index >= 0)
-        own = learnability_distances(rows_at(samples.X, known), samples.class_index[known], n_classes=model.n_classes)
+    numbers = as_numbers(samples)
+    if numbers is not None:
+        own = learnability_distances(numbers.X, numbers.class_index, n_classes=model.n_classes)
         learned = own.matrix()
         distances, found["what"] = (own, "learnability, from the samples") if distances is None else (distances, None)
     if distances is not None:

@@ -18,12 +18,18 @@ let page, model = null;
 function entry(c, bit) {
   const { code, arrays } = page;
   if (code.kind === "matrix") return arrays.matrix[c * code.n_bits + bit];
-  const path = pathOf(c);
-  if (path.includes(bit)) return 1;
+  // Without arrays of its own: this is asked for every class.
+  const begin = c * code.n_steps, end = begin + code.n_steps;
+  for (let q = begin; q < end; q++) if (arrays.path[q] === bit) return 1;
   if (code.kind === "trellis") return -1;
-  const node = nodeOf(bit);
-  return path.some((own) => nodeOf(own) === node) ? -1 : 0;
+  if (siblings.bit !== bit) {
+    const node = nodeOf(bit);
+    Object.assign(siblings, { bit, first: arrays.first_bit[node], last: arrays.first_bit[node + 1] - 1 });
+  }
+  for (let q = begin; q < end; q++) if (arrays.path[q] >= siblings.first && arrays.path[q] <= siblings.last) return -1;
+  return 0;
 }
+const siblings = { bit: -1, first: 0, last: 0 };
 function pathOf(c) {
   const { code: { n_steps: n, n_bits: nBits }, arrays } = page, path = [];
   for (let q = c * n; q < (c + 1) * n; q++) if (arrays.path[q] < nBits) path.push(arrays.path[q]);
@@ -58,13 +64,18 @@ function codewordDistance(a, b) {
     }
     return total;
   }
-  const n = code.n_steps, left = arrays.path.subarray(a * n, a * n + n), right = arrays.path.subarray(b * n, b * n + n);
-  let shared = 0, own = 0;
-  for (let i = 0; i < n; i++) {
-    own += (left[i] < code.n_bits) + (right[i] < code.n_bits);
-    if (left[i] < code.n_bits && right.includes(left[i])) shared++;
+  const { path } = arrays, n = code.n_steps;
+  let differing = 0;
+  for (let p = a * n; p < (a + 1) * n; p++) {
+    if (path[p] < code.n_bits) differing++;
+    const q = b * n + (p - a * n);
+    if (path[q] < code.n_bits) differing++;
+    if (path[p] >= code.n_bits) continue;
+    for (let r = b * n; r < (b + 1) * n; r++) {
+      if (path[r] === path[p]) { differing -= 2; break; }
+    }
   }
-  return own - 2 * shared; // on a tree, of the bits on the two paths
+  return differing; // on a tree, of the bits on the two paths
 }
 function edgeName(bit) {
   const { code, arrays } = page;

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import squareform
 
@@ -46,9 +47,9 @@ def kinship(code: Code, distances: ClassDistances | None, samples: Samples | Non
     if distances is not None and n_classes <= MOST_PAIRS:
         tree = _joined(np.asarray(distances.matrix()))
         return _by_tree(tree, distances, "a tree that joins the nearest classes, by the class distances of the model")
-    if samples is not None and n_classes <= MOST_PAIRS and n_classes >= 2:
-        known = np.flatnonzero(samples.class_index >= 0)
-        own = clustering_distances(samples.X[known], samples.class_index[known], n_classes=n_classes)
+    numbers = as_numbers(samples) if n_classes <= MOST_PAIRS else None
+    if numbers is not None:
+        own = clustering_distances(numbers.X, numbers.class_index, n_classes=n_classes)
         what = "a tree that joins the nearest class means of the samples; the model stores no class distances"
         return _by_tree(own.tree, own, what)
     if code.codebook.graph is not None:
@@ -61,6 +62,22 @@ def kinship(code: Code, distances: ClassDistances | None, samples: Samples | Non
         what = "a tree that joins the nearest codewords; the model stores no class distances"
         return Kinship(tree.class_order(), tree, what)
     return Kinship(np.arange(n_classes), None, "the order of the labels; the model stores no class distances")
+
+
+def as_numbers(samples: Samples | None) -> Samples | None:
+    """The samples that class means can be made of: finite numbers and a known class; None if there are none."""
+    if samples is None:
+        return None
+    known = np.flatnonzero(samples.class_index >= 0)
+    X: Any = samples.X
+    is_sparse = sparse.issparse(samples.X)
+    try:
+        X = X if is_sparse else np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError):
+        return None
+    values = X.data if is_sparse else X
+    is_usable = len(known) and X.ndim == 2 and np.isfinite(values).all()
+    return Samples(X[known], samples.class_index[known]) if is_usable else None
 
 
 def _joined(matrix: FloatArray) -> ClassTree:

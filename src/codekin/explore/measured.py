@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
+from sklearn.utils import _safe_indexing
 
 from codekin.coding import IntArray
 from codekin.model import Model
@@ -47,7 +48,7 @@ def worst_classes(model: Model, samples: Samples) -> tuple[NDArray[Any], NDArray
         rows = slice(start, start + SAMPLES_PER_BLOCK)
         classes = samples.class_index[rows]
         known = classes >= 0
-        signs = model.coding_matrix[classes[known]] * np.sign(model.margins(samples.X[rows]))[known]
+        signs = model.coding_matrix[classes[known]] * np.sign(model.margins(_safe_indexing(samples.X, rows)))[known]
         np.add.at(n_wrong, classes[known], signs < 0)
     sizes = np.bincount(samples.class_index[samples.class_index >= 0], minlength=model.n_classes)
     shares = n_wrong / np.maximum(sizes, 1)[:, None]
