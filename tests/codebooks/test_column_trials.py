@@ -16,21 +16,22 @@ from codekin.learners import IndependentBits
 from codekin.samples import Samples
 
 
-def bound(columns, errors):
+def bound(columns, errors, frequency):
     first, second = np.triu_indices(len(columns), k=1)
     factors = np.where(columns[first] != columns[second], 2 * np.sqrt(errors * (1 - errors)), 1.0)
-    return factors.prod(axis=1).sum()
+    return np.sqrt(frequency[first] * frequency[second]) @ factors.prod(axis=1)
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_no_other_four_columns_of_five_classes_have_a_lower_bound(seed):
     columns = every_column(5).astype(np.int8) * -1
     columns = columns * columns[0]
-    errors = np.random.default_rng(seed).uniform(0.01, 0.4, columns.shape[1])
-    chosen = chosen_columns(columns, errors, 4, np.random.default_rng(0))
+    rng = np.random.default_rng(seed)
+    errors, frequency = rng.uniform(0.01, 0.4, columns.shape[1]), rng.dirichlet(np.ones(5))
+    chosen = chosen_columns(columns, errors, frequency, 4, np.random.default_rng(0))
     every = [list(some) for some in combinations(range(15), 4) if len(np.unique(columns[:, some], axis=0)) == 5]
-    best = min(bound(columns[:, some], errors[some]) for some in every)
-    assert bound(columns[:, chosen], errors[chosen]) == pytest.approx(best)
+    best = min(bound(columns[:, some], errors[some], frequency) for some in every)
+    assert bound(columns[:, chosen], errors[chosen], frequency) == pytest.approx(best)
 
 
 def test_trials_are_those_of_learning_without_the_samples():

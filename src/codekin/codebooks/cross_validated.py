@@ -21,7 +21,7 @@ MAX_CROSS_VALIDATED = 12
 
 N_STARTS = 10
 UNSEPARATED = 1e3
-"""What a pair that no column separates costs; all others cost less than 1."""
+"""What a pair that no column separates costs; all others together cost less than 1."""
 
 
 def cross_validated(
@@ -35,10 +35,10 @@ def cross_validated(
 
     With the errors :math:`e_c` of the columns on samples that they did not learn from, the chosen ones minimise
 
-    .. math:: \sum_{u < v} \prod_{c : M_{uc} \ne M_{vc}} 2 \sqrt{e_c (1 - e_c)},
+    .. math:: \sum_{u < v} \sqrt{\pi_u \pi_v} \prod_{c : M_{uc} \ne M_{vc}} 2 \sqrt{e_c (1 - e_c)},
 
-    a bound on how often classes would be confused if bits erred independently. Columns are exchanged as long as that
-    lowers it, from several random codebooks.
+    a bound on how often classes of frequency :math:`\pi` would be confused if bits erred independently. Columns are
+    exchanged as long as that lowers it, from several random codebooks.
 
     Parameters
     ----------
@@ -72,21 +72,27 @@ def cross_validated(
     default = default_n_bits(n_codewords, DENSE_BITS_PER_DOUBLING, n_columns=n_columns)
     n_bits = checked_n_bits(n_bits, n_codewords, n_columns=n_columns, default=default)
     columns = binary_columns(n_codewords)
-    chosen = chosen_columns(columns, column_trials.errors(columns), n_bits, np.random.default_rng(rng))
+    frequency = np.zeros(n_codewords)
+    np.add.at(frequency, column_trials.class_index, column_trials.weights)
+    chosen = chosen_columns(columns, column_trials.errors(columns), frequency, n_bits, np.random.default_rng(rng))
     return Codebook(columns[:, np.sort(chosen)], name="cross_validated", is_designed=True)
 
 
-def chosen_columns(columns: np.ndarray, errors: FloatArray, n_bits: int, rng: np.random.Generator) -> IntArray:
+def chosen_columns(
+    columns: np.ndarray, errors: FloatArray, frequency: FloatArray, n_bits: int, rng: np.random.Generator
+) -> IntArray:
     """The numbers of the best columns that were found; ``columns`` are all there are, in the order of their numbers."""
     first, second = np.triu_indices(len(columns), k=1)
     is_apart = columns[first] != columns[second]
     logs = np.where(is_apart, np.log(2 * np.sqrt(errors * (1 - errors))), 0.0)
+    weight = np.sqrt(frequency[first] * frequency[second])
+    weight = weight / weight.sum() if weight.any() else np.ones(len(first))
     if n_bits == columns.shape[1]:
         return np.arange(n_bits)
     best, lowest = np.arange(n_bits), np.inf
     for _ in range(N_STARTS):
         start = dense_random(len(columns), n_bits, n_draws=1, rng=rng).matrix
-        found, bound = _exchanged(is_apart, logs, _numbers(start, columns))
+        found, bound = _exchanged(is_apart, logs, weight, _numbers(start, columns))
         if bound < lowest * (1 - 1e-9):
             best, lowest = found, bound
     return best
@@ -98,7 +104,7 @@ def _numbers(matrix: np.ndarray, columns: np.ndarray) -> IntArray:
     return np.array([place[column.tobytes()] for column in np.ascontiguousarray((matrix * matrix[0]).T)])
 
 
-def _exchanged(is_apart: np.ndarray, logs: FloatArray, chosen: IntArray) -> tuple[IntArray, float]:
+def _exchanged(is_apart: np.ndarray, logs: FloatArray, weight: FloatArray, chosen: IntArray) -> tuple[IntArray, float]:
     """Exchange one column after the other for the best other one, until no exchange lowers the bound."""
     chosen, bound = chosen.copy(), np.inf
     while True:
@@ -106,7 +112,8 @@ def _exchanged(is_apart: np.ndarray, logs: FloatArray, chosen: IntArray) -> tupl
         for place in range(len(chosen)):
             others = np.delete(chosen, place)
             counts = is_apart[:, others].sum(axis=1)[:, None] + is_apart
-            bounds = np.where(counts > 0, np.exp(logs[:, others].sum(axis=1)[:, None] + logs), UNSEPARATED).sum(axis=0)
+            factors = weight[:, None] * np.exp(logs[:, others].sum(axis=1)[:, None] + logs)
+            bounds = np.where(counts > 0, factors, UNSEPARATED).sum(axis=0)
             bounds[others] = np.inf
             best = int(bounds.argmin())
             if bounds[best] < bounds[chosen[place]] * (1 - 1e-9):
