@@ -194,7 +194,7 @@ def _word(axes: Axes, at: Point, text: str) -> None:
 # Data, classes, the guide's rows: the default and what to compare it with.
 OF_TABLES = {"digits": "ten digits", "vowel": "eleven vowels", "letter": "26 letters", "clinc150": "150 intents"}
 OF_TEXTS = (
-    ("clinc150", "150", "ours, width 2"),
+    ("clinc150", "150", "ours, default"),
     ("icd10cm_category", "1,532", "ours, default"),
     ("wordnet_hypernym", "12,582", "ours, default"),
     ("debian_dirs100k", "102,673", "ours, default"),
