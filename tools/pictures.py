@@ -69,7 +69,7 @@ FRONTIER = "wordnet_hypernym"
 # What it is called in the picture, its row, and where its name goes: points right and up, and the alignment.
 SHOWN = (
     ("codekin", "ours, default", (13, -4), "left"),
-    ("PECOS", "PECOS XR-Linear", (8, -4), "left"),
+    ("PECOS", "PECOS XR-Linear", (-6, 9), "left"),
     ("omikuji, 1 tree", "omikuji, 1 tree", (9, -7), "left"),
     ("omikuji, 3 trees", "omikuji, 3 trees", (9, -4), "left"),
     ("napkinXC", "napkinXC PLT", (-8, -4), "right"),
@@ -146,7 +146,7 @@ def chart() -> None:
         (limited, "yes", "ECOCClassifier(…, n_symbols=10)", says["symbols"]),
         (sparse, "no", "ECOCClassifier(learner)", says["letters"]),
         ("More than\n50,000 classes?", "no", "TrellisClassifier()", says["wordnet_hypernym"]),
-        (None, "yes", "TrellisClassifier(), a label tree", says["debian_dirs100k"]),
+        (None, "yes", "TrellisClassifier(), two trees", says["debian_dirs100k"]),
     )
     heights = [0.75, 1.0, 1.0, 1.18, 1.18]
     gap, width, split = 0.28, 6.0, 2.15

@@ -68,7 +68,7 @@ def test_descriptions_of_the_frontier_have_the_numbers_of_the_guide(pictures):
     assert shown in alt, f"{REMEDY}, and mend the description in the README: {shown}"
     others = [pictures.contender(pictures.FRONTIER, row) for _, row, *_ in pictures.SHOWN if row != "ours, default"]
     assert all(other.accuracy < ours.accuracy and other.megabytes > ours.megabytes for other in others)
-    assert sum(other.microseconds <= 1.1 * ours.microseconds for other in others) == 3
+    assert sum(other.microseconds <= 1.1 * ours.microseconds for other in others) == 1
 
 
 def test_what_the_chart_says_is_measured(pictures):
