@@ -4,7 +4,7 @@ VENV ?= .venv
 JOBS ?= 2
 EXAMPLES ?= 20000
 OUT ?= out
-STUDIES ?= synthetic exhaustive unit-norm intermediate extreme bound
+STUDIES ?= synthetic exhaustive unit-norm intermediate extreme bound robustness
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
@@ -19,6 +19,7 @@ demo: $(VENV)/.installed  ## random against informed assignments, then every ass
 	$(BIN)/python examples/00_demo.py --output $(OUT)/demo
 	$(BIN)/codekin study run synthetic --output $(OUT)/studies
 	$(BIN)/codekin study run exhaustive --only yeast --output $(OUT)/studies
+	$(BIN)/codekin study run robustness --only digits --output $(OUT)/studies
 	@echo "The pages: $(OUT)/demo/index.html and $(OUT)/studies/index.html"
 
 paper: $(VENV)/.installed  ## rerun the paper's experiments on all data that is there (CODEKIN_DATA names its folder)

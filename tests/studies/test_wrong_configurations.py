@@ -104,7 +104,37 @@ codebook = "dense_random"
 options = { n_bits = 6 }
 seed = 0
 """
+ROBUSTNESS = """kind = "robustness"
+title = "Robustness"
+seed = 0
+n_checked = 5
+n_steps = 2
+n_restarts = 1
+[corruptions]
+noise = 0.1
+blur = 0.1
+occlusion = 0.1
+contrast = 0.5
+code_bits = 0.1
+weight_bits = 0.1
+[[data]]
+name = "tiny"
+n_test = 60
+picture = [3, 1, 1]
+ridge = 0.1
+width = 1.0
+transfer = [0.1]
+radii = [0.1, 0.2]
+network = { n_assignments = 2, n_hidden = 2, n_epochs = 1, n_samples = 5 }
+capacities = [{ features = 0, n_attacked = 5, n_samples = 5, seconds = 1.0 }]
+[[codebooks]]
+name = "dense"
+codebook = "dense_random"
+options = { n_bits = 6 }
+seed = 0
+"""
 STUDIES = {
+    "robustness": ROBUSTNESS,
     "decoding": DECODING,
     "bound": BOUND,
     "exhaustive": EXHAUSTIVE,
@@ -119,6 +149,18 @@ DENSE = 'codebook = "dense_random"\noptions = { n_bits = 6 }\nseed = 0\n'
 WRONG = [
     ("decoding", "ridge = 0.001", "ridge = -1", "'data[0].ridge' must be a number above 0. Got -1 instead"),
     ("decoding", "n_spans = 10\n", "", "'n_spans' is missing"),
+    ("robustness", "noise = 0.1", "noise = 1.5", "'corruptions.noise' must be a number from 0 to 1. Got 1.5 instead"),
+    ("robustness", "[0.1, 0.2]", "[0.2, 0.1]", "'data[0].radii' must increase. Got [0.2, 0.1] instead"),
+    ("robustness", "[3, 1, 1]", "[2, 2, 1]", "'data[0].picture' must be height, width and channels of 3 features. Got"),
+    ("robustness", "n_test = 60", "n_test = 60\nn_swept = 61", "'data[0].n_swept' must be at most .* 60. Got 61"),
+    (
+        "robustness",
+        "n_epochs = 1, n_samples = 5",
+        "n_epochs = 1, n_samples = 90",
+        "'data[0].network.n_samples' must",
+    ),
+    ("robustness", "features = 0", "features = 9", "'data[0].capacities[0].features' must be 0, .* Got 9 instead"),
+    ("robustness", "n_test = 60", 'n_test = 60\ncodebooks = ["sparse"]', "'data[0].codebooks[0]' must be 'dense'"),
     ("decoding", "dense_random", "separating", "'codebooks[0].codebook' must be one of .* Got 'separating'"),
     ("bound", "C = 1.0", "Cc = 1", "line 9: 'data[0].learner.Cc' is not known. The keys here are name, C."),
     ("bound", "linear_svm", "linear_smv", "'data[0].learner.name' must be one of 'linear_svm', .* Got 'linear_smv'"),

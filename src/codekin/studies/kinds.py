@@ -24,6 +24,8 @@ from codekin.studies.extreme import tasks as extreme
 from codekin.studies.extreme.page import extreme_page
 from codekin.studies.intermediate import tasks as intermediate
 from codekin.studies.intermediate.page import intermediate_page
+from codekin.studies.robustness import tasks as robustness
+from codekin.studies.robustness.page import robustness_page
 from codekin.studies.synthetic import tasks as synthetic
 from codekin.studies.synthetic.page import synthetic_page
 
@@ -56,6 +58,7 @@ STUDY_KINDS: dict[str, StudyKind] = {
     "extreme": _kind(extreme, extreme_page),
     "bound": _kind(bound, bound_page),
     "decoding": _kind(decoding, decoding_page),
+    "robustness": _kind(robustness, robustness_page),
 }
 """The kinds by name."""
 

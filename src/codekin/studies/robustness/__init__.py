@@ -1,0 +1,1 @@
+"""Does breaking similarity buy robustness? Every assignment under corruption, many under attack, by capacity."""

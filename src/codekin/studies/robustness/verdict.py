@@ -1,0 +1,63 @@
+"""The verdict of a study of robustness, in three sentences that its numbers write."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from codekin.studies.robustness.pictures import Z, condition_relations
+from codekin.studies.robustness.results import Case
+from codekin.studies.robustness.sweeping import CLEAN
+
+LIMITS = (
+    "Limits: small pictures, one training set and seed, few codebooks, least squares and small networks that were not "
+    "trained against attacks; changes of single pixels up to a radius are the only attacks; random features and "
+    "corruptions are one draw each."
+)
+
+SMALLEST = 1.0
+"""Cases in which all assignments together are below this many percent do not count."""
+
+
+def verdict(data: str, found: Mapping[str, Sequence[Case]]) -> str:
+    """Whether breaking buys robustness, what clean accuracy says about it, and what capacity changes."""
+    cases = [case for of_code in found.values() for case in of_code]
+    related = [one for case in cases for one in _robust_relations(case)]
+    better, worse = (_share_beyond([one["difference"] for one in related], sign) for sign in (1, -1))
+    slopes = [one["slope"] for one in related if one["slope"] is not None]
+    more, less = (_share_beyond([one["at_equal_accuracy"] for one in related], sign) for sign in (1, -1))
+    sentences = [
+        f"On {data}, preserving assignments are more accurate than breaking ones in {better} of {len(related)} "
+        f"corrupted or attacked cases and less accurate in {worse}, beyond chance.",
+    ]
+    if slopes:
+        median = float(np.median([slope[0] for slope in slopes]))
+        sentences.append(
+            "Assignments that are better on clean samples are better under these conditions, too, in "
+            f"{_share_beyond(slopes, 1)} of {len(slopes)} cases (median slope {median:.2f}); at equal clean accuracy "
+            f"the ones that break similarity are more robust in {more} and less in {less}."
+        )
+    clean = {case.capacity: condition_relations(case).get(CLEAN, {}).get("difference") for case in cases}
+    gains = [f"{value[0]:.1f} ({name})" for name, value in clean.items() if value is not None]
+    if gains:
+        code = cases[-1].codebook if len(found) == 1 else f"{cases[-1].codebook}, the last codebook"
+        sentences.append(f"On clean samples, preserving gains {', '.join(gains)} points over breaking with {code}.")
+    return " ".join(sentences)
+
+
+def _robust_relations(case: Case) -> list[Mapping[str, list[float] | None]]:
+    """The relations under all conditions but the clean one, and under attacks that leave something."""
+    found: list[Mapping[str, list[float] | None]] = [
+        one for name, one in condition_relations(case).items() if name != CLEAN
+    ]
+    answers = case.under_attack
+    if answers is not None:
+        places = range(1, len(answers.names))
+        found += [answers.relations(place) for place in places if answers.accuracies(place).mean() >= SMALLEST]
+    return found
+
+
+def _share_beyond(values: Sequence[Sequence[float] | None], sign: int) -> int:
+    """How many values are above zero, or below it, beyond chance."""
+    return sum(value is not None and sign * value[0] > Z * value[1] for value in values)
