@@ -5,10 +5,11 @@ import re
 import shutil
 import subprocess
 
+import numpy as np
 import pytest
 from tests.pages.test_in_browser import BROWSERS, FLAGS
 
-from codekin import TrellisClassifier
+from codekin import ECOCClassifier, TrellisClassifier
 from codekin.datasets import TextVectorizer, load_dataset
 from codekin.export import export_page
 
@@ -58,21 +59,27 @@ def asked(tmp_path):
     return ask
 
 
+SMALL = TextVectorizer(ngram_range=(1, 1))
+
+
 @pytest.mark.parametrize(
     ("settings", "vectorizer"),
     [
-        ({"rerank": "centroid"}, TextVectorizer()),
-        ({"rerank": "centroid", "width": 5, "prune": 0.01, "precision": "int8"}, TextVectorizer(ngram_range=(1, 1))),
+        ({"code": "tree", "rerank": "centroid"}, TextVectorizer()),
+        ({"code": "tree", "rerank": None, "width": 3, "precision": "int8", "assignment": "random"}, SMALL),
+        ({"code": "tree", "rerank": "centroid", "width": 4, "n_members": 2, "assignment": "random"}, SMALL),
+        ({"code": "trellis", "rerank": "centroid"}, TextVectorizer()),
+        ({"code": "trellis", "rerank": "centroid", "width": 5, "prune": 0.01, "precision": "int8"}, SMALL),
         (
-            {"rerank": None, "width": 3, "assignment": "random"},
+            {"code": "trellis", "rerank": None, "width": 3, "assignment": "random"},
             TextVectorizer(analyzer="char_wb", ngram_range=(2, 3), max_features=3000),
         ),
         (
-            {"rerank": None, "n_spare": 5, "width": 2, "assignment": "random"},
+            {"code": "trellis", "rerank": None, "n_spare": 5, "width": 2, "assignment": "random"},
             TextVectorizer("hashing", n_features=2**12, ngram_range=(1, 1)),
         ),
     ],
-    ids=["re-ranked", "pruned", "characters", "hashing"],
+    ids=["a tree", "a deep tree", "two trees", "re-ranked", "pruned", "characters", "hashing"],
 )
 def test_a_page_answers_like_the_classifier(settings, vectorizer, asked, tmp_path):
     data = load_dataset("icd10cm")
@@ -85,10 +92,11 @@ def test_a_page_answers_like_the_classifier(settings, vectorizer, asked, tmp_pat
     texts = [*data.test.texts[::10], *ODD]
     seen = asked(page, texts)
     labels, losses = classifier.top_k(fitted.transform(texts), 5)
-    _, probabilities = classifier.top_k_proba(fitted.transform(texts), 5)
+    every = classifier.predict_proba(fitted.transform(texts))
+    probabilities = np.take_along_axis(every, np.searchsorted(classifier.classes_, labels), axis=1)
     n_same = 0
     for i, best in enumerate(seen["best"]):
-        assert [one["loss"] for one in best] == pytest.approx(losses[i].tolist(), rel=1e-6)
+        assert [one["loss"] for one in best] == pytest.approx(losses[i].tolist(), rel=1e-6, abs=1e-9)
         assert [one["probability"] for one in best] == pytest.approx(probabilities[i].tolist(), rel=1e-3, abs=1e-9)
         n_same += [one["label"] for one in best] == [str(label) for label in labels[i].tolist()]
     assert n_same >= 0.99 * len(texts)  # equal losses may come in another order
@@ -101,11 +109,11 @@ def test_what_a_page_cannot_hold_is_refused_with_a_sentence(tmp_path):
     texts, labels = ["a cat purrs", "a dog barks", "a cow moos", "the cat", "the dog", "the cow"], list("abcabc")
     fitted = TextVectorizer().fit(texts)
     X = fitted.transform(texts)
-    tree = TrellisClassifier(code="tree", width=2, rerank=None, random_state=0).fit(X, labels)
-    with pytest.raises(
-        ValueError, match="A page holds a TrellisClassifier on a trellis. Got the codebook 'label_tree'."
-    ):
-        export_page(tree, tmp_path / "page", vectorizer=fitted)
+    pair = TrellisClassifier(code="trellis", width=2, n_members=2, rerank=None, random_state=0).fit(X, labels)
+    with pytest.raises(ValueError, match="A page holds a single trellis or trees. Got 2 trellises."):
+        export_page(pair, tmp_path / "page", vectorizer=fitted)
+    with pytest.raises(ValueError, match="A page holds a TrellisClassifier. Got one of type ECOCClassifier."):
+        export_page(ECOCClassifier("arow", n_bits=3).fit(X, labels), tmp_path / "page", vectorizer=fitted)
     single = TrellisClassifier(width=2, rerank=None, random_state=0).fit(X, labels)
     with pytest.raises(ValueError, match="features needs a vectorizer with as many. Got one with 2."):
         export_page(single, tmp_path / "page", vectorizer=TextVectorizer(ngram_range=(1, 1)).fit(["two words"]))

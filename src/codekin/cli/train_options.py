@@ -26,8 +26,8 @@ Width = Annotated[
         parser=trellis_width,
         metavar="N|auto",
         rich_help_panel=CODE,
-        help="The width of the trellis; auto is the widest within --max-bits, the best within a budget, or else 10 "
-        "(2 for 100 to 499 classes).",
+        help="The width of a trellis; auto is the widest within --max-bits, the best within a budget, or else 10 "
+        "(2 for 100 to 499 classes). With --code tree, how many children a node has; auto is a power of 2 up to 64.",
     ),
 ]
 CodeName = Annotated[
@@ -37,7 +37,8 @@ CodeName = Annotated[
         parser=one_of(("auto", "trellis", "tree")),
         metavar="NAME",
         rich_help_panel=CODE,
-        help="What codewords are paths of: trellis or tree; auto is a tree for more than 50,000 classes.",
+        help="What codewords are paths of: trellis or tree; auto is a tree for 100 or more classes of texts "
+        "or other sparse samples, unless an option needs a trellis.",
     ),
 ]
 MaxBits = Annotated[int | None, typer.Option(min=1, rich_help_panel=CODE, help="The most bits to use.")]

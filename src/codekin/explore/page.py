@@ -139,11 +139,14 @@ def _typed(classifier: Any, vectorizer: FittedVectorizer | None) -> tuple[str, s
     """What a page needs to predict texts, and what to say if it cannot."""
     if vectorizer is None:
         return "", ""
+    model = classifier.model_
+    other = "Texts can be typed for a single code on a trellis; this model is another one."
+    if model.codebook.tree is not None:
+        return "", other
     try:
         check_page(classifier)
     except ValueError:
-        return "", "Texts can be typed for a single code on a trellis; this model is another one."
-    model = classifier.model_
+        return "", other
     if model.n_classes > MOST_TO_TYPE:
         return "", f"Texts can be typed for up to {MOST_TO_TYPE:,} classes."
     description, arrays = described_model(classifier, vectorizer)

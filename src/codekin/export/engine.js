@@ -121,13 +121,32 @@ function logSum(logs) {
   return largest + Math.log(logs.reduce((total, log) => total + Math.exp(log - largest), 0));
 }
 
-// The best classes of a text: [{label, loss, probability}], best first.
-function predict(model, text, k) {
-  const { arrays, n_classes: nClasses, path_edges: nSteps, ranking } = model;
-  const row = featuresOf(text, model), margins = marginsOf(row, model);
+// A function: the dot product of a row and the vector of a class, in four sums of single precision; 0 without vectors.
+function scorerOf({ features, values }, { arrays }) {
+  const { vector_starts: starts, vector_features: entries, vector_steps: steps, vector_scales: scales } = arrays;
+  const spread = new Map(features.map((feature, i) => [feature, values[i]]));
+  return (c) => {
+    if (!starts) return 0;
+    const sums = new Float32Array(4), n = starts[c + 1] - starts[c];
+    for (let j = 0, q = starts[c]; j < n; j++, q++) {
+      sums[j < (n & ~3) ? j & 3 : 0] += Math.fround((spread.get(entries[q]) ?? 0) * steps[q]);
+    }
+    return scales[c] * Math.fround(Math.fround(sums[0] + sums[1]) + Math.fround(sums[2] + sums[3]));
+  };
+}
+
+// Redistribute the probability of re-ranked classes by their final losses.
+function shareOut(listed, log, { temperature }) {
+  const shared = logSum(listed.map(({ c }) => log(c))), rest = logSum(listed.map(({ loss }) => -loss / temperature));
+  listed.forEach((one) => { one.log = shared - one.loss / temperature - rest; });
+}
+
+// The best classes of a text on a trellis: [{c, loss, log}], best first; classes are in the order of their paths.
+function bestOfTrellis(model, row, k) {
+  const { arrays, n_classes: nClasses, path_edges: nSteps, ranking } = model, margins = marginsOf(row, model);
   const [loss, evidence] = LOSSES[model.loss];
   const lengths = Float64Array.from(margins, (f) => -2 * evidence(f));
-  const costs = new Float64Array(nClasses); // in the order of the paths
+  const costs = new Float64Array(nClasses);
   for (let step = nSteps - 1; step >= 0; step--) {
     for (let c = 0; c < nClasses; c++) {
       const edge = arrays.edges[c * nSteps + step];
@@ -139,24 +158,25 @@ function predict(model, text, k) {
   const log = (c) => -costs[c] / model.temperature - whole;
   let best = order.slice(0, k).map((c) => ({ c, loss: costs[c], log: log(c) }));
   if (ranking && k <= ranking.n_candidates) {
-    const spread = new Map(row.features.map((feature, i) => [feature, row.values[i]]));
-    const listed = order.slice(0, ranking.n_candidates).map((c) => {
-      let score = 0;
-      for (let q = arrays.vector_starts[c]; q < arrays.vector_starts[c + 1]; q++) {
-        score += (spread.get(arrays.vector_features[q]) ?? 0) * arrays.vector_steps[q];
-      }
-      return { c, loss: costs[c] - ranking.weight * arrays.vector_scales[c] * score };
-    });
-    const shared = logSum(listed.map(({ c }) => log(c))), rest = logSum(listed.map((one) => -one.loss / ranking.temperature));
-    listed.forEach((one) => { one.log = shared - one.loss / ranking.temperature - rest; });
-    best = listed.map((one, i) => [one, i]).sort(([a, i], [b, j]) => a.loss - b.loss || i - j).slice(0, k).map(([one]) => one);
+    const score = scorerOf(row, model);
+    const listed = order.slice(0, ranking.n_candidates).map((c) => ({ c, loss: costs[c] - ranking.weight * score(c) }));
+    shareOut(listed, log, ranking);
+    best = listed.sort((a, b) => a.loss - b.loss).slice(0, k);
   }
   const constant = margins.reduce((total, f) => total + loss(-f), 0);
-  return best.map((one) => ({ c: one.c, label: model.labels[one.c], loss: one.loss + constant, probability: Math.exp(one.log) }));
+  best.forEach((one) => { one.loss += constant; });
+  return best;
+}
+
+// The best classes of a text: [{c, label, loss, probability}], best first.
+function predict(model, text, k) {
+  const row = featuresOf(text, model), best = model.trees ? bestOfTrees(model, row, k) : bestOfTrellis(model, row, k);
+  return best.map((one) => ({ c: one.c, label: model.labels[one.c], loss: one.loss, probability: Math.exp(one.log) }));
 }
 
 async function loaded(base64) {
   const model = await unpacked(base64);
   if (model.vectorizer.method === "tfidf") model.vocabulary = vocabularyOf(model.arrays);
+  if (model.n_trees) model.trees = treesOf(model);
   return model;
 }

@@ -18,6 +18,7 @@ from codekin._version import __version__
 from codekin.datasets import FittedVectorizer
 from codekin.export.limits import check_n_labels
 from codekin.export.packing import Arrays, packed
+from codekin.export.page_trees import tree_arrays
 from codekin.learners.compact import CompactSparseLinearBits
 from codekin.learners.linear_rows import linear_rows
 
@@ -40,7 +41,8 @@ def export_page(
     Parameters
     ----------
     classifier : TrellisClassifier
-        A single code on a trellis, re-ranked or not. Trees of classes and several codes cannot be exported.
+        One or more trees of classes or a single code on a trellis, re-ranked or not. Several codes on a trellis cannot
+        be exported.
     folder : path
         Where to write ``index.html``; the folder is made if necessary.
     vectorizer : FittedVectorizer
@@ -72,7 +74,7 @@ def export_page(
         "footer": f"{n_classes} classes, {n_features} features. Everything happens in this page; no text leaves it. "
         f"Made with codekin {__version__}.",
         "model": content,
-        "engine": _asset("engine.js"),
+        "engine": _asset("engine.js") + ("" if model.codebook.tree is None else _asset("trees.js")),
         "k": str(n_shown),
     }
     page = re.sub(r"@@(\w+)@@", lambda place: filled[place[1]], _asset("page.html"))
@@ -86,10 +88,10 @@ def export_page(
 def check_page(classifier: Any) -> None:
     """Raise unless the script of a page can predict what this classifier does."""
     model = classifier.model_
-    if model.codebook.trellis is None or not hasattr(classifier, "temperature_"):
-        raise ValueError(f"A page holds a TrellisClassifier on a trellis. Got the codebook {model.codebook.name!r}.")
-    if len(model.members) > 1 or (model.ranking is not None and model.ranking.vectors is None):
-        raise ValueError(f"A page holds a single code. Got {len(model.members)} of them, whose losses are added.")
+    if not hasattr(classifier, "temperature_"):
+        raise ValueError(f"A page holds a TrellisClassifier. Got one of type {type(classifier).__name__}.")
+    if model.codebook.tree is None and len(model.members) > 1:
+        raise ValueError(f"A page holds a single trellis or trees. Got {len(model.members)} trellises.")
 
 
 def described_model(classifier: Any, vectorizer: FittedVectorizer) -> tuple[dict[str, Any], Arrays]:
@@ -97,28 +99,36 @@ def described_model(classifier: Any, vectorizer: FittedVectorizer) -> tuple[dict
     model = classifier.model_
     settings, arrays = vectorizer.to_state()
     classes = np.argsort(model.assignment.codeword_of_class, kind="stable")
-    trellis = model.codebook.trellis
-    edges = trellis.unrank(model.assignment.codeword_of_class[classes])
-    arrays["edges"] = as_narrow(np.where(edges < 0, trellis.n_edges, edges))
     description: dict[str, Any] = {
         "labels": [str(label) for label in classifier.classes_[classes].tolist()],
         "vectorizer": settings,
         "n_classes": model.n_classes,
-        "n_bits": int(trellis.n_edges),
-        "path_edges": int(edges.shape[1]),
-        "loss": model.decoder.loss.name,
         "temperature": float(classifier.temperature_),
-        "is_gapped": isinstance(model.bits, CompactSparseLinearBits),
         "ranking": None,
     }
-    arrays |= _weights(model.bits)
+    if model.codebook.tree is not None:
+        description |= {"n_trees": len(model.members), "beam": model.decoder.beam}
+        arrays |= tree_arrays(model.members, classes)
+    else:
+        trellis = model.codebook.trellis
+        edges = trellis.unrank(model.assignment.codeword_of_class[classes])
+        arrays["edges"] = as_narrow(np.where(edges < 0, trellis.n_edges, edges))
+        arrays |= _weights(model.bits)
+        description |= {
+            "n_bits": int(trellis.n_edges),
+            "path_edges": int(edges.shape[1]),
+            "loss": model.decoder.loss.name,
+            "is_gapped": isinstance(model.bits, CompactSparseLinearBits),
+        }
     ranking = model.ranking
     if ranking is not None:
-        arrays |= _vectors(ranking.vectors, classes)
+        if ranking.vectors is not None:
+            arrays |= _vectors(ranking.vectors, classes)
         description["ranking"] = {
             "n_candidates": min(ranking.n_candidates, model.n_classes),
             "weight": float(ranking.weight),
             "temperature": float(ranking.temperature),
+            "reach": float(ranking.reach) if np.isfinite(ranking.reach) else None,
         }
     return description, arrays
 

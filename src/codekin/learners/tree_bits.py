@@ -87,7 +87,7 @@ class TreeBits:
         """The weights as single-precision floats."""
         if self.scale is None:
             return np.asarray(self.weights, dtype=np.float32)
-        return _sizes(self.scale)[self.weights.view(np.uint8)]
+        return sizes_of_steps(self.scale)[self.weights.view(np.uint8)]
 
     @cached_property
     def kernel_arrays(self) -> tuple[Any, ...]:
@@ -189,7 +189,7 @@ class TreeBits:
         return replace(self, weights=self.values, scale=None)
 
 
-def _sizes(scale: tuple[float, float]) -> Float32Array:
+def sizes_of_steps(scale: tuple[float, float]) -> Float32Array:
     """The weight of every step, in the order of its bits as an unsigned byte."""
     steps = np.arange(256, dtype=np.uint8).view(np.int8).astype(np.float64)
     ratio = max(np.log(scale[1] / scale[0]), 1e-12) / (LARGEST_STEP - 1)
