@@ -2,12 +2,14 @@
 
     python benchmarks/onnx_export.py [--data DIR] [--rows 10000]
 
-Three models on real data: icd10cm_category (1,532 classes of text), re-ranked by class means and not re-ranked, with
-sparse input, and the digits of MNIST with ten logistic regressions and a learned decoder, with dense input. Rows are
-samples that were not trained on. Where labels differ, the losses in question are compared. Times are of a block of 500
-rows on one thread, in onnxruntime and in codekin, in the same run.
+Five models on real data: icd10cm_category (1,532 classes of text) on a label tree and on a trellis, each re-ranked by
+class means and not re-ranked, with sparse input, and the digits of MNIST with ten logistic regressions and a learned
+decoder, with dense input. Rows are samples that were not trained on. Where labels differ, the losses in question are
+compared; on a tree, codekin's search may have overlooked a class that the exported model finds. Times are of a block of
+500 rows on one thread, in onnxruntime and in codekin, in the same run.
 
-Claim: at most one row in a thousand differs, and only in the order of losses that are equal to seven digits.
+Claim: at most one row in a thousand differs, and only in the order of losses that are equal to seven digits. On a tree,
+whose exponentials codekin computes in single precision, equal to five digits, or because the search overlooked a class.
 """
 
 import argparse
@@ -26,7 +28,7 @@ from codekin._system.threads import limited_threads
 from codekin.datasets import read_data
 from codekin.export import export_onnx, padded_rows
 
-BLOCK, K, TIE, MOST_DIFFERENT = 500, 5, 1e-7, 0.001
+BLOCK, K, TIE, TREE_TIE, MOST_DIFFERENT = 500, 5, 1e-7, 1e-5, 0.001
 
 
 def text_samples(folder):
@@ -46,12 +48,23 @@ def inputs_of(X):
     return {"features": features, "values": values}
 
 
+def overlooks(classifier, X):
+    """Whether the search for a sample's best classes, before any re-ranking, overlooks one of them."""
+    model = classifier.model_
+    n = K if model.ranking is None else min(model.ranking.n_candidates, model.n_classes)
+    every = model.decoder.class_losses(model.lazy_margins(X)[0])
+    listed, _ = model.decoder.top_k(model.lazy_margins(X)[0], n)
+    exact = np.argsort(every, axis=1, kind="stable")[:, :n]
+    return np.array([set(own) != set(best) for own, best in zip(listed.tolist(), exact.tolist(), strict=True)])
+
+
 def compare(name, classifier, X, home):
     path = export_onnx(classifier, Path(home) / "model.onnx", k=K, input="sparse" if sparse.issparse(X) else "dense")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    n_different, gap, spent = 0, 0.0, {"onnxruntime": np.inf, "codekin": np.inf}
+    tie = TIE if classifier.codebook_.tree is None else TREE_TIE
+    n_different, n_overlooked, gap, spent = 0, 0, 0.0, {"onnxruntime": np.inf, "codekin": np.inf}
     for start in range(0, X.shape[0], BLOCK):
         block = X[start : start + BLOCK]
         given = inputs_of(block)
@@ -63,12 +76,18 @@ def compare(name, classifier, X, home):
         spent["onnxruntime"] = min(spent["onnxruntime"], (between - begin) / len(labels))
         spent["codekin"] = min(spent["codekin"], (end - between) / len(labels))
         rows = (labels != expected).any(axis=1)
+        apart = np.abs(losses - of_expected) / np.maximum(np.abs(of_expected), 1)
+        if classifier.codebook_.tree is not None:
+            is_overlooked = rows & (apart > tie).any(axis=1) & overlooks(classifier, block)
+            n_overlooked += int(is_overlooked.sum())
+            rows &= ~is_overlooked
         n_different += int(rows.sum())
-        gap = max(gap, float((np.abs(losses - of_expected) / np.abs(of_expected))[rows].max(initial=0.0)))
-    is_met = n_different <= MOST_DIFFERENT * X.shape[0] and gap <= TIE
+        gap = max(gap, float(apart[rows].max(initial=0.0)))
+    is_met = n_different + n_overlooked <= MOST_DIFFERENT * X.shape[0] and gap <= tie
     times = " and ".join(f"{1e6 * seconds:.0f} us in {which}" for which, seconds in spent.items())
     print(f"{name}: {path.stat().st_size / 1e6:.1f} MB, {times} a row")
-    print(f"  {n_different} of {X.shape[0]:,} rows differ, in losses that differ by {gap:.1g}: ", end="")
+    print(f"  {n_different} of {X.shape[0]:,} rows differ, in losses that differ by {gap:.1g}", end="")
+    print(f", and {n_overlooked} because a search overlooked a class: " if n_overlooked else ": ", end="")
     print("met" if is_met else "MISSED", flush=True)
 
 
@@ -82,10 +101,11 @@ def main():
         parser.exit(2, f"{arguments.data} has no icd10cm_category: name the folder that holds it with --data\n")
     with tempfile.TemporaryDirectory() as temporary, limited_threads(1):
         X, y, X_test = text_samples(arguments.data / "icd10cm_category")
-        for rerank in ("centroid", None):
-            classifier = TrellisClassifier(rerank=rerank, random_state=0).fit(X, y)
-            name = f"icd10cm_category, {'re-ranked' if rerank else 'not re-ranked'}"
-            compare(name, classifier, X_test[: arguments.rows], temporary)
+        for code in ("tree", "trellis"):
+            for rerank in ("centroid", None):
+                classifier = TrellisClassifier(code=code, rerank=rerank, random_state=0).fit(X, y)
+                name = f"icd10cm_category, a {code}, {'re-ranked' if rerank else 'not re-ranked'}"
+                compare(name, classifier, X_test[: arguments.rows], temporary)
         with np.load(arguments.data / "mnist" / "mnist.npz") as mnist:
             X, y, X_test = mnist["X_train"][:4000], mnist["y_train"][:4000], mnist["X_test"]
         X, X_test = (pixels.reshape(len(pixels), -1) / 255 for pixels in (X, X_test))

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 OPSET, IR_VERSION = 17, 8
 """Old enough for the runtimes of several years."""
-DOUBLE, FLOAT = 11, 1
-"""ONNX's numbers of the two types."""
+DOUBLE, FLOAT, INT32 = 11, 1, 6
+"""ONNX's numbers of the types."""
 
 
 class OnnxGraph:
@@ -63,6 +63,19 @@ class OnnxGraph:
         if isinstance(which, str):
             return str(self("GatherElements", a, which, axis=1))
         return str(self("Gather", a, self.constant(which, np.int64), axis=1))
+
+    def with_column(self, a: str, value: float) -> str:
+        """``a`` with one more column, which holds a finite value."""
+        nothing = self("Mul", self.columns(a, np.zeros(1)), self.number(0.0))
+        return str(self("Concat", a, self.add(nothing, self.number(value)), axis=1))
+
+    def path_sums(self, a: str, columns: NDArray[Any]) -> str:
+        """The sums of some columns of ``a``: sum ``i`` is that of ``columns[i]``, one more than the last being zero."""
+        padded, sums = self.with_column(a, 0.0), ""
+        for column in columns.T:
+            own = self.columns(padded, column)
+            sums = self.add(sums, own) if sums else own
+        return sums
 
     def rounded(self, a: str, n_digits: int) -> str:
         """Rows rounded to binary digits of their largest number, so that sums of them are exact in any order."""

@@ -1,6 +1,7 @@
 """A fitted classifier as an ONNX model: from features to margins to the best labels and their probabilities.
 
-ONNX has no shortest paths, so that the losses of all classes are added up; for a hundred thousand classes that is slow.
+ONNX has neither shortest paths nor a beam search, so that the losses of all classes are added up; for very many classes
+that is slow. On a tree it is exact, where codekin's search may overlook a class.
 Margins have the precision of the weights, everything after them double precision. Sums of margins may differ from
 codekin's in the last digit, since runtimes add in another order.
 """
@@ -17,14 +18,18 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from codekin._system.files import whole_file
+from codekin._system.memory import in_units
 from codekin._version import __version__
 from codekin.decoding.learned import FARTHEST, SUM_DIGITS, WEIGHT_DIGITS
 from codekin.export.limits import check_n_labels
-from codekin.export.onnx_graph import DOUBLE, FLOAT, IR_VERSION, LOSSES_OF, OPSET, OnnxGraph
+from codekin.export.onnx_graph import DOUBLE, FLOAT, INT32, IR_VERSION, LOSSES_OF, OPSET, OnnxGraph
+from codekin.export.onnx_trees import leaf_losses, with_others_behind
 from codekin.learners.linear_rows import LinearRows, linear_rows
 
 MAX_BYTES = 2**31 - 2**20
 """What a file of ONNX may hold."""
+MOST_OF_TREE = 2**30
+"""The largest weights of a tree that are exported, with their zeros; its class vectors may take as much again."""
 
 
 def export_onnx(
@@ -43,9 +48,9 @@ def export_onnx(
     Parameters
     ----------
     classifier : ECOCClassifier or TrellisClassifier
-        With linear bits: codekin's own learners, or linear classifiers of scikit-learn. Trellises, all codes with a
-        coding matrix, learned decoders, calibration, and the re-ranking of a single trellis can be exported; trees of
-        classes, several codes and all other learners cannot.
+        With linear bits: codekin's own learners, or linear classifiers of scikit-learn. Trellises and trees, all codes
+        with a coding matrix, learned decoders, calibration, and the re-ranking of a single trellis or tree can be
+        exported; several codes and all other learners cannot, nor can trees whose weights would take more than 1 GB.
     path : path
         The file to write.
     k : int, default=5
@@ -66,17 +71,17 @@ def export_onnx(
         raise ImportError("Exporting to ONNX needs the package onnx: pip install codekin[onnx]") from None
     classifier._check_is_fitted()
     model = classifier.model_
-    _check_exportable(model)
-    labels = _labels(classifier.classes_)
-    check_n_labels(model, k)
     if input not in ("dense", "sparse"):
         raise ValueError(f"The 'input' parameter must be 'dense' or 'sparse'. Got {input!r} instead.")
+    _check_exportable(model, is_sparse=input == "sparse")
+    labels = _labels(classifier.classes_)
+    check_n_labels(model, k)
     graph, rows = OnnxGraph(), linear_rows(model.bits)
     samples = _Samples.sparse(graph, rows) if input == "sparse" else _Samples.dense(rows)
     margins = samples.margins(graph, rows)
     f = margins if rows.weights.dtype == np.float64 or rows.slopes is not None else graph("Cast", margins, to=DOUBLE)
-    if model.codebook.trellis is not None:
-        best, losses, probabilities = _of_trellis(graph, classifier, f, samples, k)
+    if model.codebook.graph is not None:
+        best, losses, probabilities = _of_graph(graph, classifier, f, samples, k)
     else:
         best, losses, probabilities = _of_matrix(graph, classifier, f, k)
     kinds: dict[str, int] = {"i": 7, "U": 8, "f": DOUBLE, "b": 9}
@@ -181,7 +186,10 @@ class _Samples:
             values = self.values
             if rows.scales is not None:
                 values = graph("Mul", values, graph("Gather", graph.constant(rows.scales), which))
-            product = self._summed(graph, values, graph("Gather", graph.constant(rows.weights), which), rows.weights)
+            stored, own = rows.weights, graph("Gather", graph.constant(rows.weights), which)
+            if rows.table is not None:
+                stored, own = rows.table, graph("Gather", graph.constant(rows.table), graph("Cast", own, to=INT32))
+            product = self._summed(graph, values, own, stored)
         margins = graph.add(product, graph.constant(rows.bias))
         if rows.slopes is None:
             return margins
@@ -204,10 +212,16 @@ class _Samples:
         return str(graph("Squeeze", graph("MatMul", graph("Unsqueeze", values, middle), rows), middle))
 
 
-def _check_exportable(model: Any) -> None:
+def _check_exportable(model: Any, *, is_sparse: bool) -> None:
     """Raise ValueError, in one sentence, for what ONNX cannot do."""
     if model.codebook.tree is not None:
-        raise ValueError("A tree of classes cannot be exported to ONNX, which has no beam search. Use code='trellis'.")
+        bits = model.bits
+        n_bytes = bits.n_features * bits.n_bits * (bits.weights.itemsize if is_sparse else 4)
+        if n_bytes > MOST_OF_TREE:
+            raise ValueError(
+                f"ONNX has no sparse weights: those of {bits.n_bits:,} bits and {bits.n_features:,} features would "
+                f"take {in_units(n_bytes)}, and at most {in_units(MOST_OF_TREE)} are exported. Use code='trellis'."
+            )
     if len(model.members) > 1:
         raise ValueError(f"Only a single code can be exported to ONNX. Got {len(model.members)} of them.")
     if model.codebook.n_symbols > 2:
@@ -227,24 +241,19 @@ def _labels(classes: NDArray[Any]) -> NDArray[Any]:
     return np.array(classes.tolist(), dtype=object)
 
 
-def _of_trellis(graph: OnnxGraph, classifier: Any, f: str, samples: _Samples, k: int) -> tuple[str, str, str]:
-    """The best classes of a code on a trellis, their losses and probabilities."""
+def _of_graph(graph: OnnxGraph, classifier: Any, f: str, samples: _Samples, k: int) -> tuple[str, str, str]:
+    """The best classes of a code on a trellis or a tree, their losses and probabilities."""
     model = classifier.model_
-    trellis, (loss, agreement) = model.codebook.trellis, LOSSES_OF[model.decoder.loss.name]
     # In the order of the paths, by which ties are broken.
     classes = np.argsort(model.assignment.codeword_of_class, kind="stable")
-    edges = trellis.unrank(model.assignment.codeword_of_class[classes])
-    lengths = graph.times(agreement(graph, f), -2.0)
-    nothing = graph("Mul", graph.columns(lengths, np.zeros(1)), graph.number(0.0))
-    lengths = graph("Concat", lengths, nothing, axis=1)
-    costs = ""
-    # From the last edge to the first, as codekin adds them.
-    for step in range(edges.shape[1] - 1, -1, -1):
-        column = np.where(edges[:, step] < 0, trellis.n_edges, edges[:, step])
-        own = graph.columns(lengths, column)
-        costs = graph.add(costs, own) if costs else own
-    constant = graph.total(loss(graph, graph("Neg", f)))
-    logs = graph("LogSoftmax", graph.times(costs, -1 / classifier.temperature_), axis=1)
+    if model.codebook.tree is not None:
+        tree, constant = model.codebook.tree, None
+        costs = leaf_losses(graph, tree, f)
+        logs = graph("Neg", leaf_losses(graph, tree, graph.times(f, 1 / classifier.temperature_)))
+    else:
+        costs = _path_costs(graph, model, f, classes)
+        constant = graph.total(LOSSES_OF[model.decoder.loss.name][0](graph, graph("Neg", f)))
+        logs = graph("LogSoftmax", graph.times(costs, -1 / classifier.temperature_), axis=1)
     ranking = model.ranking
     if ranking is None:
         best, places = graph.best(costs, k)
@@ -252,18 +261,30 @@ def _of_trellis(graph: OnnxGraph, classifier: Any, f: str, samples: _Samples, k:
     else:
         n = min(ranking.n_candidates, model.n_classes)
         listed, at = graph.best(costs, n)
+        final = listed
         if ranking.vectors is not None:
             steps, scales = _by_feature(ranking.vectors, classes)
             scores = graph("Cast", graph.columns(samples.scores(graph, steps), at), to=DOUBLE)
             weights = graph("Gather", graph.constant(ranking.weight * scales), at)
-            listed = graph("Sub", listed, graph("Mul", scores, weights))
-        best, order = graph.best(listed, k)
+            final = graph("Sub", listed, graph("Mul", scores, weights))
+        if model.codebook.tree is not None and np.isfinite(ranking.reach):
+            final = with_others_behind(graph, listed, final, ranking.reach)
+        best, order = graph.best(final, k)
         places = graph.columns(at, order)
         whole = graph("Log", graph.total(graph("Exp", graph.columns(logs, at))))
-        shared = graph("LogSoftmax", graph.times(listed, -1 / ranking.temperature), axis=1)
+        shared = graph("LogSoftmax", graph.times(final, -1 / ranking.temperature), axis=1)
         log_probabilities = graph.columns(graph.add(shared, whole), order)
     found = graph("Gather", graph.constant(classes, np.int64), places)
-    return found, graph.add(best, constant), graph("Exp", log_probabilities)
+    return found, best if constant is None else graph.add(best, constant), graph("Exp", log_probabilities)
+
+
+def _path_costs(graph: OnnxGraph, model: Any, f: str, classes: NDArray[Any]) -> str:
+    """The losses of classes on a trellis, up to a constant of the sample."""
+    trellis, agreement = model.codebook.trellis, LOSSES_OF[model.decoder.loss.name][1]
+    edges = trellis.unrank(model.assignment.codeword_of_class[classes])
+    lengths = graph.times(agreement(graph, f), -2.0)
+    # From the last edge to the first, as codekin adds them.
+    return graph.path_sums(lengths, np.where(edges < 0, trellis.n_edges, edges)[:, ::-1])
 
 
 def _by_feature(vectors: Any, classes: NDArray[Any]) -> tuple[NDArray[np.int8], NDArray[np.float64]]:

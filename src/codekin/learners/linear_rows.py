@@ -12,16 +12,18 @@ from codekin.coding import FloatArray, IntArray
 from codekin.learners.compact import CompactLinearBits, CompactSparseLinearBits
 from codekin.learners.independent import EstimatorBits
 from codekin.learners.linear import LinearBits, SparseLinearBits
+from codekin.learners.tree_bits import TreeBits, sizes_of_steps
 
 
 @dataclass(frozen=True, eq=False)
 class LinearRows:
     """Weights of all bits, and what turns their product with a sample into margins.
 
-    - ``weights`` of shape (n_rows, n_bits): int8, float16, float32 or float64.
+    - ``weights`` of shape (n_rows, n_bits): int8, uint8, float16, float32 or float64.
     - ``scales`` of shape (n_rows,): what integers are multiplied by; None for floats.
     - ``row_of_feature`` of shape (n_features,): None if every feature has its own row.
     - ``slopes``, ``intercepts``: what margins are multiplied by, and what is added; None if nothing.
+    - ``table`` of shape (256,): what weights of uint8 stand for; None if they stand for themselves.
     """
 
     weights: NDArray[Any]
@@ -30,10 +32,12 @@ class LinearRows:
     bias: NDArray[Any]
     slopes: NDArray[np.float64] | None = None
     intercepts: NDArray[np.float64] | None = None
+    table: NDArray[np.float32] | None = None
 
     def dense(self) -> NDArray[Any]:
         """The weights of every feature, (n_features, n_bits), in single or double precision."""
-        weights = self.weights if self.weights.dtype == np.float64 else self.weights.astype(np.float32)
+        weights = self.weights if self.table is None else self.table[self.weights]
+        weights = weights if weights.dtype == np.float64 else weights.astype(np.float32)
         if self.scales is not None:
             weights = weights * self.scales[:, None]
         return weights if self.row_of_feature is None else weights[self.row_of_feature]
@@ -41,7 +45,8 @@ class LinearRows:
     def at(self, features: IntArray) -> FloatArray:
         """The weights of some features in the margins, calibration included, (n, n_bits), in double precision."""
         rows = features if self.row_of_feature is None else self.row_of_feature[features]
-        weights = self.weights[rows].astype(np.float64)
+        weights = self.weights[rows] if self.table is None else self.table[self.weights[rows]]
+        weights = weights.astype(np.float64)
         if self.scales is not None:
             weights *= self.scales[rows][:, None]
         return weights if self.slopes is None else weights * self.slopes
@@ -74,8 +79,8 @@ def linear_rows(bits: Any, *, purpose: str = "be exported") -> LinearRows:
         return LinearRows(bits.weights.toarray(), None, None, bits.bias)
     if isinstance(bits, CompactLinearBits):
         return LinearRows(bits.weights, bits.scales, bits.row_of_feature, bits.bias)
-    if isinstance(bits, CompactSparseLinearBits):
-        return _filled(bits)
+    if isinstance(bits, CompactSparseLinearBits | TreeBits):
+        return _filled(bits) if isinstance(bits, CompactSparseLinearBits) else _of_tree(bits)
     raise ValueError(f"Only linear predictors of two-sided bits can {purpose}. Got {type(bits).__name__}.")
 
 
@@ -94,3 +99,17 @@ def _filled(bits: CompactSparseLinearBits) -> LinearRows:
     weights = np.zeros((len(used) + 1, bits.n_bits), dtype=bits.weights.dtype)
     weights[np.repeat(row_of_feature, lengths), whole.indices] = values
     return LinearRows(weights, scales, row_of_feature, bits.bias)
+
+
+def _of_tree(bits: TreeBits) -> LinearRows:
+    """Rows with all bits of a tree; features without weights share the first row."""
+    starts = np.concatenate([[0], np.cumsum(bits.lengths, dtype=np.int64)])
+    n_weights = np.diff(starts[np.concatenate([[0], np.cumsum(bits.counts, dtype=np.int64)])])
+    used = np.flatnonzero(n_weights)
+    row_of_feature = np.zeros(bits.n_features, dtype=np.int32)
+    row_of_feature[used] = np.arange(1, len(used) + 1)
+    stored = bits.weights if bits.scale is None else bits.weights.view(np.uint8)
+    weights = np.zeros((len(used) + 1, bits.n_bits), dtype=stored.dtype)
+    weights[np.repeat(row_of_feature, n_weights), bits.bit_of_weight] = stored
+    table = None if bits.scale is None else sizes_of_steps(bits.scale)
+    return LinearRows(weights, None, row_of_feature, bits.bias, table=table)
