@@ -2,7 +2,7 @@
 
     python benchmarks/single_prediction.py [--data DIR] [--pecos-python PATH] [--rows 1000] [--rounds 5] [--quick]
 
-The default classifier of text (`codekin train`: a trellis of width 10, re-ranked) with the 1,532 classes of
+The default classifier of text (`codekin train`: a label tree, re-ranked) with the 1,532 classes of
 icd10cm_category, from its samples' texts. Each test sample is predicted alone, on one thread: as a sparse row, and from
 the raw text. Times are wall-clock times: of every block of 50 samples the fastest of some rounds, in which all take
 turns, so that other work on the machine counts as little as possible. Labels are compared in the same run.

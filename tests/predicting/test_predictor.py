@@ -14,7 +14,8 @@ from codekin.datasets import TextVectorizer, load_dataset, make_sparse_topics
 from codekin.datasets.one_text import features_of_one_text
 from codekin.learners import AROW
 from codekin.learners.compact import CompactSparseLinearBits
-from codekin.model.one_row import OneRow, OneRowAtOnce, OneRowOfCode, OneRowOfRanking, OneRowOfTree, OneRowOfTrellis
+from codekin.model.one_row import OneRowAtOnce, OneRowOfCode, OneRowOfRanking, OneRowOfTrellis
+from codekin.model.one_row_of_trees import OneRowOfRankedTree, OneRowOfRankedTrees, OneRowOfTree
 from codekin.storage import ModelInput
 
 N_ROWS = 25
@@ -28,10 +29,14 @@ CLASSIFIERS = {
     "re-ranked pair": (TrellisClassifier(width=2, rerank="centroid", n_members=2), OneRowOfRanking),
     "a pair": (TrellisClassifier(width=2, rerank=None, n_members=2), OneRowOfRanking),
     "a tree": (TrellisClassifier(code="tree", width=3, rerank=None), OneRowOfTree),
-    "a re-ranked tree": (TrellisClassifier(code="tree", width=3, rerank="centroid"), OneRowOfTree),
-    "two trees": (
+    "a re-ranked tree": (TrellisClassifier(code="tree", width=3, rerank="centroid"), OneRowOfRankedTree),
+    "two re-ranked trees": (
         TrellisClassifier(code="tree", width=3, rerank="centroid", n_members=2, assignment="random"),
-        OneRow,
+        OneRowOfRankedTrees,
+    ),
+    "two trees": (
+        TrellisClassifier(code="tree", width=2, rerank=None, n_members=2, assignment="random"),
+        OneRowOfRankedTrees,
     ),
     "a matrix": (ECOCClassifier(AROW(), n_bits=20, assignment="random", decoding="loss"), OneRowOfCode),
     "a learned decoder": (ECOCClassifier(LogisticRegression(), n_bits=12, decoding="learned"), OneRowOfCode),

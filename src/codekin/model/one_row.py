@@ -16,7 +16,6 @@ from scipy import sparse
 
 from codekin.coding import FloatArray, IntArray, Margins
 from codekin.decoding import LOSSES, Loss, ShortestPathDecoder
-from codekin.decoding.beam_search import BeamSearchDecoder
 from codekin.learners.compact import CompactForm, CompactLinearBits, CompactSparseLinearBits
 from codekin.learners.linear import LinearForm
 from codekin.model import Model
@@ -209,50 +208,12 @@ class OneRowAtOnce(OneRowOfRanking):
         return classes[0], losses[0]
 
 
-class OneRowOfTree(OneRow):
-    """The leaves that a beam search finds, re-ranked if the model has a ranking."""
-
-    def __init__(self, model: Model) -> None:
-        from codekin.kernels.reranking import scoring_room
-
-        super().__init__(model)
-        bits, self.decoder = cast("Any", model.bits), cast("BeamSearchDecoder", model.decoder)
-        self.tree, self.weights = bits.kernel_tree, bits.kernel_arrays
-        self.vectors = None if model.ranking is None else model.ranking.vectors
-        if self.vectors is not None:
-            self.by_class, self.by_feature, _, n_features = kernel_vectors(self.vectors)
-            self.rooms = Rooms(lambda: scoring_room(n_features, model.n_classes, 0))
-
-    def best(self, row: Row, k: int, *, has_losses: bool) -> tuple[IntArray, FloatArray]:
-        """As above."""
-        from codekin.kernels.label_tree import search_leaves
-        from codekin.kernels.reranking import score_classes_in
-
-        ranking = self.model.ranking
-        n = k if ranking is None else min(ranking.n_candidates, self.model.n_classes)
-        if k > n:  # beyond the candidates
-            return super().best(row, k, has_losses=has_losses)
-        leaves, logs = np.empty((1, n), np.int64), np.empty((1, n))
-        beam = self.decoder.beam_for(n)
-        reach = np.inf if ranking is None else ranking.reach
-        search_leaves(row[:3], self.tree, self.weights, beam, np.float32(1), reach, leaves, logs)
-        classes, losses = self.decoder.class_of_leaf[leaves], -logs[0]
-        if self.vectors is None or ranking is None:
-            return classes[0, :k], losses[:k]
-        scores, room = np.empty((1, n)), self.rooms.take()
-        score_classes_in(room, row[:3], self.by_class, self.by_feature, classes, scores)
-        self.rooms.give_back(room)
-        losses -= ranking.weight * scores[0]
-        if (classes[0, :k] < 0).any():  # beyond their reach
-            return super().best(row, k, has_losses=has_losses)
-        order = losses.argsort(kind="stable")[:k]
-        return classes[0, order], losses[order]
-
-
 def one_row(model: Model) -> OneRow:
     """The fastest way to the best classes of one row of this model."""
     if model.codebook.tree is not None:
-        return OneRowOfTree(model) if len(model.members) == 1 else OneRow(model)
+        from codekin.model.one_row_of_trees import one_row_of_trees
+
+        return one_row_of_trees(model)
     margins = [_row_margins(member.bits) for member in model.members]
     if model.ranking is not None:
         kind = OneRowAtOnce if _is_one_call(model) else OneRowOfRanking
