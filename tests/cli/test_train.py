@@ -11,6 +11,7 @@ import pytest
 from codekin import load_model
 from codekin.cli.main import main
 from codekin.learners import training
+from codekin.learners.tree_progress import FinishedNodes
 from codekin.storage import load_input
 from tests.cli.conftest import CODEKIN, ENVIRONMENT
 
@@ -338,6 +339,26 @@ def test_a_resumed_training_ends_with_the_same_bytes(n_epochs, topics, topics_mo
     assert "resuming from the checkpoint" in shown.err
     assert contents(tmp_path / "model") == contents(topics_model)
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+def test_a_resumed_training_of_a_tree_ends_with_the_same_bytes(topics, succeed, run, monkeypatch, tmp_path):
+    arguments = ("--code=tree", "--width=3", "--quiet")
+    succeed("train", topics / "train.svm", tmp_path / "undisturbed", *arguments)
+    add, learned = FinishedNodes.add, []
+
+    def interrupt(self, node, of_node):
+        add(self, node, of_node)
+        learned.append(node)
+        if len(learned) == 6:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(FinishedNodes, "add", interrupt)
+    assert run("train", topics / "train.svm", tmp_path / "model", *arguments, "--n-threads=1").code == 130
+    assert (tmp_path / "model.checkpoint").is_dir()
+    monkeypatch.setattr(FinishedNodes, "add", add)
+    succeed("train", topics / "train.svm", tmp_path / "model", *arguments, "--resume")
+    assert contents(tmp_path / "model") == contents(tmp_path / "undisturbed")
+    assert not (tmp_path / "model.checkpoint").exists()
 
 
 def test_an_interruption_before_the_first_epoch_leaves_nothing(topics, run, interrupted, tmp_path):

@@ -25,8 +25,9 @@ def topics(tmp_path_factory):
         {"assignment": "preserving", "rerank": "centroid"},
         {"assignment": "preserving", "rerank": None, "width": 3},
         {"assignment": "random", "rerank": None, "n_members": 2},
+        {"code": "tree"},
     ],
-    ids=["default", "centroid", "softmax", "members"],
+    ids=["default", "centroid", "softmax", "members", "tree"],
 )
 def test_a_classifier_is_as_good_as_one_in_memory(options, topics):
     made, names, stored = topics
@@ -38,6 +39,16 @@ def test_a_classifier_is_as_good_as_one_in_memory(options, topics):
     assert on_disk.score(test, expected) > in_memory.score(test, expected) - 0.03
     measured = on_disk.report(stored.X, stored.encoded_labels), in_memory.report(made.X, names[made.y])
     assert measured[0].error == pytest.approx(measured[1].error, abs=0.03)
+
+
+def test_a_tree_is_the_same_from_disk_as_from_memory(topics):
+    made, names, stored = topics
+    settings = {"code": "tree", "rerank": None, "random_state": 0}
+    on_disk = TrellisClassifier(**settings).fit(stored.X, stored.encoded_labels)
+    in_memory = TrellisClassifier(**settings).fit(made.X, names[made.y])
+    for name in ("counts", "nodes", "lengths", "children", "weights"):
+        of_bits = (getattr(classifier.model_.bits, name) for classifier in (on_disk, in_memory))
+        np.testing.assert_array_equal(*of_bits)
 
 
 def test_labels_as_numbers_give_the_same_as_labels(topics):

@@ -1,16 +1,24 @@
 """Softmax in the nodes of a tree."""
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy import sparse
 
+from codekin._system.checkpoints import CheckpointError
 from codekin._system.memory import in_units
+from codekin._system.workers import with_workers
 from codekin.codebooks.label_tree import label_tree
 from codekin.coding import Assignment, Code
-from codekin.learners import Softmax, Validation
+from codekin.datasets import SparseData, cached_data, write_data
+from codekin.learners import Checkpoints, Softmax, Validation, tree_softmax
 from codekin.learners.tree_bits import TreeBits
+from codekin.learners.tree_progress import affordable_threads
+from codekin.learners.tree_samples import TreeSamples
 from codekin.learners.tree_softmax import LEAST_WEIGHT
 from codekin.model import Member
+from codekin.progress import listening
 from codekin.samples import Samples
 
 N_CLASSES, N_FEATURES = 60, 150
@@ -132,6 +140,14 @@ def test_memory_is_asked_for_before_it_is_taken(samples, code):
         Softmax(max_memory=1000).fit(samples, code, rng=0)
 
 
+def test_fewer_nodes_are_learned_at_once_if_memory_is_short(samples, code):
+    own, _ = TreeSamples.of(Softmax(), samples, code)
+    needed = [8 * 3 * N_FEATURES, 8 * 3 * min(N_FEATURES, own.n_entries(*own.span(1)))]
+    assert affordable_threads(needed[0], own, [0, 1, 2], 3) == 1
+    assert affordable_threads(sum(needed), own, [0, 1, 2], 3) == 2
+    assert affordable_threads(10 * sum(needed), own, [0, 1, 2], 5) == 5
+
+
 def test_margins_as_an_array_are_those_that_a_search_sees(samples, code):
     bits = Softmax().fit(samples, code, rng=0)
     member = Member.of(code, bits, "logistic")
@@ -167,3 +183,81 @@ def test_pruning_drops_what_validation_can_spare(samples, code):
     limit = pruned.nbytes // 2
     small = bits.pruned(validation, max_loss=0.02, is_small_enough=lambda bits: bits.nbytes <= limit)
     assert small.nbytes <= limit
+
+
+@pytest.fixture
+def stored(samples, tmp_path):
+    """The same samples on disk; of the root and some others, only a part fits into memory."""
+    write_data(tmp_path / "train.svm", SparseData(samples.X, samples.class_index, np.arange(N_CLASSES)))
+    data = cached_data(tmp_path / "train.svm", max_memory=40_000)
+    return Samples(data.X, data.encoded_labels.class_index)
+
+
+@pytest.mark.parametrize("n_shares", [1, 3, 1000])
+def test_shares_of_work_cover_all_nodes_in_order(samples, code, n_shares):
+    own, _ = TreeSamples.of(Softmax(), samples, code)
+    nodes = sorted(range(own.tree.n_nodes), key=lambda node: -own.work(node))
+    groups = own.groups(nodes, n_shares)
+    assert [node for group in groups for node in group] == nodes
+    assert 1 <= len(groups) <= n_shares
+    assert len(groups) == min(n_shares, len(nodes)) or n_shares == 3
+
+
+@pytest.mark.parametrize("settings", [{}, {"fit_intercept": True}, {"shuffle": False}])
+def test_samples_on_disk_give_the_bytes_of_those_in_memory(samples, stored, code, settings):
+    own, _ = TreeSamples.of(Softmax(), stored, code)
+    is_large = [own.is_large(node) for node in range(own.tree.n_nodes)]
+    assert any(is_large)
+    assert not all(is_large)
+    assert is_same(Softmax(**settings).fit(stored, code, rng=0), Softmax(**settings).fit(samples, code, rng=0))
+
+
+def test_some_rows_on_disk_are_some_rows_in_memory(samples, stored, code):
+    rows = np.flatnonzero(np.arange(len(samples)) % 3 > 0)
+    assert is_same(Softmax().fit(stored.at(rows), code, rng=0), Softmax().fit(samples.at(rows), code, rng=0))
+
+
+def test_neighbouring_nodes_are_read_together(stored, code):
+    own, _ = TreeSamples.of(Softmax(), stored, code)
+    nodes = list(range(own.tree.n_nodes))
+    groups = own.groups(nodes)
+    assert sorted(node for group in groups for node in group) == nodes
+    assert len(groups) < len(nodes)
+    for group in groups:
+        spans = [own.span(node) for node in group]
+        assert all(stop == start for (_, stop), (start, _) in itertools.pairwise(spans))
+        loaded = own.loaded(group)
+        assert loaded.is_on_disk == own.is_large(group[0])
+
+
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_an_interrupted_training_ends_as_if_undisturbed(samples, stored, code, tmp_path, monkeypatch, is_stored):
+    given = stored if is_stored else samples
+    learner, checkpoints = Softmax(n_threads=1), Checkpoints(tmp_path / "checkpoint")
+    heard = []
+
+    def interrupt(progress):
+        heard.append(progress)
+        if len(heard) == 8:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), listening(interrupt):
+        learner.fit(given, code, rng=0, checkpoints=checkpoints)
+    assert checkpoints.exists
+    learned = []
+    own = tree_softmax._learned_node
+    monkeypatch.setattr(tree_softmax, "_learned_node", lambda job, node: learned.append(node) or own(job, node))
+    resumed = learner.fit(given, code, rng=0, checkpoints=Checkpoints(tmp_path / "checkpoint", resume=True))
+    assert 0 < len(learned) < code.codebook.tree.n_nodes
+    assert is_same(resumed, learner.fit(given, code, rng=0))
+
+
+def test_a_checkpoint_of_another_training_is_refused(samples, code, tmp_path):
+    Softmax().fit(samples, code, rng=0, checkpoints=Checkpoints(tmp_path))
+    with pytest.raises(CheckpointError, match="seed"):
+        Softmax().fit(samples, code, rng=1, checkpoints=Checkpoints(tmp_path, resume=True))
+
+
+def test_workers_learn_the_same_nodes(samples, stored, code):
+    with with_workers(2):
+        assert is_same(Softmax().fit(samples, code, rng=0), Softmax(n_threads=1).fit(stored, code, rng=0))

@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from codekin._system.memory import available_memory
-from codekin._system.stored_rows import StoredRows, is_sparse
+from codekin._system.stored_rows import is_sparse
 from codekin.classes import ClassTree
 from codekin.codebooks import trellis_codebook
 from codekin.codebooks.label_tree import LEAVES_PER_CHILD, label_tree
@@ -120,7 +120,6 @@ class TrellisSettings:
         is_tree = (
             self.n_classes >= MANY_CLASSES
             and is_sparse(X)
-            and not isinstance(X, StoredRows)
             and self.width == "auto"
             and self.max_bits is None
             and not self.n_spare

@@ -144,17 +144,16 @@ class Softmax:
         on_epoch : callable, optional
             Called with an :class:`EpochReport` after each pass.
         checkpoints : Checkpoints, optional
-            Where to save, after each pass but the last, what is needed to resume after an interruption. Resumed
-            training ends with the same predictors as uninterrupted training.
+            Where to save, after each pass but the last, what is needed to resume after an interruption; on a tree,
+            finished nodes. Resumed training ends with the same predictors as uninterrupted training.
 
         Returns
         -------
         LinearBits, or TreeBits on a tree
         """
         if code.codebook.tree is not None:
-            return fit_tree(
-                self, samples, code, rng=rng, n_epochs=self.n_epochs, validation=validation, on_epoch=on_epoch
-            )
+            watching: Any = {"validation": validation, "on_epoch": on_epoch, "checkpoints": checkpoints}
+            return fit_tree(self, samples, code, rng=rng, n_epochs=self.n_epochs, **watching)
         rows, paths, n_bits = training_rows(self, samples, code), class_paths(code), code.n_bits
         self._check_memory(rows.n_features, n_bits, has_validation=validation is not None)
 

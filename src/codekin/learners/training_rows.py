@@ -41,7 +41,7 @@ class TrainingRows:
     ) -> TrainingRows:
         """Check and compress the samples, and multiply their weights by those of their classes."""
         classes, weights = checked_labels(X.shape[0], class_index, n_classes, sample_weight, class_weight)
-        rows, n_features = _compressed(X, has_bias)
+        rows, n_features = compressed_rows(X, has_bias)
         return cls(rows, n_features, classes, weights)
 
     @property
@@ -108,7 +108,8 @@ def pass_order(n_samples: int, seed: int, *, oversample: float = 1.0, is_shuffle
     return rng.permutation(order) if is_shuffled else order[np.argsort(order % n_samples, kind="stable")]
 
 
-def _compressed(X: Any, has_bias: bool) -> tuple[SparseRows, int]:
+def compressed_rows(X: Any, has_bias: bool) -> tuple[SparseRows, int]:
+    """Checked rows in the types of the kernels, with a feature that is 1 if there is a bias, and how many features."""
     matrix = sparse.csr_array(X)
     if not matrix.has_canonical_format:
         matrix = matrix.copy()

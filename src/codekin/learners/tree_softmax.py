@@ -1,98 +1,37 @@
 """Softmax on a tree of classes: each node learns on its own which child its samples belong to.
 
-Samples are sorted by the leaves of their classes, so that those of a node are contiguous. Randomness in a node depends
-only on the seed and the number of the node, so that it does not matter which thread trains it, or when.
+Randomness in a node depends only on the seed and the number of the node, so that it does not matter which thread or
+worker trains it, or when, or whether its samples are in memory or on disk.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
-from codekin._system.memory import available_memory, in_units
-from codekin._system.sparse_rows import SparseRows
-from codekin._system.stored_rows import StoredRows
+from codekin._system.checkpoints import Checkpoints
 from codekin._system.threads import available_threads, on_threads
-from codekin.coding import Code, FloatArray, IntArray
-from codekin.coding.graphs import Tree
+from codekin._system.workers import n_workers, share_work
+from codekin.coding import Code, IntArray
 from codekin.learners.linear import Float32Array, Validation
 from codekin.learners.training import EpochReport
-from codekin.learners.training_rows import TrainingRows, pass_order
+from codekin.learners.training_rows import checksum, pass_order
 from codekin.learners.tree_bits import TreeBits
-from codekin.progress import tell
+from codekin.learners.tree_progress import FinishedNodes, LearnedNode, affordable_threads
+from codekin.learners.tree_samples import TreeSamples
 from codekin.samples import Samples
 
 LEAST_WEIGHT = 0.35
 """Smaller weights are dropped as soon as their node is trained. That is most of them, at the same accuracy: of the
 validation samples of 12,582 classes, 47.7, 47.8 and 48.0 % are right with 0.2, 0.3 and 0.4, in 6.6, 5.7 and 5.2 MB; of
 two trees of 102,673 classes 39.3, 39.5 and 39.4 %, in 72, 54 and 46 MB."""
-STAGE = "learning the nodes of the tree"
-BYTES_PER_WEIGHT = 8
-
-
-class LearnedNode(NamedTuple):
-    """The weights of a node that are large enough, by feature and by child."""
-
-    features: NDArray[np.int32]
-    lengths: NDArray[np.int64]
-    children: NDArray[np.int32]
-    weights: Float32Array
-    curvatures: Float32Array
-
-
-@dataclass(frozen=True, eq=False)
-class TreeSamples:
-    """Training samples in the order of their leaves, so that those of a node are contiguous."""
-
-    tree: Tree
-    rows: SparseRows
-    n_features: int
-    leaves: IntArray
-    weights: FloatArray
-    curvature: float
-
-    @classmethod
-    def of(cls, learner: Any, samples: Samples, code: Code) -> TreeSamples:
-        """Check the samples and sort them; ``learner`` has the class weights, the damping and ``fit_intercept``."""
-        tree = code.codebook.tree
-        assert tree is not None
-        if isinstance(samples.X, StoredRows):
-            raise ValueError("A tree needs samples in memory. Got samples on disk; use a trellis for them.")
-        given = TrainingRows.of(
-            samples.X,
-            samples.class_index,
-            code.n_classes,
-            samples.weights,
-            learner.class_weight,
-            has_bias=learner.fit_intercept,
-        )
-        leaves = code.assignment.codeword_of_class[given.class_of_sample]
-        order = np.argsort(leaves, kind="stable")
-        own = given.rows
-        X = sparse.csr_array((own.values, own.indices, own.indptr), shape=(own.n_rows, given.n_features))[order]
-        curvature = learner._damping_on(tree) * given.mean_squared_norm
-        weights = given.weight_of_sample[order]
-        return cls(tree, SparseRows.of(X), given.n_features, leaves[order], weights, curvature)
-
-    def span(self, node: int) -> tuple[int, int]:
-        """The first sample of a node and one past its last."""
-        start, stop = np.searchsorted(self.leaves, self.tree.spans[node])
-        return int(start), int(stop)
-
-    def n_children(self, node: int) -> int:
-        """How many children a node has."""
-        return int(self.tree.first_bits[node + 1] - self.tree.first_bits[node])
-
-    def work(self, node: int) -> int:
-        """About how long a pass over the samples of a node takes."""
-        start, stop = self.span(node)
-        return int(self.rows.indptr[stop] - self.rows.indptr[start]) * self.n_children(node)
+SHARES_PER_WORKER = 16
+"""Nodes are sent to workers in about so many parts for each."""
 
 
 def fit_tree(
@@ -106,6 +45,7 @@ def fit_tree(
     learns_on: bool = False,
     validation: Validation | None = None,
     on_epoch: Callable[[EpochReport], None] | None = None,
+    checkpoints: Checkpoints | None = None,
 ) -> TreeBits:
     """Learn a softmax over the children of every node of a tree.
 
@@ -113,28 +53,30 @@ def fit_tree(
     - ``begun``: predictors to continue from.
     - ``learns_on``: keep the curvatures, so that training can continue.
     - ``validation``: only for the score in the report after the last pass.
+    - ``checkpoints``: where to save finished nodes.
     """
     started = perf_counter()
-    own = TreeSamples.of(learner, samples, code)
-    n_threads = learner.n_threads or available_threads()
+    own, given = TreeSamples.of(learner, samples, code)
     # The largest first, so that the threads end at about the same time.
     work = {node: own.work(node) for node in range(own.tree.n_nodes)}
     nodes = sorted((node for node in work if work[node] > 0), key=lambda node: -work[node])
-    _check_memory(learner, own, nodes[:n_threads])
+    n_threads = affordable_threads(learner.max_memory, own, nodes, learner.n_threads or available_threads())
     seed = int(np.random.default_rng(rng).integers(2**63))
-    passes = _Passes(n_epochs, learner.step, learner.shuffle, seed, learner.fit_intercept)
+    passes = _Passes(n_epochs, learner.step, learner.shuffle, seed, learner.fit_intercept, learns_on)
     before = None if begun is None else _Begun.of(begun)
-    total, n_done = max(sum(work.values()), 1), 0
-
-    def learned(node: int) -> LearnedNode:
-        nonlocal n_done
-        found = _learned_node(passes, own, node, before)
-        n_done += work[node]
-        tell(STAGE, n_done, total)
-        return found
-
-    tell(STAGE, 0, total)
-    found = dict(zip(nodes, on_threads(learned, nodes, n_threads=n_threads), strict=True))
+    job = _Job(passes, own, before, n_threads, [])
+    training = {} if checkpoints is None else _identity(learner, passes, own, code, given.checksum)
+    finished = FinishedNodes(work, checkpoints, training)
+    left = [node for node in nodes if node not in finished.nodes]
+    groups = own.groups(left, 1 if n_workers() == 1 else SHARES_PER_WORKER * n_workers())
+    if n_workers() > 1 and begun is None:
+        for group, learned in zip(groups, share_work(_learned_by_worker, job, groups), strict=True):
+            for node, of_node in zip(group, learned, strict=True):
+                finished.add(node, of_node)
+    else:
+        for group in groups:
+            _learn(job, group, finished.add)
+    found = finished.nodes
     if before is not None:
         nothing = np.zeros(0, dtype=np.int32)
         untouched = [node for node in range(own.tree.n_nodes) if node not in found]
@@ -149,35 +91,90 @@ def fit_tree(
     return bits
 
 
-def _learned_node(passes: _Passes, samples: TreeSamples, node: int, begun: _Begun | None) -> LearnedNode:
+def _identity(learner: Any, passes: _Passes, samples: TreeSamples, code: Code, checksum_of_rows: str) -> dict[str, Any]:
+    """What identifies a training, as JSON."""
+    tree, codewords = samples.tree, code.assignment.codeword_of_class
+    return {
+        "learner": "softmax on a tree",
+        **passes._asdict(),
+        "damping": learner._damping_on(samples.tree),
+        "n_samples": len(samples.leaves),
+        "n_features": samples.n_features,
+        "samples_checksum": checksum_of_rows,
+        "tree_checksum": checksum(tree.first_bits, tree.spans, codewords),
+    }
+
+
+class _Job(NamedTuple):
+    """What all nodes have in common; ``rooms`` are numbers of features, one array for each thread."""
+
+    passes: _Passes
+    samples: TreeSamples
+    begun: _Begun | None
+    n_threads: int
+    rooms: list[NDArray[np.int32]]
+
+
+def _learn(job: _Job, nodes: Sequence[int], done: Callable[[int, LearnedNode], None]) -> None:
+    """Learn some nodes on threads; rows on disk are read first."""
+    loaded = job._replace(samples=job.samples.loaded(nodes)) if nodes else job
+    on_threads(lambda node: done(node, _learned_node(loaded, node)), nodes, n_threads=job.n_threads)
+
+
+def _learned_by_worker(job: _Job, nodes: Sequence[int]) -> list[LearnedNode]:
+    found: dict[int, LearnedNode] = {}
+    _learn(job._replace(n_threads=1, rooms=[]), nodes, found.__setitem__)
+    return [found[node] for node in nodes]
+
+
+def _learned_node(job: _Job, node: int) -> LearnedNode:
     from codekin.kernels.label_tree import large_weights, local_features, node_softmax_pass
 
+    passes, samples, begun, _, rooms = job
     start, stop = samples.span(node)
-    first, n_children = int(samples.tree.first_bits[node]), samples.n_children(node)
-    rows, tree = samples.rows, samples.tree
-    indptr = rows.indptr[start : stop + 1] - rows.indptr[start]
-    entries = slice(int(rows.indptr[start]), int(rows.indptr[stop]))
-    local = np.empty(entries.stop - entries.start, dtype=np.int32)
-    features = local_features(rows.indices[entries], np.full(samples.n_features, -1, dtype=np.int32), local)
-    children = (
-        np.searchsorted(tree.bit_starts[first : first + n_children], samples.leaves[start:stop], side="right") - 1
-    )
-    state = np.zeros((len(features), 2, n_children), dtype=np.float32)
+    children, weights = samples.children(node), samples.weights[start:stop]
+    number_of_feature = rooms.pop() if rooms else np.full(samples.n_features, -1, dtype=np.int32)
+    is_large = samples.is_large(node)
+    if is_large:
+        features = _features_on_disk(samples, start, stop)
+        number_of_feature[features] = np.arange(len(features), dtype=np.int32)
+    else:
+        own = samples.rows(start, stop)
+        features = local_features(own.indices, number_of_feature, own.indices)  # which are numbered in place
+    state = np.zeros((len(features), 2, samples.n_children(node)), dtype=np.float32)
     state[:, 1] = samples.curvature
     if begun is not None:
         begun.put_into(state, node, features)
     for epoch in range(passes.n_epochs):
         order = pass_order(stop - start, passes.seed_of(node, epoch), is_shuffled=passes.shuffle)
-        own = indptr, local, rows.values[entries], children, samples.weights[start:stop]
-        node_softmax_pass(*own, order, passes.step, state)
+        if not is_large:
+            node_softmax_pass(own.indptr, own.indices, own.values, children, weights, order, passes.step, state)
+            continue
+        for places, rows, row_of_place in samples.pieces(start + order):
+            local, of_row = number_of_feature[rows.indices], np.empty(len(places), dtype=np.intp)
+            of_row[row_of_place] = places - start
+            of_samples = rows.indptr, local, rows.values, children[of_row], weights[of_row]
+            node_softmax_pass(*of_samples, row_of_place, passes.step, state)
+    if is_large:
+        number_of_feature[features] = -1
+    rooms.append(number_of_feature)
     is_bias = passes.has_bias & (features == samples.n_features - 1)
     thresholds = np.where(is_bias, np.float32(0), np.float32(LEAST_WEIGHT))
-    counts, of_child, weights, curvatures = large_weights(state, thresholds)
-    found = LearnedNode(features[counts > 0], counts[counts > 0], of_child, weights, curvatures)
-    if begun is None:
-        return found
-    parts: Any = zip(found, begun.left_over(node, features), strict=True)
-    return LearnedNode(*map(np.concatenate, parts))
+    counts, of_child, kept, curvatures = large_weights(state, thresholds)
+    of_child = of_child.astype(np.min_scalar_type(samples.n_children(node) - 1))
+    found = LearnedNode(features[counts > 0], counts[counts > 0], of_child, kept, curvatures)
+    if begun is not None:
+        parts: Any = zip(found, begun.left_over(node, features), strict=True)
+        found = LearnedNode(*map(np.concatenate, parts))
+    return found if passes.learns_on else found._replace(curvatures=curvatures[:0])
+
+
+def _features_on_disk(samples: TreeSamples, start: int, stop: int) -> NDArray[np.int32]:
+    """The features of the samples between two places, in increasing order."""
+    is_present = np.zeros(samples.n_features, dtype=bool)
+    for _, rows, _ in samples.pieces(np.arange(start, stop)):
+        is_present[rows.indices] = True
+    return np.flatnonzero(is_present).astype(np.int32)
 
 
 class _Passes(NamedTuple):
@@ -188,6 +185,7 @@ class _Passes(NamedTuple):
     shuffle: bool
     seed: int
     has_bias: bool
+    learns_on: bool
 
     def seed_of(self, node: int, epoch: int) -> Any:
         """The seed of a pass over a node."""
@@ -219,7 +217,7 @@ class _Begun(NamedTuple):
         chunks = self.chunks[self.first_chunks[node] : self.first_chunks[node + 1]]
         chunks = chunks[row_of[self.feature_of_chunk[chunks]] >= 0]
         lengths = self.bits.lengths[chunks].astype(np.intp)
-        own = np.repeat(self.starts[chunks] - _starts(lengths)[:-1], lengths) + np.arange(lengths.sum())
+        own = _within_runs(self.starts[chunks], lengths)
         rows, children = (
             np.repeat(row_of[self.feature_of_chunk[chunks]], lengths),
             self.bits.children[own].astype(np.intp),
@@ -238,7 +236,7 @@ class _Begun(NamedTuple):
         chunks = self.chunks[self.first_chunks[node] : self.first_chunks[node + 1]]
         chunks = chunks[~is_new[self.feature_of_chunk[chunks]]]
         lengths = self.bits.lengths[chunks].astype(np.int64)
-        own = np.repeat(self.starts[chunks] - _starts(lengths)[:-1], lengths) + np.arange(lengths.sum())
+        own = _within_runs(self.starts[chunks], lengths)
         bits = self.bits
         curvatures = np.ones(len(own), np.float32) if bits.curvatures is None else bits.curvatures[own]
         of_chunks = self.feature_of_chunk[chunks].astype(np.int32), lengths
@@ -249,26 +247,31 @@ def _gathered(
     samples: TreeSamples, found: dict[int, LearnedNode], *, has_bias: bool, n_threads: int | None, learns_on: bool
 ) -> TreeBits:
     """The weights of all nodes, feature by feature."""
-    from codekin.kernels.label_tree import copy_runs
-
     tree, n_features = samples.tree, samples.n_features - has_bias
     nodes = sorted(found)
-    nothing: Any = (np.zeros(0, dtype) for dtype in ("int32", "int64", "int32", "float32", "float32"))
-    parts = [found[node] for node in nodes] or [LearnedNode(*nothing)]
-    features, lengths = (np.concatenate([part[i] for part in parts]) for i in range(2))
+    empty = np.zeros(0, dtype=np.int32)
+    features, lengths = (np.concatenate([empty, *(found[node][part] for node in nodes)]) for part in range(2))
     node_of_chunk = np.repeat(np.asarray(nodes, dtype=np.int32), [len(found[node].features) for node in nodes])
     order = np.argsort(features, kind="stable")
-    starts = _starts(lengths)[:-1][order]
-    features, node_of_chunk, lengths = features[order], node_of_chunk[order], lengths[order]
-
-    def in_order(of_part: int) -> NDArray[Any]:
-        given = np.concatenate([part[of_part] for part in parts])
-        out = np.empty_like(given)
-        copy_runs(starts, lengths, given, out)
-        return out
-
-    children, weights = in_order(2), in_order(3)
-    curvatures = in_order(4) if learns_on else None
+    features, node_of_chunk = features[order], node_of_chunk[order]
+    ends = np.cumsum(lengths[order], dtype=np.intp)
+    start_of_chunk = np.empty(len(order), dtype=np.intp)
+    start_of_chunk[order] = ends - lengths[order]
+    lengths = lengths[order]
+    n_weights = int(ends[-1]) if len(ends) else 0
+    narrow = np.min_scalar_type(max((samples.n_children(node) for node in nodes), default=1) - 1)
+    children, weights = np.empty(n_weights, dtype=narrow), np.empty(n_weights, dtype=np.float32)
+    curvatures = np.empty(n_weights, dtype=np.float32) if learns_on else None
+    n_chunks = 0
+    for node in nodes:
+        # Node by node, so that nothing is there twice.
+        own = found.pop(node)
+        starts = start_of_chunk[n_chunks : n_chunks + len(own.lengths)]
+        places = _within_runs(starts, own.lengths)
+        children[places], weights[places] = own.children, own.weights
+        if curvatures is not None:
+            curvatures[places] = own.curvatures
+        n_chunks += len(own.lengths)
     bias = np.zeros(tree.n_edges, dtype=np.float32)
     if has_bias:
         n_chunks = int(np.searchsorted(features, n_features))
@@ -282,22 +285,11 @@ def _gathered(
     return TreeBits(tree, counts, node_of_chunk, lengths, children, weights, None, bias, curvatures, n_threads)
 
 
+def _within_runs(starts: NDArray[Any], lengths: NDArray[Any]) -> IntArray:
+    """The positions of runs that begin somewhere and are so long, one after the other."""
+    before = np.cumsum(lengths, dtype=np.intp) - lengths
+    return np.repeat(starts - before, lengths) + np.arange(lengths.sum())
+
+
 def _starts(lengths: NDArray[Any]) -> IntArray:
     return np.concatenate([[0], np.cumsum(lengths, dtype=np.intp)])
-
-
-def _check_memory(learner: Any, samples: TreeSamples, nodes: list[int]) -> None:
-    """Raise before anything is allocated that would not fit: the states of the nodes that are trained at once."""
-    limits = [limit for limit in (learner.max_memory, available_memory()) if limit is not None]
-    needed = 0
-    for node in nodes:
-        start, stop = samples.span(node)
-        n_entries = int(samples.rows.indptr[stop] - samples.rows.indptr[start])
-        needed += min(n_entries, samples.n_features) * samples.n_children(node) * BYTES_PER_WEIGHT
-    if limits and needed > min(limits):
-        limit = "allowed by max_memory" if min(limits) == learner.max_memory else "available"
-        raise MemoryError(
-            f"The largest nodes of the tree need {in_units(needed)} for training, but "
-            f"{in_units(min(limits))} are {limit}. "
-            "Use a smaller width, fewer threads or fewer features."
-        )

@@ -1,0 +1,130 @@
+"""The finished nodes of a tree in training: how many there are, and checkpoints of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from threading import Lock
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codekin._system.arrays import Arrays
+from codekin._system.checkpoints import CheckpointError, Checkpoints
+from codekin._system.memory import available_memory, in_units
+from codekin.learners.linear import Float32Array
+from codekin.learners.tree_samples import TreeSamples
+from codekin.progress import tell
+
+STAGE = "learning the nodes of the tree"
+N_CHECKPOINTS = 20
+"""How many checkpoints a training leaves, after about equal amounts of work."""
+PARTS = ("features", "lengths", "children", "weights")
+"""Of a learned node, as they are saved."""
+BYTES_PER_WEIGHT = 8
+"""In training: a weight and its curvature."""
+
+
+class LearnedNode(NamedTuple):
+    """The weights of a node that are large enough, by feature and by child; curvatures only if it may learn further.
+
+    A node takes little more than in the finished tree.
+    """
+
+    features: NDArray[np.int32]
+    lengths: NDArray[np.int64]
+    children: NDArray[Any]
+    weights: Float32Array
+    curvatures: Float32Array
+
+
+class FinishedNodes:
+    """The nodes that are learned, added by any thread; saved now and then if there are checkpoints.
+
+    ``work`` says how much work each node is. A resumed training has the nodes of the last checkpoint.
+    """
+
+    def __init__(self, work: Mapping[int, int], checkpoints: Checkpoints | None, training: Mapping[str, Any]) -> None:
+        self.nodes: dict[int, LearnedNode] = {}
+        self._work, self._checkpoints, self._training = work, checkpoints, training
+        self._total = max(sum(work.values()), 1)
+        self._files: list[str] = []
+        self._unsaved: list[int] = []
+        self._lock = Lock()
+        self._restore()
+        self._done = self._saved = sum(work[node] for node in self.nodes)
+        tell(STAGE, self._done, self._total)
+
+    def add(self, node: int, learned: LearnedNode) -> None:
+        """Take a node that is learned."""
+        with self._lock:
+            self.nodes[node] = learned
+            self._unsaved.append(node)
+            self._done += self._work[node]
+            if self._checkpoints is not None and (self._done - self._saved) * N_CHECKPOINTS >= self._total:
+                self._save(self._checkpoints)
+            tell(STAGE, self._done, self._total)
+
+    def _save(self, checkpoints: Checkpoints) -> None:
+        """Write a file with the nodes that are in none; those before it stay."""
+        name = f"nodes-{len(self._files) + 1}"
+        files = [*self._files, name]
+        arrays = _as_arrays(self._unsaved, self.nodes)
+        checkpoints.save(self._training, {"files": files}, {name: arrays}, keep=self._files)
+        self._files, self._unsaved, self._saved = files, [], self._done
+
+    def _restore(self) -> None:
+        saved = None if self._checkpoints is None else self._checkpoints.found(self._training)
+        if saved is None:
+            return
+        for name in saved.progress["files"]:
+            self.nodes |= _from_arrays(saved.arrays(name), f"The checkpoint in {saved.folder}")
+        if not self.nodes.keys() <= self._work.keys():
+            raise CheckpointError(f"The checkpoint in {saved.folder} has nodes that the tree does not have.")
+        self._files = list(saved.progress["files"])
+
+
+def _as_arrays(numbers: Sequence[int], nodes: Mapping[int, LearnedNode]) -> Arrays:
+    learned = [nodes[node] for node in numbers]
+    return {
+        "nodes": np.array(numbers, dtype=np.int64),
+        "n_chunks": np.array([len(node.features) for node in learned], dtype=np.int64),
+        "n_weights": np.array([len(node.weights) for node in learned], dtype=np.int64),
+        **{name: np.concatenate([getattr(node, name) for node in learned]) for name in PARTS},
+    }
+
+
+def _from_arrays(arrays: Mapping[str, NDArray[Any]], where: str) -> dict[int, LearnedNode]:
+    ends = {name: np.cumsum(arrays[name]) for name in ("n_chunks", "n_weights")}
+    split = {name: arrays[name] for name in PARTS}
+    n_chunks, n_weights = (int(ends[name][-1]) if len(ends[name]) else 0 for name in ends)
+    if [len(split[name]) for name in PARTS] != [n_chunks, n_chunks, n_weights, n_weights]:
+        raise CheckpointError(f"{where} has arrays that do not fit together.")
+    found, nothing = {}, np.zeros(0, dtype=np.float32)
+    for i, node in enumerate(arrays["nodes"].tolist()):
+        chunks, weights = (slice(ends[n][i] - arrays[n][i], ends[n][i]) for n in ("n_chunks", "n_weights"))
+        own = {name: np.array(split[name][chunks if name in PARTS[:2] else weights]) for name in PARTS}
+        found[node] = LearnedNode(**own, curvatures=nothing)
+    return found
+
+
+def affordable_threads(max_memory: int | None, samples: TreeSamples, nodes: Sequence[int], n_threads: int) -> int:
+    """How many of the nodes, the largest first, can be learned at once; raises if not even one can.
+
+    While a node is learned, it takes 8 bytes for each of its features and children.
+    """
+    limits = [limit for limit in (max_memory, available_memory()) if limit is not None]
+    needed: list[int] = []
+    for node in nodes[:n_threads]:
+        n_entries = samples.n_entries(*samples.span(node))
+        needed.append(min(n_entries, samples.n_features) * samples.n_children(node) * BYTES_PER_WEIGHT)
+    if not limits or not needed:
+        return n_threads
+    if needed[0] > min(limits):
+        limit = "allowed by max_memory" if min(limits) == max_memory else "available"
+        raise MemoryError(
+            f"The largest node of the tree needs {in_units(needed[0])} for training, but "
+            f"{in_units(min(limits))} are {limit}. Use a smaller width or fewer features, or allow more."
+        )
+    n_at_once = int(np.searchsorted(np.cumsum(needed), min(limits), side="right"))
+    return n_threads if n_at_once == len(needed) else n_at_once

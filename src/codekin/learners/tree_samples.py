@@ -1,0 +1,228 @@
+"""Training samples of a tree of classes: those of each node, in memory or on disk.
+
+Samples have places: those of the first leaf come first, then those of the second, and so on, so that a node's samples
+have consecutive places. Rows are copied node by node. Rows on disk are read for as many neighbouring nodes at a time as
+memory allows; those of a larger node are read some at a time in every pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from codekin._system.sparse_rows import SparseRows
+from codekin._system.stored_rows import BYTES_PER_ROW, BYTES_PER_VALUE, StoredRows
+from codekin.coding import Code, FloatArray, IntArray
+from codekin.coding.graphs import Tree
+from codekin.learners.streamed_rows import StreamedRows, training_rows
+from codekin.learners.training_rows import TrainingRows, compressed_rows
+from codekin.samples import Samples
+
+SHARE_OF_BLOCK = 4
+"""Rows on disk are read into this part of the memory allowed for samples; sorting and numbering them takes the rest."""
+ROWS_AT_ONCE = 100_000
+"""Of samples in memory, while their norms are measured."""
+
+
+class Rows(NamedTuple):
+    """Some samples as compressed sparse rows."""
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    values: NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class TreeSamples:
+    """Training samples by place.
+
+    - ``held``: rows, in memory or on disk; those in memory include the feature of the bias.
+    - ``row_of_place``: the row of each held sample, from place ``first_place`` on.
+    - ``leaves``, ``weights``: of all samples, by place.
+    - ``entries_before``: how many entries the samples before each place have.
+    - ``curvature``: the first curvature of every weight.
+    """
+
+    tree: Tree
+    held: sparse.csr_array | StoredRows
+    row_of_place: IntArray
+    leaves: IntArray
+    weights: FloatArray
+    entries_before: NDArray[np.int64]
+    n_features: int
+    has_bias: bool
+    curvature: float
+    first_place: int = 0
+
+    @classmethod
+    def of(cls, learner: Any, samples: Samples, code: Code) -> tuple[TreeSamples, TrainingRows | StreamedRows]:
+        """Checked samples by place, and in their given order.
+
+        ``learner`` has the class weights, the damping and ``fit_intercept``.
+        """
+        tree = code.codebook.tree
+        assert tree is not None
+        given = training_rows(learner, samples, code)
+        leaves = code.assignment.codeword_of_class[given.class_of_sample]
+        order = np.argsort(leaves, kind="stable")
+        held: sparse.csr_array | StoredRows
+        if isinstance(given, StreamedRows):
+            held = given.X
+            numbers = np.arange(held.shape[0]) if held.rows is None else held.rows
+            lengths = held.row_ends[numbers + 1] - held.row_ends[numbers] + given.has_bias
+        else:
+            shape = given.n_rows, given.n_features
+            held = sparse.csr_array((given.rows.values, given.rows.indices, given.rows.indptr), shape=shape)
+            lengths = np.diff(given.rows.indptr)
+        return cls(
+            tree,
+            held,
+            order,
+            leaves[order],
+            given.weight_of_sample[order],
+            np.concatenate([[0], np.cumsum(lengths[order], dtype=np.int64)]),
+            given.n_features,
+            bool(learner.fit_intercept),
+            learner._damping_on(tree) * _mean_squared_norm(held, has_bias=bool(learner.fit_intercept)),
+        ), given
+
+    @property
+    def n_places(self) -> int:
+        """The number of samples."""
+        return len(self.leaves)
+
+    def span(self, node: int) -> tuple[int, int]:
+        """The first place of a node and one past its last."""
+        start, stop = np.searchsorted(self.leaves, self.tree.spans[node])
+        return int(start), int(stop)
+
+    def n_children(self, node: int) -> int:
+        """How many children a node has."""
+        return int(self.tree.first_bits[node + 1] - self.tree.first_bits[node])
+
+    def n_entries(self, start: int, stop: int) -> int:
+        """How many entries the samples between two places have."""
+        return int(self.entries_before[stop] - self.entries_before[start])
+
+    def work(self, node: int) -> int:
+        """About how long a pass over the samples of a node takes."""
+        return self.n_entries(*self.span(node)) * self.n_children(node)
+
+    def children(self, node: int) -> IntArray:
+        """Which child of a node each of its samples is below."""
+        start, stop = self.span(node)
+        first = int(self.tree.first_bits[node])
+        starts = self.tree.bit_starts[first : first + self.n_children(node)]
+        return np.searchsorted(starts, self.leaves[start:stop], side="right") - 1
+
+    def rows(self, start: int, stop: int) -> Rows:
+        """A copy of the rows between two places, by place; they are held in memory."""
+        assert not isinstance(self.held, StoredRows)
+        return _as_rows(self.held[self.row_of_place[start - self.first_place : stop - self.first_place]])
+
+    # ----- rows on disk -----------------------------------------------------------------------------------------
+
+    @property
+    def is_on_disk(self) -> bool:
+        """Whether the rows have to be read before a node can be trained."""
+        return isinstance(self.held, StoredRows)
+
+    def is_large(self, node: int) -> bool:
+        """Whether the rows of a node have to stay on disk because they take too much memory."""
+        start, stop = self.span(node)
+        return self.is_on_disk and self._bytes(start, stop) > self._most_bytes
+
+    def groups(self, nodes: Sequence[int], n_shares: int = 1) -> list[list[int]]:
+        """The nodes in groups to be trained together: as many at a time as can be read, or about equal shares of work.
+
+        In memory there are about ``n_shares`` groups; a node that is more work than that is alone.
+        """
+        if not self.is_on_disk:
+            ends = np.cumsum([self.work(node) for node in nodes], dtype=np.int64)
+            share_of_node = -(-ends * n_shares // max(int(ends[-1]), 1)) if len(ends) else ends
+            cuts = np.flatnonzero(np.diff(share_of_node)) + 1
+            return [part.tolist() for part in np.split(np.asarray(nodes, dtype=np.intp), cuts)]
+        depth = _depths(self.tree)
+        groups: list[list[int]] = []
+        begin = 0
+        for node in sorted(nodes, key=lambda node: (depth[node], self.tree.spans[node, 0])):
+            start, stop = self.span(node)
+            is_next = bool(groups) and not self.is_large(groups[-1][-1]) and depth[groups[-1][-1]] == depth[node]
+            if is_next and self._bytes(begin, stop) <= self._most_bytes:
+                groups[-1].append(node)
+            else:
+                groups.append([node])
+                begin = start
+        return groups
+
+    def loaded(self, nodes: Sequence[int]) -> TreeSamples:
+        """The same with the rows of a group of nodes in memory, unless they are there or too many."""
+        if not self.is_on_disk or self.is_large(nodes[0]):
+            return self
+        start, stop = self.span(nodes[0])[0], max(self.span(node)[1] for node in nodes)
+        rows, place = self._read(np.arange(start, stop))
+        held = sparse.csr_array((rows.values, rows.indices, rows.indptr), shape=(stop - start, self.n_features))
+        return replace(self, held=held, row_of_place=place, first_place=start)
+
+    def pieces(self, places: IntArray) -> Iterator[tuple[IntArray, Rows, IntArray]]:
+        """Some places in turns, as many at a time as memory allows, their rows, and the row of each place."""
+        ends = np.cumsum(BYTES_PER_VALUE * (self.entries_before[places + 1] - self.entries_before[places]))
+        ends += BYTES_PER_ROW * np.arange(1, len(places) + 1)
+        start = 0
+        while start < len(places):
+            limit = self._most_bytes + (ends[start - 1] if start else 0)
+            stop = max(int(np.searchsorted(ends, limit, side="right")), start + 1)
+            some = places[start:stop]
+            rows, place = self._read(some)
+            yield some, rows, place
+            start = stop
+
+    def _bytes(self, start: int, stop: int) -> int:
+        return BYTES_PER_VALUE * self.n_entries(start, stop) + BYTES_PER_ROW * (stop - start)
+
+    @property
+    def _most_bytes(self) -> int:
+        assert isinstance(self.held, StoredRows)
+        return self.held.max_memory // SHARE_OF_BLOCK
+
+    def _read(self, places: IntArray) -> tuple[Rows, IntArray]:
+        """The rows of some places in the order of the file, and which of them is whose."""
+        assert isinstance(self.held, StoredRows)
+        numbers = self.row_of_place[places]
+        order = np.argsort(numbers)
+        row_of = np.empty(len(order), dtype=np.int64)
+        row_of[order] = np.arange(len(order))
+        compressed, _ = compressed_rows(self.held.at(numbers[order]).in_memory(), self.has_bias)
+        return Rows(compressed.indptr, compressed.indices, compressed.values), row_of
+
+
+def _as_rows(X: sparse.csr_array) -> Rows:
+    return Rows(X.indptr.astype(np.int64, copy=False), X.indices.astype(np.int32, copy=False), X.data)
+
+
+def _depths(tree: Tree) -> IntArray:
+    """How many nodes are above each node."""
+    depth = np.zeros(tree.n_nodes, dtype=np.intp)
+    for node in range(tree.n_nodes):
+        children = tree.children[tree.first_bits[node] : tree.first_bits[node + 1]]
+        depth[children[children >= 0]] = depth[node] + 1
+    return depth
+
+
+def _mean_squared_norm(X: sparse.csr_array | StoredRows, *, has_bias: bool) -> float:
+    """The mean of ``|x|**2`` over the samples that are not empty, the same to the last digit in memory and on disk."""
+    norms = [np.zeros(0)]
+    step = X.rows_at_once if isinstance(X, StoredRows) else ROWS_AT_ONCE
+    for start in range(0, X.shape[0], step):
+        block = X[start : start + step]
+        rows = compressed_rows(block, has_bias)[0] if isinstance(X, StoredRows) else SparseRows.of(block)
+        starts = rows.indptr[:-1][np.diff(rows.indptr) > 0]
+        if len(starts):
+            norms.append(np.add.reduceat(np.square(rows.values, dtype=np.float64), starts))
+    of_filled = np.concatenate(norms)
+    return float(of_filled.mean()) or 1.0 if len(of_filled) else 1.0
