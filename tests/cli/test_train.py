@@ -349,7 +349,7 @@ def test_a_resumed_training_of_a_tree_ends_with_the_same_bytes(topics, succeed, 
     def interrupt(self, node, of_node):
         add(self, node, of_node)
         learned.append(node)
-        if len(learned) == 6:
+        if len(learned) == 3:
             raise KeyboardInterrupt
 
     monkeypatch.setattr(FinishedNodes, "add", interrupt)

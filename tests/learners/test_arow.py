@@ -98,14 +98,14 @@ def test_training_in_column_blocks_changes_nothing(samples, coding_matrix, optio
         seen.append(margins.copy())
         return [0.3, 0.5, 0.4][(len(seen) - 1) % 3]
 
-    validation = Validation(X[:10], score) if has_validation else None
+    validation = Validation(X[:1], score) if has_validation else None
     learner = AROW(n_epochs=3, **options)
     at_once = learner.fit(Samples(X, class_index), Code.of(coding_matrix), rng=0, validation=validation)
 
     reports = []
     n_bits, n_features = coding_matrix.shape[1], N_FEATURES + learner.fit_intercept
     n_rows = 3 if learner.average else 2
-    max_memory = 4 * n_features * (n_bits + n_rows * n_columns) + (3 * 10 * n_bits * 4 if has_validation else 0)
+    max_memory = 4 * n_features * (n_bits + n_rows * n_columns) + (3 * n_bits * 4 if has_validation else 0)
     blocked = AROW(n_epochs=3, max_memory=max_memory, **options)
     in_blocks = blocked.fit(
         Samples(X, class_index), Code.of(coding_matrix), rng=0, validation=validation, on_epoch=reports.append
@@ -128,7 +128,7 @@ def test_training_takes_the_memory_it_says_and_the_result_half_a_plain_state(opt
     matrix = np.random.default_rng(0).choice(np.array([-1, 1], dtype=np.int8), size=(50, n_bits))
     validation = Validation(X[:2], lambda margins: 0.0) if has_validation else None
     cell = 4 * n_features * n_bits
-    max_memory = int(share * cell * (2 + has_validation + options.get("average", False)))
+    max_memory = int(share * cell * (2 + options.get("average", False)))
     AROW(n_epochs=2).fit(
         Samples(X, np.arange(50)), Code.of(matrix)
     )  # what is compiled and imported is not the training's

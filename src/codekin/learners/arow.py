@@ -40,7 +40,7 @@ class AROW:
                                   sigma_f -= beta (sigma_f x_f)**2
 
     starting from ``w = 0`` and ``sigma = 1``. Training takes 8 bytes for each feature and bit (4 more with
-    validation, 4 more with averaging), the result 4.
+    averaging), the result 4.
 
     Parameters
     ----------
@@ -235,7 +235,7 @@ class AROW:
         limits = [limit for limit in (self.max_memory, available_memory()) if limit is not None]
         column = n_features * BYTES
         n_rows = 3 if self.average else 2
-        at_once = column * n_bits * (n_rows + (validation is not None))
+        at_once = column * n_bits * n_rows
         if n_parts == 1 and (not limits or at_once <= min(limits)):
             return [(0, n_bits)]
         # Memory for finished weights, the state of the columns in training and the validation margins of every pass.

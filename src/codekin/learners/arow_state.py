@@ -19,7 +19,6 @@ from codekin.learners.training_rows import TrainingRows
 BITS_PER_THREAD = 160
 """With fewer bits a thread would spend more time on reading the samples than on learning."""
 BITS_PER_CACHE_LINE = 16
-FEATURES_PER_BLOCK = 1024
 LEAST_R = 1e-30
 """A smaller regularisation would be zero in single precision, and a divisor."""
 UPDATES_AT_ONCE = 10**8
@@ -83,15 +82,10 @@ class AROWBits(LearningBits):
             margins -= late / np.float32(self.n_steps)
         return margins
 
-    def weights(self, out: Float32Array | None = None) -> Float32Array:
-        """A copy of the weights, or of their averages, with the bias as the last feature."""
+    def _weights_of(self, block: slice) -> Float32Array:
         if not (self.is_averaged and self.n_steps):
-            return super().weights(out)
-        out = np.empty((len(self.state), self.n_bits), dtype=np.float32) if out is None else out
-        for start in range(0, len(self.state), FEATURES_PER_BLOCK):
-            block = slice(start, start + FEATURES_PER_BLOCK)
-            out[block] = self.state[block, 0] - self.state[block, 2] / np.float32(self.n_steps)
-        return out
+            return super()._weights_of(block)
+        return self.state[block, 0] - self.state[block, 2] / np.float32(self.n_steps)
 
     def gathered(self) -> Float32Array:
         """The weights, with the bias as the last feature, in the state's own memory; invalidates these bits."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -9,6 +10,8 @@ import numpy as np
 
 from codekin._system.sparse_rows import SparseRows
 from codekin.learners.linear import Float32Array, LinearBits, SparseLinearBits, product_with_dense
+
+FEATURES_PER_BLOCK = 1_024
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,10 +54,20 @@ class LearningBits:
         margins += self.state[-1, 0] * self.has_bias
         return margins
 
+    def blocks_of_weights(self) -> Iterator[tuple[slice, Float32Array]]:
+        """The weights of some features at a time; the last feature is that of the bias."""
+        for start in range(0, len(self.state), FEATURES_PER_BLOCK):
+            block = slice(start, start + FEATURES_PER_BLOCK)
+            yield block, self._weights_of(block)
+
+    def _weights_of(self, block: slice) -> Float32Array:
+        return self.state[block, 0]
+
     def weights(self, out: Float32Array | None = None) -> Float32Array:
         """A copy of the weights, with the bias as the last feature."""
         out = np.empty((len(self.state), self.n_bits), dtype=np.float32) if out is None else out
-        np.copyto(out, self.state[:, 0])
+        for block, weights in self.blocks_of_weights():
+            out[block] = weights
         return out
 
     def finished(self) -> LinearBits:

@@ -28,7 +28,8 @@ from codekin.learners.training_rows import Order, TrainingRows, checksum, pass_o
 from codekin.learners.tree_softmax import fit_tree
 from codekin.samples import Samples
 
-BYTES = np.dtype(np.float32).itemsize
+BYTES_PER_WEIGHT = 8
+"""In training: a weight and its curvature."""
 DAMPING, TREE_DAMPING = 0.3, 0.15
 """On trees, 0.15 gains 0.3 points with 1,532 and 12,582 classes, and nothing with 102,673."""
 
@@ -47,7 +48,8 @@ class Softmax:
 
     starting from ``w = 0`` and ``G = damping * mean |x|**2`` (times a twelfth of the bits of a codeword where there is
     neither a trellis nor a bit for each class). The margins are decoded by the linear or the logistic loss; then the
-    probabilities are exact. Training takes 8 bytes for each feature and bit (4 more with validation), the result 4.
+    probabilities are exact. Training takes 8 bytes for each feature and bit, the result 4; the weights of the
+    best pass are kept on disk.
 
     On a tree of classes every node is a softmax over its children, trained on the samples of its own classes, and
     weights below 0.35 are dropped: training then takes 8 bytes for each feature and child of the widest node. All
@@ -155,7 +157,7 @@ class Softmax:
             watching: Any = {"validation": validation, "on_epoch": on_epoch, "checkpoints": checkpoints}
             return fit_tree(self, samples, code, rng=rng, n_epochs=self.n_epochs, **watching)
         rows, paths, n_bits = training_rows(self, samples, code), class_paths(code), code.n_bits
-        self._check_memory(rows.n_features, n_bits, has_validation=validation is not None)
+        self._check_memory(rows.n_features, n_bits)
 
         def learning(
             bits: SoftmaxBits, _: Block, some: TrainingRows, order: NDArray[np.int64]
@@ -235,14 +237,13 @@ class Softmax:
     def _order(self) -> Order:
         return partial(pass_order, is_shuffled=self.shuffle)
 
-    def _check_memory(self, n_features: int, n_bits: int, *, has_validation: bool = False) -> None:
+    def _check_memory(self, n_features: int, n_bits: int) -> None:
         """Raise before anything is allocated that would not fit: all bits have to be learned together."""
         limits = [limit for limit in (self.max_memory, available_memory()) if limit is not None]
-        bytes_per_weight = BYTES * (2 + has_validation)
-        needed = n_features * n_bits * bytes_per_weight
+        needed = n_features * n_bits * BYTES_PER_WEIGHT
         if limits and needed > min(limits):
             raise MemoryError(
-                f"Softmax needs {in_units(needed)} for {n_features:,} features x {n_bits:,} bits x {bytes_per_weight} "
+                f"Softmax needs {in_units(needed)} for {n_features:,} features x {n_bits:,} bits x {BYTES_PER_WEIGHT} "
                 f"bytes, but {in_units(min(limits))} are "
                 f"{'allowed by max_memory' if min(limits) == self.max_memory else 'available'}. "
                 "Use fewer bits, fewer features or more memory, or AROW, which can learn the bits in blocks."

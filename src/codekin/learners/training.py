@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from codekin._system.checkpoints import Checkpoint, CheckpointError, Checkpoints
 from codekin._system.magnitudes import check_learned
+from codekin.learners.best_weights import BestWeights
 from codekin.learners.learning import LearningBits, as_linear_bits
 from codekin.learners.linear import Float32Array, LinearBits, Validation
 from codekin.learners.streamed_rows import StreamedRows
@@ -142,30 +143,36 @@ class Passes(Generic[Bits]):
         blocks = [(0, self.n_bits)]
         stopping, n_done = _Stopping(self.patience), 0
         begun: Bits | None = None
-        best: Float32Array | None = None
+        best = BestWeights()
         if saved is not None:
             n_done, stopping = saved.progress["epoch"], _Stopping(self.patience, **saved.progress["stopping"])
             arrays = saved.arrays("state")
             begun = self._restored(saved, arrays["state"], blocks[0])
             if self.validation is not None:
-                best = np.array(arrays["best"]) if "best" in arrays else begun.weights()
+                if "best" in arrays:
+                    best.keep_array(arrays["best"])
+                else:
+                    best.keep(begun)
+            del arrays
         for epoch, bits, seconds in self.pass_over(1, blocks, self.n_epochs, begun, n_done):
-            score = None
+            begun, score = None, None  # which has the same state
             if self.validation is not None:
                 score = self.validation.score(bits.margins(self.validation.X))
                 stopping.add(score)
                 if stopping.is_best and epoch < self.n_epochs:
-                    best = bits.weights(out=best)
+                    best.keep(bits)
             self._report(EpochReport(epoch, self.n_epochs, 1, 1, seconds, score, snapshot=bits.finished))
             if stopping.is_over:
                 break
             if epoch < self.n_epochs:
                 # The best weights are in the state itself if the last pass was the best.
-                arrays = {} if best is None or stopping.is_best else {"best": best}
+                arrays = {} if not best.is_known or stopping.is_best else {"best": best.mapped()}
                 self._save(blocks, bits, {"epoch": epoch, "stopping": stopping.as_dict()}, arrays)
-        if best is None or stopping.is_best:
+        if not best.is_known or stopping.is_best:
             return bits.ended()
-        return as_linear_bits(best, bits.has_bias, bits.n_threads)
+        has_bias, n_threads = bits.has_bias, bits.n_threads
+        bits.state.resize((0, 0, 0), refcheck=False)  # make room for the best weights
+        return as_linear_bits(np.array(best.mapped()), has_bias, n_threads)
 
     # ----- some columns after the others ------------------------------------------------------------------------
 
