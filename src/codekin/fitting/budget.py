@@ -1,8 +1,9 @@
 """The search for the most accurate model within a budget of bytes and microseconds.
 
-A wide, heavily pruned code is smaller and better than a narrow one with all its weights. So the search starts with a
-wide code, pruned as far as necessary and re-ranked if there is room for that, and goes on with a wider one, two codes
-and narrower ones while they pay. Trials of one width share what was learned.
+A wide, heavily pruned code is smaller and better than a narrow one with all its weights. So the search starts with the
+code of the default, pruned as far as necessary, with a re-ranking if there is room for that and without, and goes on
+with a wider one, two codes and narrower ones while the search takes at most three times as long as one fit. Trials of
+one width share what was learned.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from codekin.coding import IntArray
 from codekin.fitting.fit import fit_model
 from codekin.fitting.fit_facts import Fit
 from codekin.fitting.plan import Watch
-from codekin.fitting.ranked import holdout
+from codekin.fitting.ranked import holdout, temperature_of
 from codekin.fitting.recipe import Limits, Recipe, Trial, microseconds_of
 from codekin.fitting.shared_work import SharedWork
 from codekin.fitting.size import BYTES_PER_TRIAL, bytes_besides_weights, bytes_of_fit, fixed_bytes
@@ -36,10 +37,14 @@ from codekin.storage.classifier_parts import ClassifierParts
 WIDTHS = (10, 20, 5, 3, 2)
 """In the order in which they are tried."""
 MAX_TRIALS = 5
-MOST_WORK = 3
-"""How many times as long as one fit a search may take."""
+MOST_WORK = 2.7
+"""How many times as much work as one fit a search may be, so that it takes at most three times as long."""
 WORK_OF_VECTORS = 500
-"""Learning class vectors takes as long as this many bits."""
+"""Learning class vectors, and listing the classes to tell apart, takes as long as this many bits."""
+WORK_OF_TREE = 500
+"""Learning a tree does as well."""
+WORK_OF_JUDGING = 300
+"""Pruning, fitting the temperature and measuring: what every trial takes."""
 BYTES_PER_WEIGHT = {"float32": 4, "float16": 2, "int8": 1}
 BYTES_PER_ENTRY = 3
 BYTES_IN_TRAINING = 8
@@ -56,6 +61,7 @@ class Task:
     - ``settings``: of a :class:`Recipe`, "auto" if open.
     - ``n_fixed_bytes``: what every model with one code takes, regardless of the recipe.
     - ``n_vector_bytes``: what class vectors take at most; None without re-ranking.
+    - ``default_width``: without a budget.
     """
 
     settings: dict[str, Any]
@@ -63,6 +69,7 @@ class Task:
     n_features: int
     n_fixed_bytes: int
     n_vector_bytes: int | None
+    default_width: int = WIDTHS[0]
 
     def choices(self, name: str, options: tuple[Any, ...]) -> tuple[Any, ...]:
         """The options of an open setting, or its fixed value."""
@@ -86,21 +93,24 @@ class Task:
         return Recipe(width, n_members, rerank, precision, prune, self.settings["code"])
 
     def is_worthwhile(self, recipe: Recipe, tried: list[Trial]) -> bool:
-        """Whether all trials including this one take at most three times the work of the best one alone."""
-        within = [trial for trial in tried if trial.fits]
-        if not within:
+        """Whether all trials including this one take at most three times the work of the first one alone.
+
+        The first one is as much work as a fit without a budget. Nothing is too much work before a model fits.
+        """
+        if not any(trial.fits for trial in tried):
             return True
-        best = max(within, key=lambda trial: trial.accuracy).recipe
-        return self._work([*(trial.recipe for trial in tried), recipe]) <= MOST_WORK * self._work([best])
+        recipes = [*(trial.recipe for trial in tried), recipe]
+        return self._work(recipes) <= MOST_WORK * self._work(recipes[:1])
 
     def _work(self, recipes: list[Recipe]) -> int:
         """The work of several fits, in passes over a bit; recipes of one width share their codes."""
         n_codes: dict[int, int] = {}
         for recipe in recipes:
             n_codes[recipe.width] = max(n_codes.get(recipe.width, 0), recipe.n_members)
-        of_code = {w: WORK_OF_VECTORS if self.has_tree else trellis_codebook(self.n_classes, w).n_bits for w in n_codes}
+        of_code = {w: WORK_OF_TREE if self.has_tree else trellis_codebook(self.n_classes, w).n_bits for w in n_codes}
         of_codes = sum(n * of_code[width] for width, n in n_codes.items())
-        return of_codes + sum(WORK_OF_VECTORS * (recipe.rerank is not None) for recipe in recipes)
+        n_ranked = sum(recipe.rerank is not None for recipe in recipes)
+        return of_codes + WORK_OF_VECTORS * n_ranked + WORK_OF_JUDGING * len(recipes)
 
     def room(self, width: int, n_members: int, rerank: Any, limits: Limits) -> float:
         """How many bytes each code may take, beyond everything else that is saved."""
@@ -156,31 +166,33 @@ def vector_bytes(X: Any, class_index: IntArray, n_classes: int) -> int | None:
 
 
 def recipes_within(task: Task, limits: Limits) -> Recipes:
-    """Recipes to try for a budget, each chosen by the results of those before it.
+    """Recipes to try for a budget, in the order of their promise, each chosen by the results of those before it.
 
-    All of them together are at most three times the work of the best one alone.
+    The first is the default, pruned as far as necessary; the second the same code without a re-ranking, which shares
+    what is learned and leaves all bytes to the code. All of them together are at most three times the work of the
+    first.
     """
-    possible = (tree_width(task.n_classes),) if task.has_tree else WIDTHS
+    possible = (task.default_width, *(() if task.has_tree else WIDTHS))
     widths = tuple(dict.fromkeys(min(width, task.n_classes) for width in task.choices("width", possible)))
     left = None if task.has_tree else available_memory()
     teachable = [w for w in widths if left is None or BYTES_IN_TRAINING * task.n_weights(w) <= left]
     first, *others = teachable or [min(widths)]
     n_members, *more_members = task.choices("n_members", (1, 2))
     *ranked, plain = task.choices("rerank", (None,) if task.n_vector_bytes is None else ("learned", None))
-    kinds = [kind for kind in ranked if task.room(first, n_members, kind, limits) > 0] + [plain]
     tried: list[Trial] = []
-    for kind in kinds:
+    for kind in [*(kind for kind in ranked if task.room(first, n_members, kind, limits) > 0), plain]:
         tried.append((yield task.recipe(first, n_members, kind, limits)))
-        if tried[-1].fits:
-            break
-    if not tried[-1].fits and limits.allow(tried[-1].n_bytes):
+    best = max(tried, key=lambda trial: (trial.fits, trial.accuracy))
+    if not best.fits and limits.allow(tried[-1].n_bytes):
         # Too slow: more bits or codes would be slower still.
         others, more_members = [width for width in others if width < first], []
     following = [*((width, n_members) for width in others if width > first), *((first, n) for n in more_members)]
     for width, n in [*following, *((width, n_members) for width in others if width < first)]:
+        kind = best.recipe.rerank if best.fits else plain
         recipe = task.recipe(width, n, kind, limits)
         if task.room(width, n, kind, limits) > 0 and task.is_worthwhile(recipe, tried):
             tried.append((yield recipe))
+            best = max(best, tried[-1], key=lambda trial: (trial.fits, trial.accuracy))
 
 
 @dataclass
@@ -209,7 +221,8 @@ class Search:
             )
         X, n_classes = self.samples.X, self.settings.n_classes
         vectors = vector_bytes(X, self.samples.class_index, n_classes)
-        self.task = Task(self.settings.open, n_classes, X.shape[1], n_fixed, vectors)
+        default = self.settings.default_recipe(X)
+        self.task = Task(self.settings.open, n_classes, X.shape[1], n_fixed, vectors, default.width)
         self.shared = SharedWork(self.watch.checkpoints)
         self.records = Records(self.watch.checkpoints, self._identity())
 
@@ -227,7 +240,7 @@ class Search:
         while recipe is not None:
             trial, fit = self.records.found(len(trials), recipe), None
             if trial is None:
-                trial, fit = self._tried(recipe, len(trials))
+                trial, fit = self._tried(recipe, trials)
             trials.append(trial)
             if trial.fits and (best is None or (-trial.accuracy, trial.n_bytes) < (-best.accuracy, best.n_bytes)):
                 best, winner = trial, fit
@@ -247,29 +260,41 @@ class Search:
                 f"{in_units(smallest)}, the fastest {fastest:.2g} us. Allow more."
             )
         if winner is None:
-            winner = self._fit(best.recipe, trials.index(best))
-        return replace(winner, trials=tuple(trials), budget=str(self.limits))
+            winner = self._fit(best.recipe, trials[: trials.index(best)])
+        temperature = temperature_of(winner.model, self.held_out)
+        return replace(winner, temperature=temperature, trials=tuple(trials), budget=str(self.limits))
 
-    def _tried(self, recipe: Recipe, number: int) -> tuple[Trial, Fit]:
-        begin = perf_counter()
-        fit = self._fit(recipe, number)
+    def _tried(self, recipe: Recipe, before: list[Trial]) -> tuple[Trial, Fit]:
+        begin, number = perf_counter(), len(before)
+        fit = self._fit(recipe, before)
         seconds = perf_counter() - begin
         tell(f"trial {number + 1}: measuring accuracy, size and speed")
         X, class_index = self.held_out.X, self.held_out.class_index
         n_bytes = self.reserved_bytes + bytes_of_fit(fit, self.parts, 2 * MAX_TRIALS)
-        microseconds = microseconds_of(fit.model, X)
         accuracy = float((fit.model.predict(X) == class_index).mean())
+        microseconds = microseconds_of(fit.model, X)
         is_within = self.limits.allow(n_bytes, microseconds)
         trial = Trial(recipe, accuracy, n_bytes, round(microseconds, 2), round(seconds, 1), is_within)
         self.records.note(number, trial)
         return trial, fit
 
-    def _fit(self, recipe: Recipe, number: int) -> Fit:
-        plan = self.settings.plan(recipe, has_validation=True)
+    def _fit(self, recipe: Recipe, before: list[Trial]) -> Fit:
+        settings = self.settings
+        is_open = isinstance(settings.assignment, str) and settings.assignment == "auto" and not self.task.has_tree
+        if is_open and recipe.width != self.task.default_width and any(trial.fits for trial in before):
+            # A search for a better order would take longer than several trials.
+            settings = replace(settings, assignment="preserving")
+        plan = settings.plan(recipe, has_validation=True)
         room = self.task.room(recipe.width, recipe.n_members, recipe.rerank, self.limits)
-        with within(f"trial {number + 1} ({recipe})"):
+        with within(f"trial {len(before) + 1} ({recipe})"):
             return fit_model(
-                plan, self.samples, held_out=self.held_out, watch=self.watch, shared=self.shared, max_bytes=room
+                plan,
+                self.samples,
+                held_out=self.held_out,
+                watch=self.watch,
+                shared=self.shared,
+                max_bytes=room,
+                with_temperature=False,  # only the best one needs it
             )
 
     def _identity(self) -> dict[str, Any]:

@@ -18,12 +18,12 @@ from codekin.fitting.learner_choice import decoding_loss, memory_limit
 from codekin.fitting.members import Members
 from codekin.fitting.order_choice import choose_orders
 from codekin.fitting.plan import Plan, Watch
-from codekin.fitting.ranked import fit_ranked
+from codekin.fitting.ranked import fit_ranked, temperature_of
 from codekin.fitting.shared_work import SharedWork
 from codekin.fitting.size import bytes_of_tree
 from codekin.model import Member, Model
 from codekin.model.class_sizes import USUAL_POWER, best_power, class_sizes, size_corrected
-from codekin.model.temperature import Temperature, fit_temperature
+from codekin.model.temperature import Temperature
 from codekin.samples import Samples
 
 
@@ -66,6 +66,7 @@ def fit_model(
     watch: Watch | None = None,
     shared: SharedWork | None = None,
     max_bytes: float = np.inf,
+    with_temperature: bool = True,
 ) -> Fit:
     """Fit a model by a plan.
 
@@ -74,6 +75,7 @@ def fit_model(
     - ``watch``: where to report passes and save checkpoints.
     - ``shared``: what other plans with the same samples and seed have learned.
     - ``max_bytes``: how much each code may take on disk if weights are pruned to fit.
+    - ``with_temperature``: whether to fit a temperature, which a trial does not need.
     """
     watch = Watch() if watch is None else watch
     if parts is None:
@@ -85,11 +87,12 @@ def fit_model(
     members = Members(plan, codes, rng, watch, shared, max_bytes)
     temperature = Temperature()
     if plan.is_ranked:
-        model, temperature = fit_ranked(members, plan.rerank, samples, held_out=held_out, rng=rng)
+        options: Any = {"held_out": held_out, "rng": rng, "with_temperature": with_temperature}
+        model, temperature = fit_ranked(members, plan.rerank, samples, **options)
     else:
         model = Model((_sized(members.fit(0, samples, held_out), samples, held_out),))
-        if held_out is not None:
-            temperature = fit_temperature(model, held_out.X, held_out.class_index)
+        if held_out is not None and with_temperature:
+            temperature = temperature_of(model, held_out)
     first, result = members.first, parts.orders.result
     distances, decoder_fit = parts.class_distances, first.decoder_fit
     return Fit(model, plan, plan.learner, first.loss, distances, result, rng, temperature, decoder_fit=decoder_fit)

@@ -11,7 +11,7 @@ from codekin.fitting.members import Members
 from codekin.model import Model
 from codekin.model.class_sizes import best_power, class_sizes, size_corrected
 from codekin.model.judges import Judges, RerankMethod, final_vectors
-from codekin.model.temperature import Temperature
+from codekin.model.temperature import Temperature, fit_temperature
 from codekin.progress import within
 from codekin.samples import Samples
 
@@ -25,12 +25,13 @@ def fit_ranked(
     *,
     held_out: Samples | None,
     rng: np.random.Generator,
+    with_temperature: bool = True,
 ) -> tuple[Model, Temperature]:
     """Fit the members and choose how their candidates are ranked.
 
     Without validation samples, a tenth of the training samples is held out to choose, where every class keeps at least
     one; then everything is fitted again with all samples and these choices. The temperature is that of the
-    probabilities before the re-ranking.
+    probabilities before the re-ranking; ``with_temperature=False`` leaves it at 1.
     """
     numbers = range(len(members_to_be.codes))
     # Not from the generator itself: the codes must be the same as without a re-ranking.
@@ -40,8 +41,8 @@ def fit_ranked(
         sizes = class_sizes(samples, members[0].code.n_classes)
         power = best_power(members[0], sizes, held_out)
         members = tuple(size_corrected(member, sizes, power) for member in members)
-        model, _, temperature = Judges(members, method, samples, held_out, seed).choice()
-        return model, temperature
+        model, _ = Judges(members, method, samples, held_out, seed).choice()
+        return model, temperature_of(model, held_out) if with_temperature else Temperature()
     kept, held = holdout(samples.class_index, rng)
     if len(held) == 0:
         # Every class has a single sample, so nothing can be held out.
@@ -52,11 +53,17 @@ def fit_ranked(
         sizes = class_sizes(samples, trial[0].code.n_classes)
         power = best_power(trial[0], sizes, judged)
         trial = tuple(size_corrected(member, sizes, power) for member in trial)
-        model, how, temperature = Judges(trial, method, samples.at(kept), judged, seed).choice()
+        model, how = Judges(trial, method, samples.at(kept), judged, seed).choice()
+        temperature = temperature_of(model, judged) if with_temperature else Temperature()
     members = tuple(size_corrected(members_to_be.fit(r, samples, None), sizes, power) for r in numbers)
     vectors = final_vectors(members, method, samples, how, seed)
     assert model.ranking is not None
     return Model(members, replace(model.ranking, vectors=vectors)), Temperature(temperature.value)
+
+
+def temperature_of(model: Model, held_out: Samples) -> Temperature:
+    """The temperature of a model, fitted to held-out samples."""
+    return fit_temperature(model, held_out.X, held_out.class_index)
 
 
 def holdout(class_index: IntArray, rng: np.random.Generator) -> tuple[IntArray, IntArray]:

@@ -108,7 +108,7 @@ class Limits:
         return " and ".join([*size, *([] if self.microseconds is None else [f"{self.microseconds:g} microseconds"])])
 
 
-def microseconds_of(model: Any, X: Any, n_rounds: int = 3, n_rows: int = 5_000) -> float:
+def microseconds_of(model: Any, X: Any, n_rounds: int = 3, n_rows: int = 2_000) -> float:
     """CPU microseconds per prediction on one thread; the minimum of some rounds."""
     rows = X[:n_rows]
     with limited_threads(1):

@@ -69,8 +69,8 @@ class FitReport:
     learned_accuracy, loss_accuracy : float
         The share of held-out samples that either decoding gets right; NaN if nothing was compared.
     nll_before, nll : float
-        The mean negative log-likelihood of the validation samples, at temperature 1 and at the one chosen by them; NaN
-        without validation.
+        The mean negative log-likelihood of the validation samples, or of 2,000 of them, at temperature 1 and at the
+        one chosen by them; NaN without validation.
     ece_before, ece : float
         The expected calibration errors, likewise.
     n_members : int

@@ -18,7 +18,7 @@ from codekin.model.class_vectors import ClassVectors, centroid_vectors, centroid
 from codekin.model.learned_vectors import RATE, learned_vectors
 from codekin.model.mixture import mixed_vectors, share_of_means, three_weights
 from codekin.model.reranking import CANDIDATE_NUMBERS, TOLERANCE, Reranking, best_weight
-from codekin.model.temperature import Temperature, fit_candidate_temperature, fit_temperature
+from codekin.model.temperature import fit_candidate_temperature
 from codekin.progress import tell
 from codekin.samples import Samples
 
@@ -56,8 +56,8 @@ class Judges:
     held_out: Samples
     seed: int
 
-    def choice(self) -> tuple[Model, LearnedHow, Temperature]:
-        """The codes ranked as is right most often, how that was learned, and the temperature of their probabilities."""
+    def choice(self) -> tuple[Model, LearnedHow]:
+        """The codes ranked as is right most often, and how that was learned."""
         n_classes, held_out = self.members[0].code.n_classes, self.held_out
         tries = CANDIDATE_NUMBERS if self.members[0].code.codebook.tree is None else CANDIDATE_NUMBERS_OF_TREES
         numbers = list(dict.fromkeys(min(n, n_classes) for n in tries))
@@ -99,8 +99,7 @@ class Judges:
         tell("fitting the temperature of the re-ranking")
         candidates = Model(self.members, best).candidates(held_out.X)
         ranking = replace(best, temperature=fit_candidate_temperature(candidates, held_out.class_index))
-        model = Model(self.members, ranking)
-        return model, how, fit_temperature(model, held_out.X, held_out.class_index)
+        return Model(self.members, ranking), how
 
     def _within_reach(self, ranking: Reranking) -> Reranking:
         """The same for candidates on trees within the smallest reach that costs no accuracy."""

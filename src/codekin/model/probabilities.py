@@ -8,6 +8,7 @@ probability of the candidates and redistributes it in proportion to ``exp(-final
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -78,6 +79,29 @@ def log_probabilities_of(model: Model, X: Any, class_index: IntArray, temperatur
     return logs
 
 
+def own_and_best(
+    model: Model, X: Any, class_index: IntArray, temperatures: Sequence[tuple[float, float]]
+) -> Iterator[tuple[FloatArray, IntArray, FloatArray]]:
+    """What some temperatures of the code and of the re-ranking do, with margins and candidates computed once.
+
+    Yields for each pair the logarithms of the probabilities of the samples' own classes, the most probable classes, and
+    their probabilities.
+    """
+    margins, candidates = _margins(model, X), None
+    if model.ranking is not None:
+        candidates = model._ranked.candidates(X, margins, None, model.ranking)
+        rows, places = np.nonzero((candidates.classes == class_index[:, None]) & (class_index >= 0)[:, None])
+    for temperature, of_ranking in temperatures:
+        own = code_log_probabilities(model, margins, class_index[:, None], temperature)[:, 0]
+        if candidates is None:
+            classes, _ = _best_of_code(model, margins, 1, temperature)
+            best = code_log_probabilities(model, margins, classes, temperature)
+        else:
+            classes, best = candidates.classes, _shared_out(model, margins, candidates, temperature, of_ranking)
+            own[rows] = best[rows, places]
+        yield own, classes[:, 0], np.exp(best[:, 0])
+
+
 def _margins(model: Model, X: Any) -> Any:
     """The margins of all members, as decoders take them; a tuple for trees."""
     return model.margins(X) if model.codebook.tree is None else model.lazy_margins(X)
@@ -91,11 +115,14 @@ def _best_of_code(model: Model, margins: Any, k: int, temperature: float) -> tup
     return decoder.top_k(margins, k)
 
 
-def _shared_out(model: Model, margins: Any, candidates: Candidates, temperature: float) -> FloatArray:
-    """The logarithms of the candidates' probabilities."""
+def _shared_out(
+    model: Model, margins: Any, candidates: Candidates, temperature: float, of_ranking: float | None = None
+) -> FloatArray:
+    """The logarithms of the candidates' probabilities; ``of_ranking`` replaces the temperature of the re-ranking."""
     assert model.ranking is not None
+    of_ranking = model.ranking.temperature if of_ranking is None else of_ranking
     whole = logsumexp(code_log_probabilities(model, margins, candidates.classes, temperature), axis=1, keepdims=True)
-    return np.asarray(whole + log_softmax(-candidates.losses / model.ranking.temperature, axis=1))
+    return np.asarray(whole + log_softmax(-candidates.losses / of_ranking, axis=1))
 
 
 def edge_scores(decoder: ShortestPathDecoder, margins: Margins) -> FloatArray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from math import nan
 from typing import Any, cast
 
@@ -15,12 +15,12 @@ from codekin.coding import IntArray
 from codekin.decoding import ShortestPathDecoder
 from codekin.model import Candidates, Model
 from codekin.model.measuring import confidence_error
-from codekin.model.probabilities import code_log_probabilities, edge_scores, log_probabilities_of, top_k_probabilities
+from codekin.model.probabilities import code_log_probabilities, edge_scores, own_and_best
 from codekin.progress import tell
 
 MAX_TEMPERATURE = 100.0
-MOST_ON_TREES = 2_000
-"""How many samples the temperature of trees is fitted to; each takes a walk to its leaf at every temperature tried."""
+MOST_SAMPLES = 2_000
+"""How many samples the temperature is fitted to and measured on: each is decoded at every temperature tried."""
 STAGE = "fitting the temperature"
 
 
@@ -50,25 +50,25 @@ def fit_temperature(model: Model, X: Any, class_index: IntArray) -> Temperature:
     """The temperature under which the classes of held-out samples are most likely, before any re-ranking.
 
     - ``model``: on a trellis or trees. The measures are those of its final probabilities.
-    - ``class_index`` of shape (n_samples,): the true classes; samples of an unknown one, -1, are left out.
+    - ``class_index`` of shape (n_samples,): the true classes; samples of an unknown one, -1, are left out. Of many
+      samples, those at equal distances are used.
     """
     tell(STAGE)
     known = np.flatnonzero(class_index >= 0)
     if len(known) == 0:
         return Temperature()
+    known = known[:: -(-len(known) // MOST_SAMPLES)]
     X, classes = X[known], class_index[known]
     value = _least(_tree_nll(model, X, classes) if model.codebook.tree is not None else _trellis_nll(model, X, classes))
     tell("measuring the probabilities")
-    plain = model if model.ranking is None else replace(model, ranking=replace(model.ranking, temperature=1.0))
-    nll_before, ece_before = _measures(plain, X, classes, 1.0)
-    nll_after, ece = _measures(model, X, classes, value)
-    return Temperature(value, nll_before, nll_after, ece_before, ece)
+    of_ranking = 1.0 if model.ranking is None else model.ranking.temperature
+    (nll_before, ece_before), (nll, ece) = _measures(model, X, classes, [(1.0, 1.0), (value, of_ranking)])
+    return Temperature(value, nll_before, nll, ece_before, ece)
 
 
 def _tree_nll(model: Model, X: Any, classes: IntArray) -> Callable[[float], float]:
-    """How unlikely the classes of some samples are, at a temperature; of many samples, of those at equal distances."""
-    rows = np.arange(0, len(classes), -(-len(classes) // MOST_ON_TREES))
-    margins, wanted = model.lazy_margins(X[rows]), classes[rows][:, None]
+    """How unlikely the classes of the samples are, at a temperature, on trees."""
+    margins, wanted = model.lazy_margins(X), classes[:, None]
 
     def nll(temperature: float) -> float:
         tell(STAGE, detail=f"trying {temperature:.3g}")
@@ -78,7 +78,7 @@ def _tree_nll(model: Model, X: Any, classes: IntArray) -> Callable[[float], floa
 
 
 def _trellis_nll(model: Model, X: Any, classes: IntArray) -> Callable[[float], float]:
-    """How unlikely the classes of the samples are, at a temperature."""
+    """How unlikely the classes of the samples are, at a temperature, on trellises."""
     members = model.members
     decoders = [cast("ShortestPathDecoder", member.decoder) for member in members]
     parts = np.split(model.margins(X), len(members), axis=1)
@@ -114,11 +114,14 @@ def fit_candidate_temperature(candidates: Candidates, class_index: IntArray) -> 
     return _least(nll)
 
 
-def _measures(model: Model, X: Any, class_index: IntArray, temperature: float) -> tuple[float, float]:
-    """The mean negative log-likelihood and the expected calibration error."""
-    nll = -float(log_probabilities_of(model, X, class_index, temperature).mean())
-    best, confidence = top_k_probabilities(model, X, 1, temperature)
-    return nll, confidence_error(np.minimum(confidence[:, 0], 1.0), best[:, 0] == class_index)
+def _measures(
+    model: Model, X: Any, class_index: IntArray, temperatures: list[tuple[float, float]]
+) -> list[tuple[float, float]]:
+    """The mean negative log-likelihood and the expected calibration error, at some temperatures."""
+    return [
+        (-float(own.mean()), confidence_error(np.minimum(confidence, 1.0), best == class_index))
+        for own, best, confidence in own_and_best(model, X, class_index, temperatures)
+    ]
 
 
 def _least(nll: Callable[[float], float]) -> float:
