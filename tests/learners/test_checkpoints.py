@@ -53,7 +53,7 @@ def scores_of(shape):
 
 def limited(learner, n_columns, validation):
     n_features = N_FEATURES + learner.fit_intercept
-    kept = n_features * CODING_MATRIX.shape[1] + (0 if validation is None else 4 * CODING_MATRIX.shape[1])
+    kept = n_features * CODING_MATRIX.shape[1] + (0 if validation is None else 4 * 10 * CODING_MATRIX.shape[1])
     return 4 * (kept + n_features * n_columns * (3 if learner.average else 2))
 
 
@@ -98,7 +98,7 @@ def test_parts_of_a_training_are_found_and_cleared_with_it(tmp_path):
 @pytest.mark.parametrize("period", [4, 7])
 def test_interrupted_again_and_again_a_training_ends_the_same(samples, tmp_path, options, scores, n_columns, period):
     X, class_index = samples
-    validation = None if scores is None else Validation(X[:1], scores_of(scores))
+    validation = None if scores is None else Validation(X[:10], scores_of(scores))
     learner = AROW(n_epochs=4, **options)
     undisturbed = learner.fit(Samples(X, class_index), Code.of(CODING_MATRIX), rng=1, validation=validation)
     if n_columns is not None:

@@ -27,7 +27,7 @@ from codekin.fitting.ranked import holdout, temperature_of
 from codekin.fitting.recipe import Limits, Recipe, Trial, microseconds_of
 from codekin.fitting.shared_work import SharedWork
 from codekin.fitting.size import BYTES_PER_TRIAL, bytes_besides_weights, bytes_of_fit, fixed_bytes
-from codekin.fitting.trellis_settings import TrellisSettings, tree_width
+from codekin.fitting.trellis_settings import TrellisSettings
 from codekin.learners import Checkpoints
 from codekin.model.class_vectors import LARGEST_GAP
 from codekin.progress import tell, within
