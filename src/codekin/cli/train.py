@@ -90,7 +90,7 @@ from codekin.storage.model_input import input_bytes
 
 app = typer.Typer()
 
-MOST_MEASURED = 2_000
+MOST_MEASURED = 1_000
 """The report is measured on at most this many training samples."""
 
 

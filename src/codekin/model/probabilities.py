@@ -27,7 +27,7 @@ def top_k_probabilities(model: Model, X: Any, k: int, temperature: float) -> tup
         classes, _ = _best_of_code(model, margins, k, temperature)
         return classes, np.exp(code_log_probabilities(model, margins, classes, temperature))
     candidates = model._ranked.candidates(X, margins, None, model.ranking)
-    shared = _shared_out(model, margins, candidates, temperature)
+    shared = _of_candidates(model, margins, candidates, temperature)
     # The candidates come first among the best classes, in the same order.
     if k <= model.ranking.n_candidates and (candidates.classes[:, :k] >= 0).all():
         return candidates.classes[:, :k], np.exp(shared[:, :k])
@@ -47,7 +47,7 @@ def all_log_probabilities(model: Model, X: Any, temperature: float) -> FloatArra
     if model.ranking is not None:
         candidates = model._ranked.candidates(X, margins, None, model.ranking)
         rows, places = np.nonzero(candidates.classes >= 0)
-        shared = _shared_out(model, margins, candidates, temperature)
+        shared = _of_candidates(model, margins, candidates, temperature)
         logs[rows, candidates.classes[rows, places]] = shared[rows, places]
     return logs
 
@@ -75,7 +75,7 @@ def log_probabilities_of(model: Model, X: Any, class_index: IntArray, temperatur
     if model.ranking is not None:
         candidates = model._ranked.candidates(X, margins, None, model.ranking)
         rows, places = np.nonzero((candidates.classes == class_index[:, None]) & (class_index >= 0)[:, None])
-        logs[rows] = _shared_out(model, margins, candidates, temperature)[rows, places]
+        logs[rows] = _of_candidates(model, margins, candidates, temperature)[rows, places]
     return logs
 
 
@@ -87,19 +87,20 @@ def own_and_best(
     Yields for each pair the logarithms of the probabilities of the samples' own classes, the most probable classes, and
     their probabilities.
     """
-    margins, candidates = _margins(model, X), None
-    if model.ranking is not None:
-        candidates = model._ranked.candidates(X, margins, None, model.ranking)
-        rows, places = np.nonzero((candidates.classes == class_index[:, None]) & (class_index >= 0)[:, None])
+    margins, own = _margins(model, X), class_index[:, None]
+    candidates = None if model.ranking is None else model._ranked.candidates(X, margins, None, model.ranking)
     for temperature, of_ranking in temperatures:
-        own = code_log_probabilities(model, margins, class_index[:, None], temperature)[:, 0]
         if candidates is None:
             classes, _ = _best_of_code(model, margins, 1, temperature)
-            best = code_log_probabilities(model, margins, classes, temperature)
         else:
-            classes, best = candidates.classes, _shared_out(model, margins, candidates, temperature, of_ranking)
-            own[rows] = best[rows, places]
-        yield own, classes[:, 0], np.exp(best[:, 0])
+            classes = candidates.classes
+        logs = code_log_probabilities(model, margins, np.hstack([own, classes]), temperature)
+        of_own, of_classes = logs[:, 0], logs[:, 1:]
+        if candidates is not None:
+            of_classes = _shared_out(of_classes, candidates, of_ranking)
+            rows, places = np.nonzero((classes == own) & (own >= 0))
+            of_own[rows] = of_classes[rows, places]
+        yield of_own, classes[:, 0], np.exp(of_classes[:, 0])
 
 
 def _margins(model: Model, X: Any) -> Any:
@@ -115,13 +116,16 @@ def _best_of_code(model: Model, margins: Any, k: int, temperature: float) -> tup
     return decoder.top_k(margins, k)
 
 
-def _shared_out(
-    model: Model, margins: Any, candidates: Candidates, temperature: float, of_ranking: float | None = None
-) -> FloatArray:
-    """The logarithms of the candidates' probabilities; ``of_ranking`` replaces the temperature of the re-ranking."""
+def _of_candidates(model: Model, margins: Any, candidates: Candidates, temperature: float) -> FloatArray:
+    """The logarithms of the candidates' probabilities."""
     assert model.ranking is not None
-    of_ranking = model.ranking.temperature if of_ranking is None else of_ranking
-    whole = logsumexp(code_log_probabilities(model, margins, candidates.classes, temperature), axis=1, keepdims=True)
+    of_code = code_log_probabilities(model, margins, candidates.classes, temperature)
+    return _shared_out(of_code, candidates, model.ranking.temperature)
+
+
+def _shared_out(of_code: FloatArray, candidates: Candidates, of_ranking: float) -> FloatArray:
+    """The same total probability, redistributed by the re-ranking at its temperature; all are logarithms."""
+    whole = logsumexp(of_code, axis=1, keepdims=True)
     return np.asarray(whole + log_softmax(-candidates.losses / of_ranking, axis=1))
 
 
