@@ -7,7 +7,7 @@ from codekin._system.folders import bytes_in
 from codekin.codebooks import trellis_codebook
 from codekin.datasets import make_sparse_topics
 from codekin.estimators import FitReport, TrellisClassifier
-from codekin.fitting import fit
+from codekin.fitting import budget, fit
 from codekin.fitting.budget import Task, recipes_within
 from codekin.fitting.recipe import Limits, Recipe, Trial
 from codekin.learners import Checkpoints, Softmax
@@ -127,6 +127,14 @@ def test_predictions_that_are_too_slow_are_not_chosen(topics):
     with pytest.raises(ValueError, match=r"within 1e-06 microseconds: .* the fastest"):
         fitted(topics, max_microseconds=1e-6, width=2)
     assert fitted(topics, max_microseconds=1e6, width=2, time_limit=0.01).trials_[0].fits
+
+
+def test_where_no_tree_fits_a_trellis_is_tried(topics, monkeypatch):
+    monkeypatch.setattr(budget, "microseconds_of", lambda model, X: 1.0 if model.codebook.tree is None else 10.0)
+    classifier = fitted(topics, max_microseconds=5, time_limit=1e-3)
+    assert [trial.recipe.code for trial in classifier.trials_] == ["tree", "tree", "trellis"]
+    assert classifier.recipe_.code == "trellis"
+    assert classifier.model_.codebook.tree is None
 
 
 def test_the_limit_of_time_leaves_one_recipe_at_least(topics):

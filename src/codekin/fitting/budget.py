@@ -195,6 +195,14 @@ def recipes_within(task: Task, limits: Limits) -> Recipes:
             best = max(best, tried[-1], key=lambda trial: (trial.fits, trial.accuracy))
 
 
+class NothingFitsError(ValueError):
+    """No recipe that was tried is within the limits."""
+
+    def __init__(self, message: str, trials: tuple[Trial, ...]) -> None:
+        super().__init__(message)
+        self.trials = trials
+
+
 @dataclass
 class Search:
     """The trials of a search within limits, and the best model so far.
@@ -255,9 +263,10 @@ class Search:
                 break
         if best is None:
             smallest, fastest = (min(getattr(trial, name) for trial in trials) for name in ("n_bytes", "microseconds"))
-            raise ValueError(
+            raise NothingFitsError(
                 f"There is no model within {self.limits}: the smallest model tried takes "
-                f"{in_units(smallest)}, the fastest {fastest:.2g} us. Allow more."
+                f"{in_units(smallest)}, the fastest {fastest:.2g} us. Allow more.",
+                tuple(trials),
             )
         if winner is None:
             winner = self._fit(best.recipe, trials[: trials.index(best)])
@@ -321,11 +330,22 @@ def fit_within_budget(
     reserved_bytes: int = 0,
 ) -> Fit:
     """The most accurate model that a search finds within the limits; without validation samples, some are held out."""
-    limits, settings = settings.limits, settings.of_code(samples.X)
+    limits, with_code = settings.limits, settings.of_code(samples.X)
     assert limits is not None
     if isinstance(samples.X, StoredRows):
         raise ValueError("A budget needs samples in memory. Find the recipe with a part of the samples.")
     if held_out is None:
         kept, held = holdout(samples.class_index, np.random.default_rng(settings.seed).spawn(1)[0])
         samples, held_out = samples.at(kept), samples.at(held if len(held) else kept)
-    return Search(settings, limits, samples, held_out, watch, parts, reserved_bytes).best()
+    common = limits, samples, held_out
+    try:
+        return Search(with_code, *common, watch, parts, reserved_bytes).best()
+    except NothingFitsError as failure:
+        if settings.code != "auto" or with_code.code != "tree":
+            raise
+        tried = failure.trials
+    # A narrow trellis can be smaller and faster than any tree.
+    own = None if watch.checkpoints is None else watch.checkpoints.part("trellis")
+    settings = replace(settings, code="trellis")
+    found = Search(settings, *common, replace(watch, checkpoints=own), parts, reserved_bytes).best()
+    return replace(found, trials=(*tried, *found.trials))
