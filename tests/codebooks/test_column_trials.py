@@ -22,7 +22,7 @@ def bound(columns, errors, frequency):
     return np.sqrt(frequency[first] * frequency[second]) @ factors.prod(axis=1)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_no_other_four_columns_of_five_classes_have_a_lower_bound(seed):
     columns = every_column(5).astype(np.int8) * -1
     columns = columns * columns[0]
@@ -64,17 +64,16 @@ def test_a_column_for_the_most_confused_pair_separates_it_and_lowers_the_error()
     np.testing.assert_allclose(after.distances, Ensemble.of(trials, after.matrix).distances)
 
 
-@pytest.mark.parametrize("codebook", ["cross_validated", "ecoc_one"])
-def test_chosen_columns_are_more_accurate_than_random_ones(codebook):
-    y = np.repeat(np.arange(8), 100)
+def test_cross_validated_columns_are_more_accurate_than_random_ones():
+    y = np.repeat(np.arange(6), 100)
     rng = np.random.default_rng(0)
-    X = 1.5 * rng.normal(size=(8, 6))[y] + rng.normal(size=(800, 6))
+    X = 1.5 * rng.normal(size=(6, 5))[y] + rng.normal(size=(600, 5))
     train, test = np.arange(0, len(y), 2), np.arange(1, len(y), 2)
 
     def accuracy(seed, **options):
-        options |= {"n_bits": 5, "decoding": "loss", "weighted_decoding": True, "random_state": seed}
+        options |= {"n_bits": 4, "decoding": "loss", "weighted_decoding": True, "random_state": seed}
         classifier = ECOCClassifier(RidgeClassifier(), **options)
         return classifier.fit(X[train], y[train]).score(X[test], y[test])
 
-    random = [accuracy(seed, codebook="dense_random", assignment="random") for seed in range(8)]
-    assert accuracy(0, codebook=codebook) > np.mean(random) + 0.02
+    random = [accuracy(seed, codebook="dense_random", assignment="random") for seed in range(4)]
+    assert accuracy(0, codebook="cross_validated") > np.mean(random) + 0.02
