@@ -82,8 +82,8 @@ def learnable(
     -----
     Bai et al. (2016) choose columns by separability and cross-validated accuracy, for which every column must be
     trained. This is the same idea without training, for linear bits. For a learned decoder, which undoes correlations
-    between bits, use :func:`separating`. With many classes and few samples per feature, as in texts, the estimate is far
-    too small, and a random code with ``assignment="learnability"`` is better.
+    between bits, use :func:`separating`. With many classes and few samples per feature, as in texts, the estimate is
+    far too small, and a random code with ``assignment="learnability"`` is better.
 
     References
     ----------
