@@ -82,7 +82,7 @@ def draw_differences(differences: Mapping[str, Mapping[str, Interval | None]], *
     names = list(next(iter(differences.values())))
     height = 1.3 + len(differences) * (0.16 + 0.085 * len(names))
     figure, axes = new_panel(height, title=title, x_label=x_label, grid="x")
-    offsets = np.linspace(-0.32, 0.32, len(names)) if len(names) > 1 else [0.0]
+    offsets = 0.16 * (np.arange(len(names)) - (len(names) - 1) / 2)
     for row, series in enumerate(differences.values()):
         for offset, colour, found in zip(offsets, SERIES_COLOURS, series.values(), strict=False):
             if found is not None:
