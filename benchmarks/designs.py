@@ -280,7 +280,7 @@ def paths(name, data_home, n_seeds):
     """Accuracies of assignments of the paths of a trellis of width 2."""
     data = load_dataset(name, data_home)
     for assignment in ("random", "online", "preserving", "learnability"):
-        options = {"rerank": None, "estimator": "arow", "precision": "float32", "prune": None}
+        options = {"code": "trellis", "rerank": None, "estimator": "arow", "precision": "float32", "prune": None}
         accuracies = [
             TrellisClassifier(2, assignment=assignment, random_state=seed, **options)
             .fit(data.X, data.y)
