@@ -62,8 +62,7 @@ class TrellisClassifier(PathProbabilities):
     ----------
     width : int or "auto", default="auto"
         The width of the trellis or tree: a wider trellis has more bits, takes more bytes and is more accurate. "auto"
-        is 10 for a trellis if memory allows, 2 for 100 to 499 re-ranked classes, the best within a budget, or the
-        widest that ``max_bits`` allows.
+        is 10 if memory allows, 2 for 100 to 499 re-ranked classes, the best in a budget or the widest for ``max_bits``.
     max_bits : int, default=None
         The most bits that the automatic width may use; an error if ``width`` is given.
     max_model_bytes : int, default=None
@@ -76,8 +75,8 @@ class TrellisClassifier(PathProbabilities):
         Seconds after which no further recipe is tried once one is within the budget; without it, about five are.
     code : {"auto", "trellis", "tree"}, default="auto"
         Whether the codewords are paths of a trellis or of a tree with ``width`` children per node, by default a power
-        of 2 up to 64 that gives few levels. "auto" is a tree for 100 or more classes of sparse samples in memory,
-        unless a setting needs a trellis.
+        of 2 up to 64 that gives few levels. "auto" is a tree for 100 or more classes of sparse samples, unless a
+        setting needs a trellis.
     taxonomy : ClassTree, list of (parent, child) pairs, nested dict or networkx graph, default=None
         The class tree; its leaves have the names of the labels. If None, a tree of class means is used.
     assignment : str, Assignment, array or callable, default="auto"
