@@ -159,10 +159,10 @@ def matched_pairs(losses: FloatArray, scores: FloatArray) -> tuple[IntArray, int
     """Ranks (n_pairs, 2) of assignments with equal losses, the lower score first, and the number of bins."""
     order = np.lexsort((scores, losses))
     n_bins = min(N_BINS, max(1, len(order) // 4))
-    pairs = []
+    pairs, most = [], MAX_DIFFERENCE * losses.std()
     for chosen in np.array_split(order, n_bins):
         low, high = chosen[scores[chosen].argmin()], chosen[scores[chosen].argmax()]
-        if scores[low] < scores[high] and abs(losses[low] - losses[high]) <= MAX_DIFFERENCE * losses.std():
+        if scores[low] < scores[high] and abs(losses[low] - losses[high]) <= most:
             pairs.append((low, high))
     return np.array(pairs, dtype=np.int64).reshape(-1, 2), n_bins
 
