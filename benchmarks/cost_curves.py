@@ -1,6 +1,6 @@
 """What training and prediction cost as classes and samples grow: fitted exponents, and a picture.
 
-    python benchmarks/cost_curves.py [--most-classes 1000000] [--sets ...] [--journal FILE] [--picture FILE]
+    python benchmarks/cost_curves.py [--recipes trellis tree] [--most-classes 1000000] [--sets ...] [--journal FILE]
 
 Made-up texts: classes in groups, each with words of its own and words of its group, and common words that say nothing;
 a sample has about a dozen words. Two recipes, a trellis of width 10 and a label tree, both re-ranked, and the default:
@@ -116,7 +116,7 @@ def measure(task):
 
 def tasks(options):
     """The name of each curve, and the tasks of its points."""
-    for recipe in ("trellis", "tree"):
+    for recipe in options.recipes:
         most = min(MOST_ON_TRELLIS if recipe == "trellis" else CLASSES[-1], options.most_classes)
         of_classes = [
             {"recipe": recipe, "n_classes": n, "per_class": PER_CLASS if n < MANY else PER_CLASS_OF_MANY}
@@ -187,6 +187,7 @@ def draw(curves, picture):
 def main():
     carry_out(measure)
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--recipes", nargs="+", choices=["trellis", "tree"], default=["trellis", "tree"])
     parser.add_argument("--most-classes", type=int, default=CLASSES[-1])
     parser.add_argument("--with-samples", action=argparse.BooleanOptionalAction, default=True)
     parser.add_argument("--sets", nargs="*", choices=SETS, default=list(SETS))
