@@ -9,7 +9,8 @@ compared; on a tree, codekin's search may have overlooked a class that the expor
 500 rows on one thread, in onnxruntime and in codekin, in the same run.
 
 Claim: at most one row in a thousand differs, and only in the order of losses that are equal to seven digits. On a tree,
-whose exponentials codekin computes in single precision, equal to five digits, or because the search overlooked a class.
+whose exponentials codekin computes in single precision, equal to five digits; rows for which the search overlooked a
+class are counted apart, and at most one in a thousand has another best label.
 """
 
 import argparse
@@ -55,7 +56,7 @@ def overlooks(classifier, X):
     every = model.decoder.class_losses(model.lazy_margins(X)[0])
     listed, _ = model.decoder.top_k(model.lazy_margins(X)[0], n)
     exact = np.argsort(every, axis=1, kind="stable")[:, :n]
-    return np.array([set(own) != set(best) for own, best in zip(listed.tolist(), exact.tolist(), strict=True)])
+    return np.array([set(own) != set(best) for own, best in zip(listed.tolist(), exact.tolist(), strict=True)], bool)
 
 
 def compare(name, classifier, X, home):
@@ -64,7 +65,7 @@ def compare(name, classifier, X, home):
     options.intra_op_num_threads = 1
     session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     tie = TIE if classifier.codebook_.tree is None else TREE_TIE
-    n_different, n_overlooked, gap, spent = 0, 0, 0.0, {"onnxruntime": np.inf, "codekin": np.inf}
+    n_different, n_overlooked, n_first, gap, spent = 0, 0, 0, 0.0, {"onnxruntime": np.inf, "codekin": np.inf}
     for start in range(0, X.shape[0], BLOCK):
         block = X[start : start + BLOCK]
         given = inputs_of(block)
@@ -76,18 +77,21 @@ def compare(name, classifier, X, home):
         spent["onnxruntime"] = min(spent["onnxruntime"], (between - begin) / len(labels))
         spent["codekin"] = min(spent["codekin"], (end - between) / len(labels))
         rows = (labels != expected).any(axis=1)
+        n_first += int((labels[:, 0] != expected[:, 0]).sum())
         apart = np.abs(losses - of_expected) / np.maximum(np.abs(of_expected), 1)
-        if classifier.codebook_.tree is not None:
-            is_overlooked = rows & (apart > tie).any(axis=1) & overlooks(classifier, block)
-            n_overlooked += int(is_overlooked.sum())
-            rows &= ~is_overlooked
+        if classifier.codebook_.tree is not None and rows.any():
+            suspects = np.flatnonzero(rows & (apart > tie).any(axis=1))
+            overlooked = suspects[overlooks(classifier, block[suspects])]
+            n_overlooked += len(overlooked)
+            rows[overlooked] = False
         n_different += int(rows.sum())
         gap = max(gap, float(apart[rows].max(initial=0.0)))
-    is_met = n_different + n_overlooked <= MOST_DIFFERENT * X.shape[0] and gap <= tie
+    is_met = max(n_different, n_first) <= MOST_DIFFERENT * X.shape[0] and gap <= tie
     times = " and ".join(f"{1e6 * seconds:.0f} us in {which}" for which, seconds in spent.items())
     print(f"{name}: {path.stat().st_size / 1e6:.1f} MB, {times} a row")
     print(f"  {n_different} of {X.shape[0]:,} rows differ, in losses that differ by {gap:.1g}", end="")
-    print(f", and {n_overlooked} because a search overlooked a class: " if n_overlooked else ": ", end="")
+    overlooked = f", and {n_overlooked} because a search overlooked a class" if n_overlooked else ""
+    print(f"{overlooked}; {n_first} best labels differ: ", end="")
     print("met" if is_met else "MISSED", flush=True)
 
 
