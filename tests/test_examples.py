@@ -30,6 +30,7 @@ def run():
     def once(number, capsys):
         if number not in done:
             (path,) = (path for path in EXAMPLES if path.name.startswith(number))
+            pyplot.close("all")  # those of other tests
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
                 warnings.filterwarnings("ignore", "FigureCanvasAgg is non-interactive", UserWarning)

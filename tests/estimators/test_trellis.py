@@ -165,7 +165,7 @@ def test_preserving_beats_random_where_similar_classes_share_words(topics, is_gi
 
 def test_the_automatic_width_is_ten_or_the_widest_within_the_bits(topics):
     wide, narrow = (
-        TrellisClassifier(max_bits=n_bits, rerank=None, random_state=0).fit(topics.X, topics.y)
+        TrellisClassifier(code="trellis", max_bits=n_bits, rerank=None, random_state=0).fit(topics.X, topics.y)
         for n_bits in (None, 100)
     )
     assert wide.codebook_.trellis.width == 10
@@ -175,7 +175,7 @@ def test_the_automatic_width_is_ten_or_the_widest_within_the_bits(topics):
 @pytest.mark.parametrize(("share", "width"), [(1.0, 10), (0.9, 5), (0.3, 2), (0.0001, 2)])
 def test_the_automatic_width_fits_into_the_memory_that_is_allowed(share, width):
     n_classes, n_features = 1_000, 5_000
-    limit = share * 12 * n_features * trellis_codebook(n_classes, 10).n_bits
+    limit = share * 8 * n_features * trellis_codebook(n_classes, 10).n_bits
     learner = AutoLearner(AROW(max_memory=int(limit) + 1), Softmax(max_memory=int(limit) + 1))
     settings = open_settings(n_classes, learner=learner)
     assert settings.default_recipe(sparse.csr_array((3, n_features))).width == width
@@ -310,7 +310,8 @@ def many_topics():
 
 @pytest.mark.parametrize("has_taxonomy", [True, False])
 def test_learnability_finds_paths_whose_bits_are_learned_better(many_topics, has_taxonomy):
-    options = {"taxonomy": many_topics.class_tree if has_taxonomy else None, "random_state": 0}
+    taxonomy = many_topics.class_tree if has_taxonomy else None
+    options = {"code": "trellis", "taxonomy": taxonomy, "random_state": 0}
     found = TrellisClassifier(assignment="learnability", **options).fit(many_topics.X, many_topics.y)
     ordered = TrellisClassifier(assignment="preserving", **options).fit(many_topics.X, many_topics.y)
     assert found.assignment_result_.method == "vector_swaps"
@@ -322,7 +323,7 @@ def test_learnability_finds_paths_whose_bits_are_learned_better(many_topics, has
 
 def test_other_seeds_find_other_paths_that_are_as_good(many_topics):
     results = [
-        TrellisClassifier(assignment="learnability", taxonomy=many_topics.class_tree, random_state=seed)
+        TrellisClassifier(code="trellis", assignment="learnability", taxonomy=many_topics.class_tree, random_state=seed)
         .fit(many_topics.X, many_topics.y)
         .assignment_result_
         for seed in range(2)

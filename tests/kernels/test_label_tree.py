@@ -74,13 +74,6 @@ def test_large_weights_are_those_of_the_twin():
         assert np.array_equal(found, expected)
 
 
-def test_runs_are_copied_one_after_the_other():
-    source, starts, lengths = np.arange(10.0), np.array([7, 0, 3]), np.array([2, 3, 1])
-    target = np.empty(6)
-    kernels.copy_runs(starts, lengths, source, target)
-    assert np.array_equal(target, reference.copied_runs(starts, lengths, source))
-
-
 @pytest.mark.parametrize(("n_leaves", "width"), [(5, 2), (40, 2), (100, 3), (300, 8)])
 @pytest.mark.parametrize("beam", [1, 3, 1000])
 def test_the_search_finds_what_the_twin_finds(n_leaves, width, beam):

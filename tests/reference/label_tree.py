@@ -32,10 +32,6 @@ def local_features(indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.array(features), np.array([features.index(feature) for feature in indices.tolist()])
 
 
-def copied_runs(starts: np.ndarray, lengths: np.ndarray, source: np.ndarray) -> np.ndarray:
-    return np.concatenate([source[start : start + length] for start, length in zip(starts, lengths, strict=True)])
-
-
 def leaf_log_probabilities(margins: np.ndarray, tree) -> np.ndarray:
     """The logarithms of the probabilities of all leaves, (n_samples, n_leaves): from the root down, node by node."""
     logs = np.zeros((len(margins), tree.n_paths))

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 import re
 
 import numpy as np
@@ -186,6 +187,11 @@ def test_a_wrong_sample_concerns_only_its_own_request(texts):
 
 
 def test_a_failure_inside_is_reported_without_its_details(texts, monkeypatch, caplog):
+    # Other tests may have configured logging.
+    monkeypatch.setattr("codekin.serving.application._log.disabled", False)
+    monkeypatch.setattr("codekin.serving.application._log.propagate", True)
+    logging.disable(logging.NOTSET)
+
     def fail(*_, **__):
         raise RuntimeError("secret\nTraceback")
 

@@ -55,7 +55,7 @@ def test_a_report_is_whole_in_a_browser(study_file, tmp_path, width):
     seen = json.loads(re.search(r'<pre id="seen">(.*?)</pre>', done.stdout)[1])
     assert seen["error"] is None
     assert seen["images"] == seen["shown"] == 4
-    assert seen["tables"] == 3
+    assert seen["tables"] == 4
     assert [float(value) for value in seen["up"]] == sorted(float(value) for value in seen["up"])
     assert seen["down"] == seen["up"][::-1]
     assert seen["overflow"] <= 0

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from codekin._system.memory import in_units
 from codekin.cli.display import Display
 from codekin.datasets import ReadOptions
@@ -65,6 +67,7 @@ def ranking_facts(model: Model) -> dict[str, Any] | None:
         "n_candidates": min(model.ranking.n_candidates, model.n_classes),
         "weight": model.ranking.weight,
         "temperature": model.ranking.temperature,
+        "reach": model.ranking.reach if np.isfinite(model.ranking.reach) else None,
         "n_vector_entries": None if vectors is None else vectors.n_entries,
         "vector_bytes": None if vectors is None else vectors.nbytes,
     }
@@ -74,7 +77,8 @@ def ranking_text(facts: dict[str, Any] | None) -> list[str]:
     """The same as lines of text."""
     if facts is None:
         return []
-    lines = [f"  candidates of each code        {facts['n_candidates']}"]
+    reach = "" if facts["reach"] is None else f", at most {facts['reach']:g} behind the best"
+    lines = [f"  candidates of each code        {facts['n_candidates']}{reach}"]
     if facts["n_vector_entries"] is not None:
         vectors = f"{facts['n_vector_entries']:,} entries, {in_units(facts['vector_bytes'])}"
         lines.append(f"  class vectors                  {vectors}, weight {facts['weight']:.3g}")

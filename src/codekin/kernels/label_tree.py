@@ -150,19 +150,6 @@ def large_weights(state, thresholds):
 
 
 @njit(cache=True, nogil=True)
-def copy_runs(starts, lengths, source, target):
-    """Copy runs of an array, one after the other, into another one.
-
-    ``starts``, ``lengths``: int (n_runs,). Where each run begins, and how long it is.
-    """
-    n = 0
-    for run in range(len(starts)):
-        for q in range(starts[run], starts[run] + lengths[run]):
-            target[n] = source[q]
-            n += 1
-
-
-@njit(cache=True, nogil=True)
 def _first_chunk(chunk_nodes, low, high, node):
     """The position of a node's chunk among those of a feature, or where it would be."""
     while low < high:
