@@ -188,8 +188,9 @@ def test_a_wrong_sample_concerns_only_its_own_request(texts):
 
 def test_a_failure_inside_is_reported_without_its_details(texts, monkeypatch, caplog):
     # Other tests may have configured logging.
-    monkeypatch.setattr("codekin.serving.application._log.disabled", False)
-    monkeypatch.setattr("codekin.serving.application._log.propagate", True)
+    for name in ("codekin", "codekin.serving", "codekin.serving.application"):
+        monkeypatch.setattr(logging.getLogger(name), "disabled", False)
+        monkeypatch.setattr(logging.getLogger(name), "propagate", True)
     logging.disable(logging.NOTSET)
 
     def fail(*_, **__):
