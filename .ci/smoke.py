@@ -15,6 +15,7 @@ from pathlib import Path
 
 def in_new_environment(folder: Path, dist: Path) -> None:
     """Make an environment, install the wheel, and run this program there."""
+    folder = folder.absolute()  # this program runs elsewhere below
     (wheel,) = dist.resolve().glob("*.whl")
     venv.create(folder, with_pip=True, clear=True)
     python = folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
