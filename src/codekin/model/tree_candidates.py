@@ -38,12 +38,18 @@ class RankedTrees(RankedCodes):
     def _constant_losses(self, margins: Any) -> FloatArray:
         return np.zeros((len(margins[0]), 1))
 
-    def _ranked(self, X: Any, margins: Any, n_out: int, n_listed: int, ranking: Reranking) -> Candidates:
+    def candidates(self, X: Any, margins: Any, n: int | None, ranking: Reranking) -> Candidates:
+        """The best ``n`` candidates of each sample, or all; -1 behind those within reach."""
+        n_listed = self._n_listed(ranking)
+        n_out = min(n_listed * len(self.codes), self.n_classes) if n is None else n
+        return self._ranked(X, margins, n_out, n_listed, ranking, reach=ranking.reach)
+
+    def _ranked(
+        self, X: Any, margins: Any, n_out: int, n_listed: int, ranking: Reranking, *, reach: float = np.inf
+    ) -> Candidates:
         from codekin.kernels.tree_ranking import rank_listed
 
         decoders: tuple[Any, ...] = self.decoders
-        # Nobody asks for classes behind the first: what cannot come first need not be found.
-        reach = ranking.reach if n_out == 1 else np.inf
         found = [decoder.top_k(part, n_listed, reach=reach) for decoder, part in zip(decoders, margins, strict=True)]
         n_rescored = min(ranking.n_candidates, n_listed)
         is_near = [own <= own[:, :1] + ranking.reach for _, own in found]
