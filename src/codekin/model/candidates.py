@@ -110,6 +110,10 @@ class RankedCodes:
         n_out = min(n_listed * len(self.codes), self.n_classes) if n is None else n
         return self._ranked(X, margins, n_out, n_listed, ranking)
 
+    def rescored(self, X: Any, margins: Margins, ranking: Reranking) -> Candidates:
+        """The candidates that were rescored, ranked; here, all of them."""
+        return self.candidates(X, margins, None, ranking)
+
     def _parts(self, margins: Any) -> Any:
         """The margins of each code."""
         return np.split(margins, len(self.codes), axis=1)

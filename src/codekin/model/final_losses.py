@@ -24,7 +24,7 @@ def final_losses(model: Model, X: Any, class_index: IntArray) -> tuple[FloatArra
     others = np.arange(n_samples)
     if model.ranking is not None:
         margins, ranked = model._margins_to_rank(X), model._ranked
-        best = ranked.candidates(X, margins, None, model.ranking)
+        best = ranked.rescored(X, margins, model.ranking)
         found, place = np.nonzero(best.classes == class_index[:, None])
         losses[found] = best.losses[found, place] + ranked._constant_losses(margins)[found, 0]
         is_candidate[found] = True

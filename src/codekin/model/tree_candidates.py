@@ -38,18 +38,20 @@ class RankedTrees(RankedCodes):
     def _constant_losses(self, margins: Any) -> FloatArray:
         return np.zeros((len(margins[0]), 1))
 
-    def candidates(self, X: Any, margins: Any, n: int | None, ranking: Reranking) -> Candidates:
-        """The best ``n`` candidates of each sample, or all; -1 behind those within reach."""
+    def rescored(self, X: Any, margins: Any, ranking: Reranking) -> Candidates:
+        """The candidates within reach; -1 behind them."""
         n_listed = self._n_listed(ranking)
-        n_out = min(n_listed * len(self.codes), self.n_classes) if n is None else n
-        return self._ranked(X, margins, n_out, n_listed, ranking, reach=ranking.reach)
+        n_out = min(n_listed * len(self.codes), self.n_classes)
+        return self._ranked(X, margins, n_out, n_listed, ranking, is_complete=False)
 
     def _ranked(
-        self, X: Any, margins: Any, n_out: int, n_listed: int, ranking: Reranking, *, reach: float = np.inf
+        self, X: Any, margins: Any, n_out: int, n_listed: int, ranking: Reranking, *, is_complete: bool = True
     ) -> Candidates:
         from codekin.kernels.tree_ranking import rank_listed
 
         decoders: tuple[Any, ...] = self.decoders
+        # If nobody asks for classes behind the first, what cannot come first need not be found.
+        reach = np.inf if is_complete and n_out > 1 else ranking.reach
         found = [decoder.top_k(part, n_listed, reach=reach) for decoder, part in zip(decoders, margins, strict=True)]
         n_rescored = min(ranking.n_candidates, n_listed)
         is_near = [own <= own[:, :1] + ranking.reach for _, own in found]
