@@ -28,7 +28,7 @@ from codekin.samples import Samples
 
 
 def choose_parts(plan: Plan, samples: Samples, held_out: Samples | None = None) -> Parts:
-    """The codebook and the assignment of a plan; of several policies, a trial on validation samples chooses one."""
+    """The codebook and the assignment of a plan; of several policies, a trial chooses one."""
     rngs = plan.generators()
     learner = plan.learner
     classes = classes_as_learned(
@@ -51,8 +51,8 @@ def choose_parts(plan: Plan, samples: Samples, held_out: Samples | None = None) 
             f"A model of {n_features:,} features x {codebook.n_bits:,} bits x 4 bytes",
             "Use fewer bits, fewer features (number them without gaps, or hash them) or more memory.",
         )
-    trial = None if held_out is None else (samples, held_out)
-    orders = choose_orders(plan, codebook, classes, rngs.assignment, trial=trial, max_memory=memory_limit(learner))
+    of_trials: Any = {"samples": samples, "held_out": held_out, "max_memory": memory_limit(learner)}
+    orders = choose_orders(plan, codebook, classes, rngs.assignment, **of_trials)
     warn_of_constant_bits(codebook, orders.first)
     return Parts(codebook, orders, classes.known_distances)
 

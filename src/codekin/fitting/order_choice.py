@@ -11,14 +11,12 @@ from codekin.assignments import AssignmentResult
 from codekin.coding import Assignment, Code, Codebook
 from codekin.fitting.choices import Classes, choose_assignment
 from codekin.fitting.leaves import leaf_assignment
+from codekin.fitting.pilot import PILOT_SEED, better_leaves
 from codekin.fitting.plan import Plan
 from codekin.learners import AROW
 from codekin.model import make_decoder
 from codekin.progress import within
 from codekin.samples import Samples
-
-PILOT_SEED = 0
-"""Trials see the samples in the same order, regardless of the seed of the fit."""
 
 
 @dataclass
@@ -62,20 +60,26 @@ def choose_orders(
     classes: Classes,
     rng: np.random.Generator,
     *,
-    trial: tuple[Samples, Samples] | None = None,
+    samples: Samples,
+    held_out: Samples | None = None,
     max_memory: int | None = None,
 ) -> Orders:
     """The orders for the assignment of a plan.
 
-    Free paths of a trellis are spread among those of a depth-first order. A trial on training and validation samples,
-    whose weights and variances take at most ``max_memory`` bytes, chooses the best of several policies.
+    Free paths of a trellis are spread among those of a depth-first order. The best of several policies is chosen for a
+    trellis by a trial on training and validation samples, whose weights and variances take at most ``max_memory``
+    bytes, for a tree by a pilot with some of the classes.
     """
-    policy = plan.assignment
+    policy, found = plan.assignment, None
     if isinstance(policy, tuple) and policy and all(isinstance(name, str) for name in policy):
-        assert trial is not None
-        policy, first, result = better_policy(policy, codebook, classes, trial, rng=rng, max_memory=max_memory)
-    else:
-        first, result = _chosen(policy, codebook, classes, rng)
+        if codebook.tree is not None:
+            known, width = classes.tree, codebook.tree.width
+            policy = better_leaves(policy, samples, known, width=width, learner=plan.learner)
+        else:
+            assert held_out is not None
+            trial = samples, held_out
+            policy, found = better_policy(policy, codebook, classes, trial, rng=rng, max_memory=max_memory)
+    first, result = _chosen(policy, codebook, classes, rng) if found is None else found
     if codebook.trellis is not None and isinstance(policy, str) and policy == "ordered":
         first = _spread(first, codebook.n_codewords)
     if plan.policy:
@@ -129,7 +133,7 @@ def better_policy(
     *,
     rng: np.random.Generator,
     max_memory: int | None = None,
-) -> tuple[str, Assignment, AssignmentResult | None]:
+) -> tuple[str, tuple[Assignment, AssignmentResult | None]]:
     """The policy with the best held-out accuracy after one pass of AROW, and its result."""
     found = {policy: choose_assignment(policy, codebook, classes, rng) for policy in policies}
     learner = AROW(n_epochs=1, max_memory=max_memory)
@@ -138,7 +142,7 @@ def better_policy(
         with within(f"trying the {policy} order"):
             accuracy[policy] = _pilot(learner, codebook, order, *trial)
     best = max(accuracy, key=lambda policy: accuracy[policy])
-    return best, *found[best]
+    return best, found[best]
 
 
 def _pilot(learner: AROW, codebook: Codebook, assignment: Assignment, samples: Samples, held_out: Samples) -> float:

@@ -31,8 +31,7 @@ class Plan:
 
     - ``codebook``: which codewords exist, or how they are made.
     - ``class_distances``: how far apart classes are, or how that is learned.
-    - ``assignment``: which class gets which codeword, or how that is found; validation samples choose one of several
-      names.
+    - ``assignment``: which class gets which codeword, or how that is found; a trial chooses one of several names.
     - ``learner``: learns the bits.
     - ``seed``: determines all random choices.
     - ``n_bits``: how many bits codewords have, for codebooks that leave the choice.

@@ -186,8 +186,8 @@ class TrellisSettings:
         """All settings of a code whose codewords are the leaves of a tree."""
         leaves = self.assignment
         if isinstance(leaves, str) and leaves == "auto":
-            # A taxonomy gains one or two points up to 12,582 classes, and loses as much with 102,673.
-            leaves = "halving" if self.class_tree is None or self.n_classes > TOO_MANY_CLASSES else "preserving"
+            # A taxonomy may gain two points or lose as many, which a pilot finds out.
+            leaves = "halving" if self.class_tree is None else ("preserving", "halving")
         return Plan(
             codebook=label_tree(self.n_classes, recipe.width),
             class_distances="splitting" if self.class_tree is None else self.class_tree,
