@@ -32,7 +32,7 @@ def distance_matrix(class_distances: ClassDistances | ArrayLike, n_codewords: in
 
 
 def class_similarities(distances: FloatArray, bandwidth: float) -> FloatArray:
-    r"""How alike classes are: :math:`\exp(-\tfrac12 (A_{uv} / (b \bar A))^2)`, where :math:`\bar A` is the mean distance."""
+    r"""How alike classes are: :math:`\exp(-\tfrac12 (A_{uv} / (b \bar A))^2)`, :math:`\bar A` the mean distance."""
     n_classes = len(distances)
     mean = distances.sum() / (n_classes * (n_classes - 1))
     if mean == 0:
