@@ -59,8 +59,9 @@ def autoencoder(
     :math:`\ell` bits apart. Where two codewords are still equal, the bits of one of them that were closest to zero are
     flipped, and so are those of columns that are constant or there twice.
 
-    The autoencoder of class similarities, and a margin that keeps the codes of different classes apart, are the
-    paper's. The scaling of both sums, all constants and gradient steps on all classes at once, by Adam, are ours.
+    Compact binary codes that are learned from class similarities are the paper's. We could read its abstract, not its
+    equations: the objective is a reconstruction, and its scaling, all constants and the gradient steps on all classes
+    at once, by Adam, are ours.
 
     Parameters
     ----------

@@ -52,10 +52,9 @@ def sparse_output(
     start the entries are rounded: to their signs, and a share of them, the smallest, to 0, unless two classes would
     then no longer have opposite signs in any bit, or a bit would lose a side or equal another one.
 
-    A ternary code from a relaxed problem that balances learnability by class similarities, correlation and sparsity is
-    the paper's idea. The form of the terms, their weights, the steps and the rounding are ours: the paper penalises
-    zeros and solves its problem by alternating directions, with details that we could not read. Its probabilistic
-    decoding is not part of this.
+    A sparse coding matrix that is learned for the classes is the paper's. We could read its abstract, not its
+    equations: the objective, which weighs learnability by class similarities against correlation, is a reconstruction,
+    and its terms, their weights, the steps and the rounding are ours. The paper's probabilistic decoding is not here.
 
     Parameters
     ----------
