@@ -1,21 +1,11 @@
 import numpy as np
 import pytest
-from scipy.spatial.distance import pdist, squareform
+from scipy.spatial.distance import pdist
+from tests.codebooks.class_layouts import groups, places
 from threadpoolctl import threadpool_limits
 
 from codekin.codebooks.autoencoder import _centred, _first_weights, _trained, autoencoder, loss_and_gradients
 from codekin.codebooks.design import class_similarities, with_useful_columns
-
-
-def groups(n_groups, size):
-    """Classes that are 1 apart within a group and 5 apart between groups."""
-    group = np.repeat(np.arange(n_groups), size)
-    is_together = group[:, None] == group
-    return np.where(np.eye(len(group)), 0.0, np.where(is_together, 1.0, 5.0)), is_together
-
-
-def places(n_classes):
-    return squareform(pdist(np.random.default_rng(n_classes).normal(size=(n_classes, 3))))
 
 
 @pytest.mark.parametrize("n_bits", [6, 10, 20])

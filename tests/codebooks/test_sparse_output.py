@@ -1,19 +1,8 @@
 import numpy as np
 import pytest
-from scipy.spatial.distance import pdist, squareform
+from tests.codebooks.class_layouts import groups, places
 
 from codekin.codebooks.sparse_output import _lengthened, _scaled, gradient, objective, sparse_output
-
-
-def groups(n_groups, size):
-    """Classes that are 1 apart within a group and 5 apart between groups."""
-    group = np.repeat(np.arange(n_groups), size)
-    is_together = group[:, None] == group
-    return np.where(np.eye(len(group)), 0.0, np.where(is_together, 1.0, 5.0)), is_together
-
-
-def places(n_classes):
-    return squareform(pdist(np.random.default_rng(n_classes).normal(size=(n_classes, 3))))
 
 
 def opposite_shares(matrix):

@@ -7,13 +7,7 @@ from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
 from codekin.classes import ClassDistances
-from codekin.codebooks.design import (
-    are_rows_distinct,
-    class_similarities,
-    distance_matrix,
-    with_distinct_rows,
-    with_useful_columns,
-)
+from codekin.codebooks.design import class_similarities, distance_matrix, useful_signs
 from codekin.codebooks.sizes import (
     DENSE_BITS_PER_DOUBLING,
     checked_n_bits,
@@ -119,11 +113,7 @@ def autoencoder(
     with threadpool_limits(1, user_api="blas"):  # sums, and so the signs, must not depend on the number of threads
         trained = _trained(weights, rows, separation, separation_weight, n_steps)
     hidden = np.tanh(rows @ trained[0] + trained[1])
-    margins = np.abs(hidden)
-    matrix = with_useful_columns(np.where(hidden < 0, -1, 1).astype(np.int8), margins)
-    if not are_rows_distinct(matrix):
-        matrix = with_distinct_rows(matrix, margins)
-    return Codebook(matrix, name="autoencoder", is_designed=True)
+    return Codebook(useful_signs(hidden), name="autoencoder", is_designed=True)
 
 
 def loss_and_gradients(

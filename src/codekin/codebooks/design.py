@@ -54,6 +54,13 @@ def are_rows_distinct(matrix: NDArray[Any]) -> bool:
     return len({row.tobytes() for row in matrix}) == len(matrix)
 
 
+def useful_signs(values: FloatArray) -> CodingMatrix:
+    """The signs of real entries, changed where these are smallest until columns are useful and rows distinct."""
+    margins = np.abs(values)
+    signs = with_useful_columns(np.where(values < 0, -1, 1).astype(np.int8), margins)
+    return signs if are_rows_distinct(signs) else with_distinct_rows(signs, margins)
+
+
 def with_useful_columns(matrix: CodingMatrix, margins: FloatArray) -> CodingMatrix:
     """Flip the bits with the smallest (non-negative) margins in columns that are constant or equal to an earlier one.
 

@@ -7,13 +7,7 @@ from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
 from codekin.classes import ClassDistances
-from codekin.codebooks.design import (
-    are_rows_distinct,
-    class_similarities,
-    distance_matrix,
-    with_distinct_rows,
-    with_useful_columns,
-)
+from codekin.codebooks.design import class_similarities, distance_matrix, useful_signs
 from codekin.codebooks.sizes import (
     DENSE_BITS_PER_DOUBLING,
     checked_n_bits,
@@ -117,11 +111,8 @@ def sparse_output(
     with threadpool_limits(1, user_api="blas"):  # sums, and so the signs, must not depend on the number of threads
         for _ in range(n_steps):
             columns = _lengthened(columns - STEP * gradient(columns, similarities, decorrelation))
-    margins = np.abs(columns)
-    signs = with_useful_columns(np.where(columns < 0, -1, 1).astype(np.int8), margins)
-    if not are_rows_distinct(signs):
-        signs = with_distinct_rows(signs, margins)
-    return Codebook(_with_zeros(signs, margins, sparsity), name="sparse_output", is_designed=True)
+    matrix = _with_zeros(useful_signs(columns), np.abs(columns), sparsity)
+    return Codebook(matrix, name="sparse_output", is_designed=True)
 
 
 def objective(columns: FloatArray, similarities: FloatArray, decorrelation: float) -> float:
