@@ -1,6 +1,7 @@
 """What each design of a code is worth at equal bits: assignments of one random code, and codes made for their classes.
 
     python benchmarks/designs.py [--sets digits yeast mnist clinc150] [--bits 8 15] [--seeds 3] [--data-home FOLDER]
+    python benchmarks/designs.py --designs learnable --swept 0          # some rows only; --help lists their names
     python benchmarks/designs.py --sets mnist --svm 10                  # learnable columns, learned by linear SVMs
     python benchmarks/designs.py --paths clinc150 icd10cm_category      # assignments of a trellis of width 2, AROW
 
@@ -27,7 +28,8 @@ from codekin.class_distances import learnability_distances, mean_distances
 from codekin.class_distances.learnability import class_moments
 from codekin.classes.trials import ColumnTrials
 from codekin.codebooks import CODEBOOKS, dense_random
-from codekin.codebooks.eigenvector import _eigenvectors, _similarities
+from codekin.codebooks.design import class_similarities
+from codekin.codebooks.eigenvector import _eigenvectors
 from codekin.datasets import load_dataset
 from codekin.samples import stratified_folds
 from codekin.studies.splits.dichotomies import load_problem, n_splits, split_signs
@@ -180,7 +182,7 @@ def random_matrix(problem, n_bits, seed):
 
 def eigen_targets(problem, n_bits, seed):
     """Rodriguez et al. (2018), as we understand them: unit vectors of leading eigenvectors as real-valued targets."""
-    vectors = _eigenvectors(_similarities(mean_distances(problem.X, problem.y).matrix(), 1.0))[:, :n_bits]
+    vectors = _eigenvectors(class_similarities(mean_distances(problem.X, problem.y).matrix(), 1.0))[:, :n_bits]
     targets = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     outputs = (
         problem.margins(2 * np.eye(problem.n_classes, dtype=int) - 1) / 2 + 0.5 if problem.folds else problem.outputs
@@ -218,6 +220,8 @@ DESIGNS = {
     "preserving, learnability": assigned("preserving", "learnability"),
     "spectral (Zhang et al.)": designed("spectral", "class_distances", repair=True),
     "error-correcting factorization": designed("error_correcting_factorization", "class_distances"),
+    "autoencoder (Cisse et al.)": designed("autoencoder", "class_distances"),
+    "sparse output (Zhao and Xing)": designed("sparse_output", "class_distances"),
     "separating": designed("separating", "class_moments"),
     "learnable": designed("learnable", "class_moments"),
     "cross-validated (Bai et al.)": designed("cross_validated", "column_trials"),
@@ -229,10 +233,11 @@ NEEDS_FEW_CLASSES = {"cross-validated (Bai et al.)", "ECOC-ONE (Pujol et al.)", 
 IS_NOT_RANDOM = {"spectral (Zhang et al.)", "real targets (Rodriguez et al.)"}
 
 
-def measured(problem, n_bits, n_seeds):
-    """Accuracies of every design, by name; None where it cannot be made."""
+def measured(problem, n_bits, n_seeds, names):
+    """Accuracies of these designs, by name; none where one cannot be made."""
     found = {}
-    for name, design in DESIGNS.items():
+    for name in names:
+        design = DESIGNS[name]
         if problem.folds is None and name in NEEDS_FEW_CLASSES:
             continue
         start, accuracies = time.perf_counter(), []
@@ -298,6 +303,14 @@ def main():
     parser.add_argument("--bits", nargs="+", type=int, help="by default 8 and 15, and 20 and 40 for clinc150")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--swept", type=int, help="how many codes to sweep; by default one per seed")
+    parser.add_argument(
+        "--designs",
+        nargs="+",
+        default=list(DESIGNS),
+        choices=list(DESIGNS),
+        metavar="NAME",
+        help="one or more of: " + "; ".join(DESIGNS),
+    )
     parser.add_argument("--svm", type=float, metavar="C", help="only learn learnable columns, by linear SVMs")
     parser.add_argument("--paths", nargs="+", default=[], metavar="SET", help="only compare paths of a trellis")
     parser.add_argument("--data-home", default=None)
@@ -311,10 +324,12 @@ def main():
             if given.svm is not None:
                 by_svm(problem, n_bits, given.seeds, given.svm)
                 continue
-            found = measured(problem, n_bits, given.seeds)
+            found = measured(problem, n_bits, given.seeds, given.designs)
             n_swept = given.seeds if given.swept is None else given.swept
             if problem.n_classes <= MAX_SWEPT and n_swept:
                 best = swept(problem, n_bits, n_swept)
+                if "learnable" not in found:
+                    continue
                 gap = 100 * (np.mean(found["learnable"]) - best)
                 print(f"    learnable columns: {gap:+.1f} points from the mean of the best 0.1 % of all assignments")
 

@@ -17,6 +17,8 @@ from codekin.coding import Codebook
 DESIGNED = {
     "spectral",
     "error_correcting_factorization",
+    "autoencoder",
+    "sparse_output",
     "separating",
     "learnable",
     "cross_validated",

@@ -165,6 +165,8 @@ def test_the_page_has_a_verdict_every_figure_and_every_table(finished):
     study, workspace = finished
     text = write_report(study, workspace.folder.parent).read_text(encoding="utf-8")
     assert "preserving assignments are more accurate than breaking ones in" in text
+    for code in study.option("codebooks"):
+        assert f" with {code['name']}" in text.split("On clean samples, preserving gains over breaking, in points: ")[1]
     assert text.count("<img src=") == 4
     assert "counts of assignments of all strata" in text
     assert "in 3 of 3 cases" in text

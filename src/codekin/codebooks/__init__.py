@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from codekin.codebooks.autoencoder import autoencoder
 from codekin.codebooks.complete import exhaustive
 from codekin.codebooks.cross_validated import cross_validated
 from codekin.codebooks.ecoc_one import ecoc_one
@@ -16,6 +17,7 @@ from codekin.codebooks.own_matrix import given
 from codekin.codebooks.random import dense_random, sparse_random
 from codekin.codebooks.reed_solomon import reed_solomon
 from codekin.codebooks.separating import separating
+from codekin.codebooks.sparse_output import sparse_output
 from codekin.codebooks.tree_codes import decoc, nested_dichotomies, ordered_dichotomies
 from codekin.codebooks.tree_levels import tree_levels
 from codekin.codebooks.trellis import trellis_codebook
@@ -31,6 +33,8 @@ CODEBOOKS: dict[str, Callable[..., Codebook]] = {
     "optimised": optimised,
     "spectral": spectral,
     "error_correcting_factorization": error_correcting_factorization,
+    "autoencoder": autoencoder,
+    "sparse_output": sparse_output,
     "separating": separating,
     "learnable": learnable,
     "cross_validated": cross_validated,

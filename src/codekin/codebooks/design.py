@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,15 @@ def distance_matrix(class_distances: ClassDistances | ArrayLike, n_codewords: in
     return np.where(between, shifted, 0.0)
 
 
+def class_similarities(distances: FloatArray, bandwidth: float) -> FloatArray:
+    r"""How alike classes are: :math:`\exp(-\tfrac12 (A_{uv} / (b \bar A))^2)`, :math:`\bar A` the mean distance."""
+    n_classes = len(distances)
+    mean = distances.sum() / (n_classes * (n_classes - 1))
+    if mean == 0:
+        raise ValueError("All class distances are 0, so no cut is better than another. Use another class distance.")
+    return np.asarray(np.exp(-((distances / (bandwidth * mean)) ** 2) / 2))
+
+
 def are_columns_useful(matrix: NDArray[Any]) -> bool:
     """Whether no column of -1 and +1 is constant, equal to another one or its complement."""
     n_codewords = len(matrix)
@@ -42,6 +52,31 @@ def are_columns_useful(matrix: NDArray[Any]) -> bool:
 def are_rows_distinct(matrix: NDArray[Any]) -> bool:
     """Whether no two codewords are equal."""
     return len({row.tobytes() for row in matrix}) == len(matrix)
+
+
+def useful_signs(values: FloatArray) -> CodingMatrix:
+    """The signs of real entries, changed where these are smallest until columns are useful and rows distinct."""
+    margins = np.abs(values)
+    signs = with_useful_columns(np.where(values < 0, -1, 1).astype(np.int8), margins)
+    return signs if are_rows_distinct(signs) else with_distinct_rows(signs, margins)
+
+
+def with_useful_columns(matrix: CodingMatrix, margins: FloatArray) -> CodingMatrix:
+    """Flip the bits with the smallest (non-negative) margins in columns that are constant or equal to an earlier one.
+
+    A column and its complement count as equal. There must not be more columns than useful ones.
+    """
+    repaired = matrix.copy()
+    taken = {np.ones(len(matrix), dtype=matrix.dtype).tobytes()}
+    for bit, column in enumerate(matrix.T):
+        for flips in chain([[]], _cheapest_subsets(margins[:, bit])):
+            flipped = column.copy()
+            flipped[flips] *= -1
+            if (flipped * flipped[0]).tobytes() not in taken:
+                break
+        taken.add((flipped * flipped[0]).tobytes())
+        repaired[:, bit] = flipped
+    return repaired
 
 
 def with_distinct_rows(matrix: CodingMatrix, margins: FloatArray) -> CodingMatrix:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from codekin.classes import ClassDistances
-from codekin.codebooks.design import are_rows_distinct, distance_matrix, with_distinct_rows
+from codekin.codebooks.design import are_rows_distinct, class_similarities, distance_matrix, with_distinct_rows
 from codekin.codebooks.sizes import (
     DENSE_BITS_PER_DOUBLING,
     checked_n_bits,
@@ -83,7 +83,7 @@ def spectral(
                 f"The spectral codebook has fewer bits than codewords: {n_codewords} classes have "
                 f"{n_codewords - 1} eigenvectors that are not constant. Got n_bits={n_bits}."
             )
-    vectors = _eigenvectors(_similarities(distance_matrix(class_distances, n_codewords), bandwidth))
+    vectors = _eigenvectors(class_similarities(distance_matrix(class_distances, n_codewords), bandwidth))
     columns, margins = _distinct_cuts(vectors, threshold)
     if n_bits is None:
         n_bits = default_n_bits(n_codewords, DENSE_BITS_PER_DOUBLING, n_columns=columns.shape[1])
@@ -98,14 +98,6 @@ def spectral(
             raise ValueError(_equal_rows_sentence(matrix, columns.shape[1]))
         matrix = with_distinct_rows(matrix, margins[:, :n_bits])
     return Codebook(matrix, name="spectral", is_designed=True)
-
-
-def _similarities(distances: FloatArray, bandwidth: float) -> FloatArray:
-    n_classes = len(distances)
-    mean = distances.sum() / (n_classes * (n_classes - 1))
-    if mean == 0:
-        raise ValueError("All class distances are 0, so no cut is better than another. Use another class distance.")
-    return np.asarray(np.exp(-((distances / (bandwidth * mean)) ** 2) / 2))
 
 
 def _eigenvectors(similarities: FloatArray) -> FloatArray:

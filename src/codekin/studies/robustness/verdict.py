@@ -38,12 +38,17 @@ def verdict(data: str, found: Mapping[str, Sequence[Case]]) -> str:
             f"{_share_beyond(slopes, 1)} of {len(slopes)} cases (median slope {median:.2f}); at equal clean accuracy "
             f"the ones that break similarity are more robust in {more} and less in {less}."
         )
+    gains = [f"{_clean_gains(of_code)} with {name}" for name, of_code in found.items() if _clean_gains(of_code)]
+    if gains:
+        sentences.append(f"On clean samples, preserving gains over breaking, in points: {'; '.join(gains)}.")
+    return " ".join(sentences)
+
+
+def _clean_gains(cases: Sequence[Case]) -> str:
+    """What preserving gains on clean samples, by capacity; empty if that is not known yet."""
     clean = {case.capacity: condition_relations(case).get(CLEAN, {}).get("difference") for case in cases}
     gains = [f"{value[0]:.1f} ({name})" for name, value in clean.items() if value is not None]
-    if gains:
-        code = cases[-1].codebook if len(found) == 1 else f"{cases[-1].codebook}, the last codebook"
-        sentences.append(f"On clean samples, preserving gains {', '.join(gains)} points over breaking with {code}.")
-    return " ".join(sentences)
+    return ", ".join(gains).replace("-", "−")
 
 
 def _robust_relations(case: Case) -> list[Mapping[str, list[float] | None]]:
