@@ -249,7 +249,7 @@ class TrellisClassifier(PathProbabilities):
         validation : tuple (X, y), default=None
             Samples on which the best pass, the re-ranking and the temperature are chosen. Labels that are not in ``y``
             count as mistakes, with a warning; it is an error if none is in it. Without validation samples, a re-ranking
-            is chosen on a tenth of the training samples, and everything is then trained again on all of them.
+            is chosen by a trial, on trees with some of the classes, and everything is then trained on all samples.
         on_epoch : callable, default=None
             Called with an ``EpochReport`` after each pass over the samples.
         progress : callable, default=None

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from codekin.coding import Code
+from codekin.codebooks.label_tree import label_tree
+from codekin.coding import Assignment, Code, IntArray
 from codekin.decoding import Decoder, Loss, decoded_accuracy
 from codekin.decoding.decoder_fit import DecoderFit
 from codekin.fitting.decoders import learned_decoder, with_decoder
@@ -62,6 +63,15 @@ class Members:
             if number == 0:
                 self.first = known[number]
             return compressed(known[number].member, self.plan, held_out, self.max_bytes)
+
+    def of_some_classes(self, classes: IntArray) -> Members:
+        """The same for a trial with some of the classes, which keep their orders on trees of the same width."""
+        codebook = label_tree(len(classes), min(self.plan.width or 2, len(classes)))
+        places = [code.assignment.codeword_of_class[classes] for code in self.codes]
+        codes = [Code(codebook, Assignment(np.argsort(np.argsort(of_code)))) for of_code in places]
+        own = self.watch.checkpoints
+        watch = replace(self.watch, checkpoints=None if own is None else own.part("trial"))
+        return Members(self.plan, codes, self.rng.spawn(1)[0], watch)
 
     def _checkpoints(self, number: int) -> Checkpoints | None:
         if self.shared is not None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from codekin.coding import IntArray
 from codekin.fitting.members import Members
+from codekin.fitting.part import part_of_classes
 from codekin.model import Model
 from codekin.model.class_sizes import best_power, class_sizes, size_corrected
 from codekin.model.judges import Judges, RerankMethod, final_vectors
@@ -29,9 +30,10 @@ def fit_ranked(
 ) -> tuple[Model, Temperature]:
     """Fit the members and choose how their candidates are ranked.
 
-    Without validation samples, a tenth of the training samples is held out to choose, where every class keeps at least
-    one; then everything is fitted again with all samples and these choices. The temperature is that of the
-    probabilities before the re-ranking; ``with_temperature=False`` leaves it at 1.
+    Without validation samples, a trial chooses, and then everything is fitted with all samples and these choices. On
+    trees the trial has a part of the classes: it makes as good choices as one with all of them, in a fraction of the
+    time. On trellises it has all classes and nine tenths of the samples. The temperature is that of the probabilities
+    before the re-ranking; ``with_temperature=False`` leaves it at 1.
     """
     numbers = range(len(members_to_be.codes))
     # Not from the generator itself: the codes must be the same as without a re-ranking.
@@ -43,22 +45,36 @@ def fit_ranked(
         members = tuple(size_corrected(member, sizes, power) for member in members)
         model, _ = Judges(members, method, samples, held_out, seed).choice()
         return model, temperature_of(model, held_out) if with_temperature else Temperature()
-    kept, held = holdout(samples.class_index, rng)
-    if len(held) == 0:
-        # Every class has a single sample, so nothing can be held out.
-        kept = held = np.arange(len(samples.class_index))
-    with within("on nine tenths of the samples"):
-        trial = tuple(members_to_be.fit(r, samples.at(kept), None) for r in numbers)
-        judged = samples.at(held).in_memory()
-        sizes = class_sizes(samples, trial[0].code.n_classes)
-        power = best_power(trial[0], sizes, judged)
+    has_trees = members_to_be.codes[0].codebook.tree is not None
+    with within("on some of the classes" if has_trees else "on nine tenths of the samples"):
+        tried = _some_classes(members_to_be, samples) if has_trees else _most_samples(members_to_be, samples, rng)
+        on_trial, taught, judges = tried
+        trial = tuple(on_trial.fit(r, taught, None) for r in numbers)
+        sizes = class_sizes(taught, trial[0].code.n_classes)
+        power = best_power(trial[0], sizes, judges)
         trial = tuple(size_corrected(member, sizes, power) for member in trial)
-        model, how = Judges(trial, method, samples.at(kept), judged, seed).choice()
-        temperature = temperature_of(model, judged) if with_temperature else Temperature()
+        model, how = Judges(trial, method, taught, judges, seed).choice()
+        temperature = temperature_of(model, judges) if with_temperature else Temperature()
+    sizes = class_sizes(samples, members_to_be.codes[0].n_classes)
     members = tuple(size_corrected(members_to_be.fit(r, samples, None), sizes, power) for r in numbers)
     vectors = final_vectors(members, method, samples, how, seed)
     assert model.ranking is not None
     return Model(members, replace(model.ranking, vectors=vectors)), Temperature(temperature.value)
+
+
+def _most_samples(members: Members, samples: Samples, rng: np.random.Generator) -> tuple[Members, Samples, Samples]:
+    """The same members, nine tenths of the samples and the others."""
+    kept, held = holdout(samples.class_index, rng)
+    if len(held) == 0:
+        # Every class has a single sample, so nothing can be held out.
+        kept = held = np.arange(len(samples.class_index))
+    return members, samples.at(kept), samples.at(held).in_memory()
+
+
+def _some_classes(members: Members, samples: Samples) -> tuple[Members, Samples, Samples]:
+    """Members of some of the classes, samples to learn from and samples that judge."""
+    part = part_of_classes(samples, members.codes[0].n_classes)
+    return members.of_some_classes(part.classes), part.taught, part.judges if len(part.judges) else part.taught
 
 
 def temperature_of(model: Model, held_out: Samples) -> Temperature:

@@ -1,0 +1,70 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codekin import TrellisClassifier
+from codekin.datasets import make_sparse_topics
+from codekin.fitting import part
+from codekin.samples import Samples
+
+
+@pytest.fixture(scope="module")
+def topics():
+    return make_sparse_topics(300, 6_000, n_features=2_000, words_per_sample=7, rng=0)
+
+
+def test_few_samples_are_all_in_the_part(topics):
+    found = part.part_of_classes(Samples(topics.train.X, topics.train.y), 300)
+    np.testing.assert_array_equal(found.classes, np.unique(topics.train.y))
+    assert len(found.taught) + len(found.judges) == len(topics.train.y)
+    assert 0.2 < len(found.judges) / len(topics.train.y) < 0.27
+
+
+def test_of_many_samples_a_part_holds_those_of_neighbouring_classes(topics, monkeypatch):
+    monkeypatch.setattr(part, "LEAST_SAMPLES", 1_000)
+    monkeypatch.setattr(part, "MOST_SAMPLES", 1_000)
+    monkeypatch.setattr(part, "LEAST_CLASSES", 10)
+    monkeypatch.setattr(part, "N_NEIGHBOURHOODS", 2)
+    found = part.part_of_classes(Samples(topics.train.X, topics.train.y), 300)
+    n_samples = len(found.taught) + len(found.judges)
+    assert 1_000 <= n_samples < 1_100
+    assert n_samples == np.isin(topics.train.y, found.classes).sum()
+    # Renumbered, and the same rows.
+    assert set(found.taught.class_index) == set(range(len(found.classes)))
+    tree = topics.class_tree
+    between, everywhere = (
+        tree.path_length(*(of[side] for side in np.triu_indices(len(of), 1))).mean()
+        for of in (found.classes, np.arange(300))
+    )
+    assert between < everywhere
+
+
+def test_few_classes_with_many_samples_each_are_thinned_out(monkeypatch):
+    monkeypatch.setattr(part, "LEAST_SAMPLES", 100)
+    monkeypatch.setattr(part, "MOST_SAMPLES", 100)
+    X, y = np.random.default_rng(0).random((3_000, 4)), np.arange(3_000) % 30
+    found = part.part_of_classes(Samples(X, y), 30)
+    assert len(found.taught) + len(found.judges) == 100
+    assert len(found.classes) > 25
+
+
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=60))
+def test_every_class_keeps_a_sample_to_learn_from(class_index):
+    class_index = np.array(class_index)
+    is_held = part.held_out(class_index, np.random.default_rng(0))
+    np.testing.assert_array_equal(np.unique(class_index[~is_held]), np.unique(class_index))
+
+
+def test_without_validation_samples_the_bits_of_a_tree_are_learned_once_from_all_samples(topics):
+    settings = {"code": "tree", "random_state": 0}
+    plain = TrellisClassifier(rerank=None, **settings).fit(topics.train.X, topics.train.y)
+    ranked = TrellisClassifier(rerank="learned", **settings).fit(topics.train.X, topics.train.y)
+    np.testing.assert_array_equal(plain.assignment_.codeword_of_class, ranked.assignment_.codeword_of_class)
+    assert ranked.score(topics.test.X, topics.test.y) >= plain.score(topics.test.X, topics.test.y) - 0.005
+
+
+def test_a_tree_is_ranked_even_if_every_class_has_a_single_sample():
+    X = np.eye(120)
+    classifier = TrellisClassifier(code="tree", rerank="learned", random_state=0).fit(X, np.arange(120))
+    assert classifier.score(X, np.arange(120)) == 1
