@@ -128,7 +128,7 @@ def test_averages_are_the_ends_of_the_line_and_the_means_of_the_extreme_thousand
     assert load_sweep(study, "tiny", "hadamard-7", workspace).averages("means") is None
 
 
-def test_a_thousandth_of_many_assignments_is_averaged(finished):
+def test_a_tenth_and_a_thousandth_of_many_assignments_are_averaged(finished):
     study, workspace, _ = finished
     small = load_sweep(study, "tiny", "dense-6", workspace)
     n = 3_000
@@ -136,6 +136,8 @@ def test_a_thousandth_of_many_assignments_is_averaged(finished):
     many = replace(small, n_correct=(n - values).astype(int), n_test=n)
     object.__setattr__(many, "values", lambda _: values)
     found = many.averages("loss")
+    assert found.tenth_low == pytest.approx(100 * (n - np.arange(300)).mean() / n)
+    assert found.tenth_high == pytest.approx(100 * (n - np.arange(n - 300, n)).mean() / n)
     assert found.extreme_low == pytest.approx(100 * (n - np.arange(3)).mean() / n)
     assert found.extreme_high == pytest.approx(100 * (n - np.arange(n - 3, n)).mean() / n)
     assert found.line_high == pytest.approx(100 / n)

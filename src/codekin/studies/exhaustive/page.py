@@ -231,17 +231,17 @@ def _averages_table(data: str, results: Mapping[str, Mapping[str, Any]], sweeps:
                 _beside_paper(value, paper_number("exhaustive", f"{end}:{name}", data=data, codebook=code))
                 for end, value in (("line_low", averages.line_low), ("line_high", averages.line_high))
             ]
-            extremes = [averages.extreme_low, averages.extreme_high]
-            rows.append([code, SHORT[name], found["mean"], line[0], extremes[0], line[1], extremes[1]])
+            low, high = (averages.tenth_low, averages.extreme_low), (averages.tenth_high, averages.extreme_high)
+            rows.append([code, SHORT[name], found["mean"], line[0], *low, line[1], *high])
     columns = [Column("codebook"), Column("by"), Column("mean", ".2f")]
     for end in ("low end", "high end"):
-        columns += [Column(f"{end}, line"), Column(f"{end}, 0.1 %", ".2f")]
+        columns += [Column(f"{end}, line"), Column(f"{end}, 10 %", ".2f"), Column(f"{end}, 0.1 %", ".2f")]
     return Table(
         columns,
         rows,
         caption="Average test accuracy of assignments with low (easy, preserving) and with high values, in percent: "
-        "the regression line at the lowest and the highest value, and the mean of the thousandth of the assignments "
-        "with the lowest and the highest ones. The paper's averages, if any, are in brackets.",
+        "the regression line at the lowest and the highest value, and the means of the tenth and of the thousandth of "
+        "the assignments with the lowest and the highest ones. The paper's averages, if any, are in brackets.",
     )
 
 

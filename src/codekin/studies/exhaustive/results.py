@@ -17,7 +17,7 @@ from codekin.plots.distributions import regression
 from codekin.studies.splits.sweeps import average_losses, lexicographic_rank
 
 METRICS = ("confusion", "means")
-EXTREME_SHARE = 0.001
+TENTH, EXTREME_SHARE = 0.1, 0.001
 PREDICTORS = ("loss", *METRICS, "learnability")
 """What may predict accuracy, in the order of tables and figures."""
 
@@ -27,12 +27,15 @@ class Averages:
     """The average accuracy of assignments with a low or a high value of a predictor, in percent.
 
     ``line_low`` and ``line_high`` are the ends of the regression line of accuracy on the predictor, at its lowest and
-    its highest value; ``extreme_low`` and ``extreme_high`` the means over the thousandth of the assignments with the
-    lowest and the highest values. Where a single assignment is good or bad by luck, these are not.
+    its highest value; ``tenth_low`` and ``tenth_high`` the means over the tenth of the assignments with the lowest and
+    the highest values, ``extreme_low`` and ``extreme_high`` those over the thousandth. Where a single assignment is
+    good or bad by luck, these are not.
     """
 
     line_low: float
     line_high: float
+    tenth_low: float
+    tenth_high: float
     extreme_low: float
     extreme_high: float
 
@@ -109,10 +112,13 @@ class Sweep:
         if np.isnan(slope):
             return None
         line = [float(intercept + slope * end) for end in (values.min(), values.max())]
-        n_extreme = max(round(EXTREME_SHARE * len(values)), 1)
-        parted = np.argpartition(values, [n_extreme - 1, len(values) - n_extreme])
-        extremes = (parted[:n_extreme], parted[-n_extreme:])
-        return Averages(*line, *(float(self.accuracies[ranks].mean()) for ranks in extremes))
+        return Averages(*line, *self._means_at_ends(values, TENTH), *self._means_at_ends(values, EXTREME_SHARE))
+
+    def _means_at_ends(self, values: FloatArray, share: float) -> tuple[float, float]:
+        """The mean accuracies of the share of the assignments with the lowest and with the highest values."""
+        n = max(round(share * len(values)), 1)
+        parted = np.argpartition(values, [n - 1, len(values) - n])
+        return float(self.accuracies[parted[:n]].mean()), float(self.accuracies[parted[-n:]].mean())
 
     def _assignment(self, rank: int) -> list[int]:
         n = self.codebook.n_codewords
