@@ -14,6 +14,8 @@ from apart import cpu_seconds
 
 BEHIND = 0.3
 """How many points the smaller trial may cost."""
+SOON = 2.0
+"""Up to so many seconds, time is not what counts."""
 SETS = ("clinc150", "icd10cm_small", "icd10cm_category", "wordnet_hypernym", "debian_dirs100k")
 
 
@@ -55,7 +57,7 @@ def main():
             ratio = seconds / next(iter(found.values()))[2]
             print(f"| {name} | {label} | {accuracy:.2f} | {among:.2f} | {seconds:.1f} | {ratio:.2f} |", flush=True)
         before, now = found.values()
-        is_met &= now[0] >= before[0] - BEHIND and now[2] <= before[2]
+        is_met &= now[0] >= before[0] - BEHIND and now[2] <= max(before[2], SOON)
     print("\nmet" if is_met else "\nNOT met")
     return 0 if is_met else 1
 
