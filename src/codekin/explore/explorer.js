@@ -93,7 +93,7 @@ function classesBelow(bit) {
 }
 function childName(bit) {
   const { n, some } = classesBelow(bit), names = some.map((c) => page.labels[c]).join(", ");
-  return n > some.length ? `${names} and ${(n - some.length).toLocaleString("en")} more` : names;
+  return n === 1 ? names : `${n.toLocaleString("en")} classes: ${names}${n > some.length ? ", …" : ""}`;
 }
 function edgeName(bit) {
   const { code, arrays } = page;
