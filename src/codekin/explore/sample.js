@@ -110,7 +110,7 @@ function stepParts(sample, c) {
     return made("div", {}, made("h4", { textContent: `${level + 1}. Node ${node} compares ${n} ${what}` }), made("ol", { className: "bars shares" }, ...rows));
   });
   const product = steps.reduce((all, step) => all * probabilityOf(step), 1);
-  const said = `Marked is the path; its probabilities multiply to ${percent(product)}, whose logarithm is the score of the tree.`;
+  const said = `Marked is the path; its probabilities multiply to ${percent(product)}, whose logarithm is the score of the tree${page.ranking ? ", before re-ranking" : ""}.`;
   const several = page.ranking?.n_members > 1 ? ` The first of ${page.ranking.n_members} trees is shown.` : "";
   return [title, note(said + several), made("div", { className: "beside" }, ...nodes)];
 }
