@@ -95,12 +95,11 @@ smoke: wheel  ## install the wheel alone into a new environment and use it there
 # The parts that depend on other libraries the most. TESTS=tests runs all that these environments can.
 TESTS ?= tests/estimators tests/decoding tests/learners tests/storage tests/datasets tests/predicting tests/serving tests/cli/test_predict.py
 TEST_TOOLS := 'pytest>=8.3' 'hypothesis>=6.100' 'networkx>=3.2' 'safetensors>=0.5' 'pandas>=2.2' 'pyarrow>=18.0' 'import-linter>=2.1' numpydoc
-# With scikit-learn 1.6, stored gradient boosting must be trusted by name (CONTRIBUTING).
 oldest:  ## run tests with the lowest versions of all dependencies (.ci/oldest.txt), on the oldest Python
 	rm -rf $(VENV)-oldest
 	$(PYTHON) -m venv $(VENV)-oldest
 	$(VENV)-oldest/bin/python -m pip --disable-pip-version-check install --quiet --editable '.[serve]' -c .ci/oldest.txt $(TEST_TOOLS)
-	$(VENV)-oldest/bin/python -m pytest -q -p no:randomly -k "not GradientBoostingClassifier" $(TESTS)
+	$(VENV)-oldest/bin/python -m pytest -q -p no:randomly $(TESTS)
 
 INTERPRETERS ?= python3.11 python3.12 python3.13
 interpreters: wheel  ## the wheel alone and its tests on several interpreters; INTERPRETERS="python3.12 ..." names them

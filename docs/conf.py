@@ -51,6 +51,8 @@ sphinx_gallery_conf = {
 
 html_theme = "furo"
 html_title = f"codekin {release}"
+html_static_path = ["static"]
+html_css_files = ["gallery.css"]
 
 
 def is_ours(member: Any) -> bool:

@@ -24,7 +24,7 @@ codebook = dense_random(10, 8, rng=0)
 
 
 def accuracy(assignment, seed=0):
-    """Of ten digits with this codebook, in percent. The nearest codeword wins, as in the textbook."""
+    """The percentage of digits that are right, if the nearest codeword wins."""
     classifier = ECOCClassifier(
         RidgeClassifier(),
         codebook=codebook,

@@ -6,8 +6,8 @@ from sklearn.datasets import load_iris
 from sklearn.linear_model import RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 
-from codekin import ECOCClassifier, load_model, save_model
-from codekin.datasets import load_dataset
+from codekin import ECOCClassifier, TrellisClassifier, load_model, save_model
+from codekin.datasets import load_dataset, make_sparse_topics
 
 
 def test_what_is_shown_is_what_the_model_has(topics_model, succeed):
@@ -53,6 +53,22 @@ def test_other_classifiers(succeed, tmp_path):
     shown = json.loads(succeed("inspect", tmp_path / "model", "--json"))
     assert (shown["kind"], shown["width"], shown["n_bits"]) == ("ECOCClassifier", None, 9)
     assert "ECOCClassifier, 8 features" in succeed("inspect", tmp_path / "model")
+
+
+def test_trees_are_described_by_their_nodes(succeed, tmp_path):
+    data = make_sparse_topics(60, 600, n_features=400, rng=0)
+    classifier = TrellisClassifier(code="tree", width=4, random_state=0).fit(data.train.X, data.train.y)
+    save_model(classifier, tmp_path / "model")
+    sizes = np.diff(classifier.codebook_.tree.first_bits)
+    wanted = {"n_nodes": len(sizes), "most_children": sizes.max()}
+    assert (
+        json.loads(succeed("inspect", tmp_path / "model", "--json"))["nodes"]
+        == wanted
+        == {"n_nodes": 5, "most_children": 15}
+    )
+    assert "TrellisClassifier on a tree of 5 nodes with up to 15 children, 400 features" in succeed(
+        "inspect", tmp_path / "model"
+    )
 
 
 @pytest.mark.parametrize("harm", ["missing", "cut off"])

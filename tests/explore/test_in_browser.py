@@ -1,81 +1,85 @@
 """An explorer page in a real browser, by keyboard alone, on a phone and on a screen."""
 
 import json
-import re
-import shutil
-import subprocess
 
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.special import softmax
 from sklearn.datasets import load_digits
-from tests.pages.test_in_browser import BROWSERS, FLAGS
+from tests.browser import seen_by
 
 from codekin import ECOCClassifier, TrellisClassifier
 from codekin.assignments.scores import class_codeword_score
 from codekin.class_distances.learnability import learnability_distances
 from codekin.coding import Assignment
 from codekin.datasets import TextVectorizer, load_dataset
+from codekin.explore.measured import _places_before
 from codekin.studies.splits.sweeps import lexicographic_rank
 
-WATCH = """
-<script>
-window.addEventListener("error", (event) => document.body.dataset.error = event.message);
-window.addEventListener("unhandledrejection", (event) => document.body.dataset.error = event.reason);
-const press = (target, key, more = {}) =>
+PRESS = """const press = (target, key, more = {}) =>
   target.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true, ...more }));
-const texts = (selector) => [...document.querySelectorAll(selector)].map((node) => node.textContent);
-ready.then(() => {
-  const seen = (() => { SCRIPT })();
-  // Everything that can be clicked can be reached with the Tab key.
-  const all = (selector) => [...document.querySelectorAll(selector)];
-  seen.unreachable = all("button, input, select, textarea, canvas").filter((node) => node.tabIndex < 0).length;
-  seen.unnamed = all("input, select, textarea").filter((node) => !node.labels?.length).length;
-  seen.overflow = document.documentElement.scrollWidth - document.documentElement.clientWidth;
-  seen.error = document.body.dataset.error ?? null;
-  const note = document.createElement("pre");
-  note.id = "seen";
-  note.textContent = JSON.stringify(seen);
-  document.body.append(note);
-});
-</script></body>
+"""
+# Everything that can be clicked can be reached with the Tab key, and fields have names.
+REACHED = """
+const all = (selector) => [...document.querySelectorAll(selector)];
+seen.unreachable = all("button, input, select, textarea, canvas").filter((node) => node.tabIndex < 0).length;
+seen.unnamed = all("input, select, textarea").filter((node) => !node.labels?.length).length;
+return seen;
 """
 
 
 @pytest.fixture
 def seen(tmp_path):
     """A function: what a script sees on a page, in a window of some width."""
-    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if browser is None:
-        pytest.skip("needs Chromium or Chrome")
 
     def look(page, script, width=1200):
-        watched = tmp_path / "watched.html"
-        watched.write_text(page.html.replace("</body>", WATCH.replace("SCRIPT", script)), encoding="utf-8")
-        flags = [*FLAGS, f"--window-size={width},900", f"--user-data-dir={tmp_path / 'profile'}"]
-        command = [browser, *flags, watched.as_uri()]
-        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=100)
-        shown = re.search(r'<pre id="seen">(.*?)</pre>', done.stdout, re.DOTALL)[1]
-        found = json.loads(shown.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
-        assert found["error"] is None
+        whole = f"{PRESS} const seen = (() => {{ {script} }})(); {REACHED}"
+        found = seen_by(whole, page.html, tmp_path, width=width)
         assert (found["unreachable"], found["unnamed"]) == (0, 0)
-        assert found["overflow"] <= 0
         return found
 
     return look
 
 
-@pytest.mark.parametrize("settings", [{"rerank": "centroid", "width": 2}, {"rerank": None, "width": 3}])
-def test_typed_texts_are_predicted_and_explained_as_in_python(settings, seen):
+@pytest.fixture(scope="module")
+def icd():
+    """Some diagnoses, what makes features of them, and a function that fits a classifier; labels are long."""
     data = load_dataset("icd10cm")
     fitted = TextVectorizer(ngram_range=(1, 1)).fit(data.train.texts)
-    X, y = fitted.transform(data.train.texts[::12]), data.train.y[::12]
-    classifier = TrellisClassifier(random_state=0, assignment="random", **settings).fit(X, y)
-    texts = [*data.test.texts[:3], "nothing heard of"]
+    X, y = fitted.transform(data.train.texts[::12]), long_labels(data, data.train.y[::12])
+    return data, fitted, lambda **settings: TrellisClassifier(random_state=0, **settings).fit(X, y)
+
+
+def long_labels(data, y):
+    """Labels of up to 80 characters, which pages don't cut."""
+    return np.array([f"{title[:75]} {k}" for k, title in enumerate(data.class_titles)])[y]
+
+
+def explored(classifier, icd):
+    data, fitted, _ = icd
     some = slice(0, 400, 20)
-    page = classifier.explore(
-        fitted.transform(data.test.texts[some]), data.test.y[some], texts=data.test.texts[some], vectorizer=fitted
-    )
+    texts = data.test.texts[some]
+    labels = long_labels(data, data.test.y[some])
+    return classifier.explore(fitted.transform(texts), labels, texts=texts, vectorizer=fitted)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"code": "trellis", "rerank": "centroid", "width": 2, "assignment": "random"},
+        {"code": "trellis", "rerank": None, "width": 3, "assignment": "random"},
+        {"code": "tree", "rerank": "centroid"},
+        {"code": "tree", "rerank": None, "width": 2, "assignment": "random"},
+        {"code": "tree", "rerank": "centroid", "width": 4, "n_members": 2, "assignment": "random"},
+    ],
+    ids=["re-ranked trellis", "trellis", "re-ranked tree", "deep tree", "two trees"],
+)
+def test_typed_texts_are_predicted_and_explained_as_in_python(settings, icd, seen):
+    data, fitted, fit = icd
+    classifier = fit(**settings)
+    texts = [*data.test.texts[:3], "nothing heard of"]
+    page = explored(classifier, icd)
     found = seen(
         page,
         f"""const field = document.getElementById("text"), answers = {json.dumps(texts)}.map((text) => {{
@@ -83,26 +87,117 @@ def test_typed_texts_are_predicted_and_explained_as_in_python(settings, seen):
           field.dispatchEvent(new Event("input"));
           const sample = state.sample, best = sample.best;
           return {{ labels: best.map((one) => page.labels[one.class]), losses: best.map((one) => one.loss),
-            explained: sample.explained[best[0].class], shown: texts("#sample td button"),
-            lit: document.querySelectorAll(".on-path").length }};
+            before: best.map((one) => one.before ?? null), explained: best.map((one) => sample.explained[one.class]),
+            shown: texts("#sample td button"), lit: document.querySelectorAll(".on-path").length,
+            path: pathOf(best[0].class).length }};
         }});
-        return {{ answers, path: pathOf(state.sample.best[0].class).length }};""",
+        return {{ answers }};""",
         width=390,
     )
     rows = fitted.transform(texts)
     labels, losses = classifier.top_k(rows, 8)
-    explanation = classifier.explain(rows)
+    before = _places_before(classifier.model_, rows, np.searchsorted(classifier.classes_, labels))
     for i, answer in enumerate(found["answers"]):
         assert answer["losses"] == pytest.approx(losses[i].tolist(), rel=1e-5)
         assert answer["labels"][0] == str(labels[i, 0])
         assert answer["shown"] == answer["labels"]
-        assert answer["lit"] > 0
-        own = answer["explained"]
-        total = sum(value for _, value in own["features"]) + sum(value for _, value in own["rest"])
-        assert total == pytest.approx(own["score"], abs=1e-4)
+        assert answer["lit"] == answer["path"]
+        assert answer["before"] == ([None] * 8 if before is None else before[i].tolist())
         words = fitted.terms_by_column(texts[i])
-        wanted = {" / ".join(words[feature]): value for feature, value in explanation.top(i, 12)}
-        assert dict(own["features"]) == pytest.approx(wanted, rel=1e-4, abs=1e-4)
+        for label, own in zip(labels[i], answer["explained"], strict=True):
+            total = sum(value for _, value in own["features"]) + sum(value for _, value in own["rest"])
+            assert total == pytest.approx(own["score"], abs=1e-4)
+            explanation = classifier.explain(rows[[i]], label)
+            wanted = {" / ".join(words[feature]): value for feature, value in explanation.top(0, 12)}
+            assert dict(own["features"]) == pytest.approx(wanted, rel=1e-4, abs=1e-4)
+            wanted = dict(explanation.rest(0, 12, least=1e-4))
+            assert {name: own for name, own in own["rest"] if name in wanted} == pytest.approx(wanted, abs=1e-4)
+
+
+def test_three_hundred_typed_texts_have_the_five_best_classes_of_python(icd, seen):
+    data, fitted, fit = icd
+    classifier = fit()
+    assert classifier.codebook_.tree is not None
+    texts = data.test.texts[: 5 * 300 : 5]
+    found = seen(
+        explored(classifier, icd),
+        f"""const field = document.getElementById("text");
+        return {{ answers: {json.dumps(texts)}.map((text) => {{
+          field.value = text;
+          field.dispatchEvent(new Event("input"));
+          return [texts("#sample td button").slice(0, 5), state.sample.best.slice(0, 5).map((one) => one.loss)];
+        }}) }};""",
+    )
+    labels, losses = classifier.top_k(fitted.transform(texts), 5)
+    assert len(texts) == 300
+    for answer, wanted, own in zip(found["answers"], labels.astype(str).tolist(), losses.tolist(), strict=True):
+        assert answer[1] == pytest.approx(own, rel=1e-6, abs=1e-9)
+        assert answer[0] == wanted or has_ties(own)
+
+
+def has_ties(losses):
+    return np.isclose(np.diff(losses), 0, atol=1e-9).any()
+
+
+@pytest.mark.parametrize("width", [390, 1200])
+def test_the_path_of_a_typed_text_compares_the_children_of_each_node(icd, seen, width):
+    data, fitted, fit = icd
+    classifier = fit(code="tree", width=4)
+    page = explored(classifier, icd)
+    found = seen(
+        page,
+        f"""const field = document.getElementById("text");
+        field.value = {json.dumps(data.test.texts[0])};
+        field.dispatchEvent(new Event("input"));
+        const best = state.sample.best[0].class, steps = state.sample.steps[best];
+        const headings = texts("h4"), marked = texts(".on-path button");
+        document.querySelector(".shares button").click();
+        const visit = [state.bit, state.class];
+        document.querySelectorAll("#sample td button")[1].click();
+        const second = texts(".on-path button"), label = page.labels[state.sample.best[1].class];
+        const choice = document.getElementById("choice");
+        choice.value = "0";
+        choice.dispatchEvent(new Event("change"));
+        return {{ steps, headings, marked, visit, second, label, best: page.labels[best], path: pathOf(best),
+          stored: texts("h4"), below: steps.map(([own]) => classesBelow(own).n) }};""",
+        width=width,
+    )
+    model = classifier.model_
+    tree = model.codebook.tree
+    margins = np.asarray(model.lazy_margins(fitted.transform(data.test.texts[:1]))[0])[0].astype(float)
+    k = classifier.classes_.tolist().index(found["best"])
+    path = tree.unrank(model.assignment.codeword_of_class[[k]])[0]
+    assert [own for own, _ in found["steps"]] == path[path >= 0].tolist() == found["path"]
+    assert len(found["path"]) == 4
+    for own, children in found["steps"]:
+        node = np.searchsorted(tree.first_bits, own, side="right") - 1
+        first, stop = tree.first_bits[node : node + 2]
+        probabilities = softmax(margins[first:stop])
+        assert [p for _, p in children] == pytest.approx([probabilities[bit - first] for bit, _ in children], abs=1e-5)
+        best = np.argsort(-probabilities, kind="stable")[:5] + first
+        assert {bit for bit, _ in children} == {*best.tolist(), own}
+    sizes = np.diff(tree.first_bits)
+    assert found["headings"][0] == f"1. Node 0 compares {sizes[0]} groups of classes"
+    assert found["headings"][-1].endswith(" classes")
+    assert len(found["stored"]) >= 2
+    assert found["marked"][-1] == found["best"]
+    assert found["second"][-1] == found["label"]
+    assert found["below"][-1] == 1
+    assert found["visit"][0] == found["steps"][0][1][0][0]
+
+
+def test_a_page_without_room_for_the_weights_says_so_and_keeps_samples(icd, seen, monkeypatch):
+    _, _, fit = icd
+    monkeypatch.setattr("codekin.explore.page.MAX_BYTES", 200_000)
+    found = seen(
+        explored(fit(), icd),
+        """return { notes: texts(".note"), field: document.getElementById("text"), steps: texts(".on-path button"),
+          samples: texts("#choice option").length };""",
+    )
+    assert any(note.startswith("Typing texts is left out: this model would add ") for note in found["notes"])
+    assert found["field"] is None
+    assert found["samples"] == 20
+    assert found["steps"]
 
 
 @pytest.mark.parametrize("width", [390, 1200])

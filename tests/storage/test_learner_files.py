@@ -4,8 +4,10 @@ import gzip
 import importlib
 import io
 import json
+import sys
 import zipfile
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -25,7 +27,7 @@ from skops.io import dump
 from codekin._system.files import json_checksum, sha256
 from codekin.estimators import ECOCClassifier
 from codekin.storage import ModelFolderError, learner_files, load_model, save_model
-from codekin.storage.trusted_types import LOADERS
+from codekin.storage.trusted_types import LOADERS, is_listed
 
 rng = np.random.default_rng(0)
 X, Y = rng.normal(size=(40, 4)), np.arange(40) % 4
@@ -113,6 +115,18 @@ def test_a_listed_class_is_defined_where_the_list_says_and_calls_nothing():
             assert kind.__module__ == module
             # A loss can be called, and returns a number.
             assert module == "sklearn._loss.loss" or not any("__call__" in vars(base) for base in kind.__mro__)
+
+
+def test_a_module_that_is_called_like_scikit_learns_losses_is_trusted_only_if_it_holds_them(monkeypatch):
+    from sklearn._loss import _loss
+
+    for own, is_trusted in ((_loss, True), (SimpleNamespace(CyHalfBinomialLoss=dict), False)):
+        monkeypatch.setitem(sys.modules, "_loss", own)
+        assert is_listed("LossNode", "_loss", "CyHalfBinomialLoss") == is_trusted
+        assert not is_listed("PartialNode", "_loss", "CyHalfBinomialLoss")
+        assert not is_listed("LossNode", "_loss", "CyLossFunction")
+    monkeypatch.delitem(sys.modules, "_loss")
+    assert not is_listed("LossNode", "_loss", "CyHalfBinomialLoss")
 
 
 def test_the_bytes_that_were_checked_are_the_ones_that_are_loaded(folder, model, monkeypatch):

@@ -50,7 +50,8 @@ def explore(
 ) -> None:
     """Write a page about a model: its coding matrix, classes, bits and predictions.
 
-    The page is one HTML file below 5 MB that needs no network. A text model on a trellis predicts what you type.
+    The page is one HTML file below 5 MB that needs no network. Text models on trees, or on one trellis, predict
+    what you type.
     """
     if output.suffix not in (".html", ".htm"):
         raise ValueError(f"The name of a page must end in .html. Got {output}.")

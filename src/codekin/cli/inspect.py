@@ -46,6 +46,7 @@ def inspect(
         "kind": type(classifier).__name__,
         **facts,
         "width": None if codebook.graph is None else codebook.graph.width,
+        "nodes": _nodes(codebook.tree),
         "n_features": getattr(classifier, "n_features_in_", None),
         "input": "features" if vectorizer is None else f"texts ({vectorizer.vectorizer.method})",
         "class_tree": None if tree is None else {"n_nodes": tree.n_nodes, "height": float(tree.depth.max())},
@@ -60,6 +61,11 @@ def inspect(
         "hardest_bits": bits.easiest(n_shown, sign=-1) if losses else [],
     }
     show(json.dumps(result, ensure_ascii=False) if as_json else _text(report, result))
+
+
+def _nodes(tree: Any) -> dict[str, int] | None:
+    """How many nodes a tree of classes has, and how many children the largest of them."""
+    return None if tree is None else {"n_nodes": tree.n_nodes, "most_children": int(np.diff(tree.first_bits).max())}
 
 
 def _weights_bytes(model: Any) -> int | None:
@@ -103,6 +109,9 @@ class _Bits:
 
 def _text(report: Any, result: dict[str, Any]) -> str:
     width = "" if result["width"] is None else f" of width {result['width']}"
+    if result["nodes"] is not None:
+        counts = result["nodes"]
+        width = f" on a tree of {counted(counts['n_nodes'], 'node')} with up to {counts['most_children']} children"
     tree = result["class_tree"]
     n_features = "any" if result["n_features"] is None else f"{result['n_features']:,}"
     lines = [

@@ -47,6 +47,12 @@ def tree_contributions(member: Any, rows: sparse.csr_array, class_index: IntArra
 
 def _mean_probabilities(begins: FloatArray, moved: FloatArray) -> FloatArray:
     """The mean softmax on the way from some margins to others."""
+    places, weights = quadrature()
+    return np.asarray(weights @ softmax(begins + places[:, None] * moved, axis=1))
+
+
+def quadrature() -> tuple[FloatArray, FloatArray]:
+    """Places between 0 and 1, and the weights that make a mean of what is found there."""
     points, weights = np.polynomial.legendre.leggauss(POINTS)
     places = ((points + 1) / 2 + np.arange(PARTS)[:, None]).ravel() / PARTS
-    return np.asarray(np.tile(weights / 2 / PARTS, PARTS) @ softmax(begins + places[:, None] * moved, axis=1))
+    return places, np.tile(weights / 2 / PARTS, PARTS)

@@ -90,8 +90,10 @@ def _code(model: Any, kin: Kinship, arrays: Arrays) -> Json:
     arrays["path"] = as_narrow(np.where(edges < 0, graph.n_edges, edges))
     facts = {"n_bits": int(graph.n_edges), "n_steps": int(edges.shape[1]), "width": int(graph.width)}
     if code.codebook.tree is not None:
-        arrays["first_bit"] = as_narrow(code.codebook.tree.first_bits)
-        return {"kind": "tree", "has_zeros": True, **facts}
+        tree = code.codebook.tree
+        arrays["first_bit"] = as_narrow(tree.first_bits)
+        sizes = {"n_nodes": int(tree.n_nodes), "most_children": int(np.diff(tree.first_bits).max())}
+        return {"kind": "tree", "has_zeros": True, **facts, **sizes}
     ends: Any = graph
     arrays["edge_from"], arrays["edge_to"] = as_narrow(ends.edges[:, 0]), as_narrow(ends.edges[:, 1])
     return {"kind": "trellis", **facts, "n_slices": int(ends.n_slices), "n_vertices": int(ends.n_vertices)}

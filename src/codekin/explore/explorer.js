@@ -77,6 +77,24 @@ function codewordDistance(a, b) {
   }
   return differing; // on a tree, of the bits on the two paths
 }
+// Of a tree: how many classes are below a bit, and some of them.
+function classesBelow(bit) {
+  const { code, arrays } = page;
+  if (!page.below) {
+    page.below = Array.from({ length: code.n_bits }, () => ({ n: 0, some: [] }));
+    arrays.path.forEach((own, at) => {
+      if (own >= code.n_bits) return;
+      const below = page.below[own];
+      below.n++;
+      if (below.some.length < 2) below.some.push(Math.floor(at / code.n_steps));
+    });
+  }
+  return page.below[bit];
+}
+function childName(bit) {
+  const { n, some } = classesBelow(bit), names = some.map((c) => page.labels[c]).join(", ");
+  return n === 1 ? names : `${n.toLocaleString("en")} classes: ${names}${n > some.length ? ", …" : ""}`;
+}
 function edgeName(bit) {
   const { code, arrays } = page;
   if (code.kind === "tree") {

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
+from scipy.special import softmax
 from sklearn.utils import _safe_indexing
 
 from codekin.coding import IntArray
@@ -16,7 +16,7 @@ from codekin.model import Model
 from codekin.samples import Samples
 
 N_CONFUSIONS, N_WORST = 6, 8
-N_BEST, N_FEATURES = 8, 12
+N_BEST, N_FEATURES, N_CHILDREN = 8, 12, 5
 MOST_BITS = 4_000
 """With more bits, single bits are not measured."""
 SAMPLES_PER_BLOCK = 2048
@@ -95,22 +95,27 @@ def predictions(classifier: Any, X: Any, true: IntArray, place: IntArray, names:
     return found
 
 
-def _tree_steps(model: Model, X: Any) -> Callable[[int, int], list[list[float]]] | None:
-    """A function: the probabilities of the children on the way to a class's leaf; None for other codes."""
+def _tree_steps(model: Model, X: Any) -> Callable[[int, int], list[Any]] | None:
+    """A function: for every node on the way to a class's leaf the bit that leads there, and the most probable bits.
+
+    The bits have their probabilities, and that of the path is among them. None for other codes.
+    """
     tree = model.codebook.tree
     if tree is None:
         return None
     margins = np.asarray(model.lazy_margins(X)[0])
     leaf_of_class = model.assignment.codeword_of_class
 
-    def steps(row: int, k: int) -> list[list[float]]:
-        own = margins[row]
+    def steps(row: int, k: int) -> list[Any]:
         found = []
-        for bit in tree.unrank(leaf_of_class[[k]])[0].tolist():
-            if bit >= 0:
-                node = int(np.searchsorted(tree.first_bits, bit, side="right")) - 1
-                children = own[tree.first_bits[node] : tree.first_bits[node + 1]].astype(np.float64)
-                found.append([bit, float(np.exp(own[bit] - logsumexp(children)))])
+        for own in tree.unrank(leaf_of_class[[k]])[0].tolist():
+            if own >= 0:
+                node = int(np.searchsorted(tree.first_bits, own, side="right")) - 1
+                first, stop = tree.first_bits[node : node + 2].tolist()
+                probabilities = softmax(margins[row, first:stop].astype(np.float64))
+                best = np.argsort(-probabilities, kind="stable")
+                kept = [j for place, j in enumerate(best.tolist()) if place < N_CHILDREN or first + j == own]
+                found.append([own, [[first + j, float(probabilities[j])] for j in kept]])
         return found
 
     return steps

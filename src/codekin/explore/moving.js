@@ -121,8 +121,8 @@ async function start() {
     page.arrays.order.forEach((k, c) => { place[k] = c; });
     model.arrays.place_of_path = Array.from(model.arrays.class_of_path, (k) => place[k]);
   }
-  const { code } = page;
-  const what = { matrix: "a coding matrix", trellis: `a trellis of width ${code.width}`, tree: `a tree of width ${code.width}` }[code.kind];
+  const { code } = page, nodes = code.n_nodes === 1 ? "one node" : `${code.n_nodes?.toLocaleString("en")} nodes`;
+  const what = { matrix: "a coding matrix", trellis: `a trellis of width ${code.width}`, tree: `a tree of ${nodes} with up to ${code.most_children} children` }[code.kind];
   $("#facts").textContent = `${page.n_classes.toLocaleString("en")} classes, ${page.n_bits.toLocaleString("en")} ${code.n_symbols > 2 ? `columns of ${code.n_symbols} symbols` : "bits"}: ${what} (${page.codebook} codebook, ${page.assignment} assignment` +
     `${page.is_learned ? ", learned decoder" : `, ${page.loss} loss`}${page.ranking ? `, the best ${page.ranking.n_candidates} classes re-ranked` : ""}${page.min_distance ? `, minimum distance ${number(page.min_distance, 1)}` : ""}).` +
     (page.accuracy === undefined ? "" : ` ${percent(page.accuracy)} of ${page.n_measured.toLocaleString("en")} samples are right.`);

@@ -18,6 +18,7 @@ from codekin._system.files import whole_file
 from codekin._system.memory import in_units
 from codekin._version import __version__
 from codekin.datasets import FittedVectorizer
+from codekin.explaining.trees import quadrature
 from codekin.explore.accuracies import checked_accuracies
 from codekin.explore.content import MOST_TO_TYPE, Json, described
 from codekin.export.packing import packed
@@ -27,7 +28,10 @@ from codekin.samples import Samples
 MAX_BYTES = 5_000_000
 LABEL_LENGTHS = (80, 40, 20, 8)
 """How many characters of a label are kept; fewer if the page would be too large."""
-SCRIPTS = ("explorer.js", "panels.js", "sample.js", "moving.js")
+SCRIPTS = {
+    "codekin.export": ("engine.js", "trees.js"),
+    "codekin.explore": ("explorer.js", "panels.js", "contributions.js", "sample.js", "moving.js"),
+}
 FRAME = '<iframe srcdoc="{page}" title="{title}" style="width: 100%; height: 46rem; border: 1px solid #8886"></iframe>'
 
 
@@ -140,19 +144,21 @@ def _typed(classifier: Any, vectorizer: FittedVectorizer | None) -> tuple[str, s
     if vectorizer is None:
         return "", ""
     model = classifier.model_
-    other = "Texts can be typed for a single code on a trellis; this model is another one."
-    if model.codebook.tree is not None:
-        return "", other
     try:
         check_page(classifier)
     except ValueError:
-        return "", other
+        return (
+            "",
+            "Texts can be typed for trees of classes and for a single code on a trellis; this model is another one.",
+        )
     if model.n_classes > MOST_TO_TYPE:
         return "", f"Texts can be typed for up to {MOST_TO_TYPE:,} classes."
     description, arrays = described_model(classifier, vectorizer)
     # In the order of the page; the labels are there, too.
     description["labels"] = []
     arrays["class_of_path"] = as_narrow(np.argsort(model.assignment.codeword_of_class, kind="stable"))
+    if model.codebook.tree is not None:
+        arrays["quadrature_places"], arrays["quadrature_weights"] = quadrature()
     ranking = model.ranking
     description["n_best"] = model.n_classes if ranking is None else min(ranking.n_candidates, model.n_classes)
     return packed(description, arrays), ""
@@ -170,7 +176,7 @@ def _names(classifier: Any, vectorizer: FittedVectorizer | None, texts: list[str
 
 
 def _filled(title: str, classifier: Any, content: str, model: str) -> str:
-    script = "\n".join([_asset("codekin.export", "engine.js"), *(_asset("codekin.explore", name) for name in SCRIPTS)])
+    script = "\n".join(_asset(package, name) for package, names in SCRIPTS.items() for name in names)
     filled: Json = {
         "title": html.escape(title),
         "style": _asset("codekin.explore", "explorer.css"),

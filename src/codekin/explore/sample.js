@@ -1,4 +1,5 @@
-// The panel of a prediction: margins, the path in the trellis, the best classes and the contributions of the features.
+// The panel of a prediction: the best classes, the contributions of the features, and the way to a class: margins, the
+// path in the trellis, the steps down a tree.
 
 function bars(rows, most = null) {
   const largest = most ?? Math.max(...rows.map(([, value]) => Math.abs(value)), 1e-12);
@@ -34,59 +35,12 @@ function storedSample(i) {
 }
 // What the model says about a text, in the form of a stored sample.
 function typedSample(text) {
-  const row = featuresOf(text, model), margins = marginsOf(row, model), found = predict(model, text, Math.min(8, model.n_best)), before = orderOf(margins);
-  const best = found.map(({ c, loss, probability }) => ({ class: model.arrays.place_of_path[c], path: c, loss, probability, before: model.ranking ? before.indexOf(c) : null }));
-  const explained = Object.fromEntries(best.map((one) => [one.class, contributions(row, margins, one, text)]));
-  return { name: text, true: null, best, explained, margins, n_known: row.features.length };
-}
-function pathCosts(margins) {
-  const { arrays, n_classes: nClasses, path_edges: nSteps, n_bits: nBits } = model, evidence = LOSSES[model.loss][1];
-  const costs = new Float64Array(nClasses);
-  for (let c = 0; c < nClasses; c++) {
-    for (let step = 0; step < nSteps; step++) {
-      const edge = arrays.edges[c * nSteps + step];
-      if (edge < nBits) costs[c] -= 2 * evidence(margins[edge]);
-    }
-  }
-  return costs;
-}
-const orderOf = (margins) => {
-  const costs = pathCosts(margins);
-  return Array.from(costs.keys()).sort((a, b) => costs[a] - costs[b] || a - b).slice(0, model.ranking?.n_candidates ?? 8);
-};
-// What each word contributes to the score of a class; see codekin.explaining.
-function contributions(row, margins, one, text) {
-  const { arrays, n_bits: nBits, path_edges: nSteps, is_gapped: isGapped, ranking } = model, [loss, evidence] = LOSSES[model.loss];
-  const { weights, scales, starts, gaps, row_of_feature: rowOf, bias } = arrays;
-  const slopes = new Float64Array(nBits);
-  let base = 0;
-  for (let step = 0; step < nSteps; step++) {
-    const edge = arrays.edges[one.path * nSteps + step];
-    if (edge >= nBits) continue;
-    const half = 1e-6 * (1 + Math.abs(bias[edge])), isNear = Math.abs(margins[edge] - bias[edge]) < half;
-    const begin = isNear ? bias[edge] - half : bias[edge], end = isNear ? bias[edge] + half : margins[edge];
-    slopes[edge] = (2 * (evidence(end) - evidence(begin))) / (end - begin);
-    base += 2 * evidence(bias[edge]);
-  }
-  const vector = new Map();
-  if (ranking) for (let q = arrays.vector_starts[one.path]; q < arrays.vector_starts[one.path + 1]; q++) vector.set(arrays.vector_features[q], arrays.vector_steps[q] * arrays.vector_scales[one.path]);
-  const words = new Map();
-  for (const term of termsOf(text, model.vectorizer)) {
-    const column = model.vectorizer.method === "hashing" ? hashed(term, model.vectorizer.n_features) : model.vocabulary.get(term);
-    if (column !== undefined) words.set(column, (words.get(column) ?? new Set()).add(term));
-  }
-  const features = row.features.map((feature, i) => {
-    const at = isGapped ? feature : rowOf[feature], scale = scales ? scales[at] : 1;
-    let total = 0;
-    if (isGapped) for (let q = starts[feature], bit = 0; q < starts[feature + 1]; q++) { bit += gaps[q]; total += slopes[bit] * weights[q] * scale; }
-    else for (let j = 0, q = at * nBits; j < nBits; j++, q++) total += slopes[j] * weights[q] * scale;
-    const added = ranking && vector.has(feature) ? ranking.weight * vector.get(feature) : 0;
-    return [[...(words.get(feature) ?? [`feature ${feature}`])].join(" / "), row.values[i] * (total + added)];
-  });
-  const sum = features.reduce((all, [, value]) => all + value, 0), shared = -margins.reduce((all, f) => all + loss(-f), 0), score = -one.loss;
-  const sorted = [...features].sort((a, b) => Math.abs(b[1]) - Math.abs(a[1])), others = sorted.slice(12).reduce((all, [, value]) => all + value, 0);
-  const rest = [...(sorted.length > 12 ? [["other features", others]] : []), ["bias", base], ["all classes", shared], ["rounding", score - sum - base - shared]];
-  return { features: sorted.slice(0, 12), rest: rest.filter(([name, value]) => name === "bias" || Math.abs(value) > 1e-6), score };
+  const row = featuresOf(text, model), words = wordsByColumn(text), place = (c) => model.arrays.place_of_path[c];
+  const found = bestOf(model, row, Math.min(8, model.n_best));
+  const best = found.map(({ c, loss, log, before }) => ({ class: place(c), loss, probability: Math.exp(log), before }));
+  const explained = Object.fromEntries(found.map((one) => [place(one.c), contributions(row, words, one)]));
+  const way = model.trees ? { steps: Object.fromEntries(found.map(({ c }) => [place(c), stepsTo(row, c)])) } : { margins: marginsOf(row, model) };
+  return { best, explained, ...way, isTyped: true, n_known: row.features.length };
 }
 
 function showSample(sample, shown = null) {
@@ -96,7 +50,7 @@ function showSample(sample, shown = null) {
   const parts = [], c = shown ?? sample.best[0].class;
   state.shown = c;
   if (sample.n_known === 0) parts.push(made("p", { className: "note", textContent: "The model knows none of these words; this is its guess without any." }));
-  if (!model || sample.true !== null) parts.push(made("p", {}, sample.name), made("p", {}, "True class: ", sample.true === null ? "not known to the model" : classButton(sample.true)));
+  if (!sample.isTyped) parts.push(made("p", {}, sample.name), made("p", {}, "True class: ", sample.true === null ? "not known to the model" : classButton(sample.true)));
   const best = made("div", {}, made("h3", { textContent: "The best classes" }), bestTable(sample, c));
   const explained = made("div", {}, made("h3", { textContent: `What adds up to the score of ${page.labels[c]}` }), ...explainedBars(sample, c));
   parts.push(made("div", { className: "beside" }, best, explained));
@@ -112,7 +66,7 @@ function bestTable(sample, c) {
     pick.setAttribute("aria-pressed", one.class === c);
     const moved = one.before === null || one.before === undefined ? null : one.before < 0 ? "not listed" : one.before === i ? "same place" : `${one.before > i ? "▲" : "▼"} from ${one.before + 1}`;
     return made("tr", {}, made("td", { textContent: `${i + 1}${one.class === sample.true ? " ✓" : ""}` }), made("td", {}, pick), made("td", { className: "number", textContent: percent(one.probability) }),
-      made("td", { className: "number", textContent: number(one.loss) }), ...(isRanked ? [made("td", { className: `number ${one.before > i || one.before < 0 ? "up" : one.before < i ? "down" : ""}`, textContent: moved })] : []));
+      made("td", { className: "number", textContent: number(one.loss) }), ...(isRanked ? [made("td", { className: `number moved ${one.before > i || one.before < 0 ? "up" : one.before < i ? "down" : ""}`, textContent: moved })] : []));
   });
   return made("table", {}, made("thead", {}, heading), made("tbody", {}, ...rows));
 }
@@ -125,10 +79,7 @@ function explainedBars(sample, c) {
 
 function marginParts(sample, c) {
   const { code } = page;
-  if (sample.steps) {
-    const own = sample.steps[c];
-    return [made("h3", { textContent: "On the way to the leaf" }), own ? bars(own.map(([bit, p]) => [edgeName(bit), p]), 1) : made("p", { className: "note", textContent: "The page holds the way to the predicted and to the true class." })];
-  }
+  if (sample.steps) return stepParts(sample, c);
   if (!sample.margins) return [];
   const parts = [made("h3", { textContent: "Margins, bit by bit" })];
   const columns = code.kind === "trellis" ? pathOf(c) : columnsFor(c), symbols = code.n_symbols > 2;
@@ -145,6 +96,31 @@ function marginParts(sample, c) {
   const half = Math.ceil(rows.length / 2), most = Math.max(...rows.map(([, f]) => Math.abs(f)), 1e-12);
   parts.push(rows.length > 12 ? made("div", { className: "beside" }, bars(rows.slice(0, half), most), bars(rows.slice(half), most)) : bars(rows, most));
   return parts;
+}
+// The nodes on the way to a class, each with its most probable children.
+function stepParts(sample, c) {
+  const steps = sample.steps[c], note = (textContent) => made("p", { className: "note", textContent });
+  const title = made("h3", { textContent: `The path to ${page.labels[c]}` });
+  if (!steps) return [title, note("For samples of a file, the page holds the paths to the predicted and to the true class.")];
+  const { first_bit: first } = page.arrays, probabilityOf = ([own, children]) => children.find(([bit]) => bit === own)[1];
+  const nodes = steps.map(([own, children], level) => {
+    const node = nodeOf(own), n = first[node + 1] - first[node], what = level === steps.length - 1 ? "classes" : "groups of classes";
+    const rows = children.map(([bit, p]) => shareBar(bit, p, bit === own));
+    if (n > children.length) rows.push(made("li", { className: "more", textContent: `and ${n - children.length} less probable ones` }));
+    return made("div", {}, made("h4", { textContent: `${level + 1}. Node ${node} compares ${n} ${what}` }), made("ol", { className: "bars shares" }, ...rows));
+  });
+  const product = steps.reduce((all, step) => all * probabilityOf(step), 1);
+  const said = `Marked is the path; its probabilities multiply to ${percent(product)}, whose logarithm is the score of the tree${page.ranking ? ", before re-ranking" : ""}.`;
+  const several = page.ranking?.n_members > 1 ? ` The first of ${page.ranking.n_members} trees is shown.` : "";
+  return [title, note(said + several), made("div", { className: "beside" }, ...nodes)];
+}
+function shareBar(bit, p, isOwn) {
+  const name = childName(bit), fill = made("span", { className: "fill" });
+  fill.style.width = `${100 * p}%`;
+  const pick = made("button", { type: "button", textContent: name, title: name, onclick: () => select({ c: classesBelow(bit).some[0], bit }) });
+  const item = made("li", { className: isOwn ? "on-path" : "" }, pick, made("span", { className: "track" }, fill), made("span", { className: "number", textContent: percent(p) }));
+  if (isOwn) item.setAttribute("aria-current", "step");
+  return item;
 }
 function trellisPicture(margins, c) {
   const { code, arrays } = page, space = "http://www.w3.org/2000/svg", svg = document.createElementNS(space, "svg");

@@ -141,7 +141,7 @@ function shareOut(listed, log, { temperature }) {
   listed.forEach((one) => { one.log = shared - one.loss / temperature - rest; });
 }
 
-// The best classes of a text on a trellis: [{c, loss, log}], best first; classes are in the order of their paths.
+// The best classes of a text on a trellis, as bestOf says.
 function bestOfTrellis(model, row, k) {
   const { arrays, n_classes: nClasses, path_edges: nSteps, ranking } = model, margins = marginsOf(row, model);
   const [loss, evidence] = LOSSES[model.loss];
@@ -159,7 +159,7 @@ function bestOfTrellis(model, row, k) {
   let best = order.slice(0, k).map((c) => ({ c, loss: costs[c], log: log(c) }));
   if (ranking && k <= ranking.n_candidates) {
     const score = scorerOf(row, model);
-    const listed = order.slice(0, ranking.n_candidates).map((c) => ({ c, loss: costs[c] - ranking.weight * score(c) }));
+    const listed = order.slice(0, ranking.n_candidates).map((c, before) => ({ c, before, isCandidate: true, loss: costs[c] - ranking.weight * score(c) }));
     shareOut(listed, log, ranking);
     best = listed.sort((a, b) => a.loss - b.loss).slice(0, k);
   }
@@ -168,10 +168,15 @@ function bestOfTrellis(model, row, k) {
   return best;
 }
 
+// The best classes of a row: [{c, loss, log}], best first; classes are in the order of their paths. If they are re-ranked,
+// also their places before, whether they are candidates, and on trees how far the losses of others are raised.
+function bestOf(model, row, k) {
+  return model.trees ? bestOfTrees(model, row, k) : bestOfTrellis(model, row, k);
+}
+
 // The best classes of a text: [{c, label, loss, probability}], best first.
 function predict(model, text, k) {
-  const row = featuresOf(text, model), best = model.trees ? bestOfTrees(model, row, k) : bestOfTrellis(model, row, k);
-  return best.map((one) => ({ c: one.c, label: model.labels[one.c], loss: one.loss, probability: Math.exp(one.log) }));
+  return bestOf(model, featuresOf(text, model), k).map(({ c, loss, log }) => ({ c, label: model.labels[c], loss, probability: Math.exp(log) }));
 }
 
 async function loaded(base64) {

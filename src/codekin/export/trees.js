@@ -33,19 +33,31 @@ function treesOf({ n_trees: nTrees, n_classes: nClasses, arrays }) {
   });
 }
 
+// Where the weights of a feature in a node are: the first of them and the one after the last.
+function chunkOf({ starts, nodes, entries }, feature, node) {
+  let low = starts[feature], high = starts[feature + 1];
+  const stop = high;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (nodes[middle] < node) low = middle + 1;
+    else high = middle;
+  }
+  return low < stop && nodes[low] === node ? [entries[low], entries[low + 1]] : [0, 0];
+}
+
+// The bits on the path to a class, from the root down.
+function bitsTo({ leafBits, leafOfClass, nodeOfBit, bitAbove }, c) {
+  const bits = [leafBits[leafOfClass[c]]];
+  while (nodeOfBit[bits[0]] !== 0) bits.unshift(bitAbove[nodeOfBit[bits[0]]]);
+  return bits;
+}
+
 // The margins of a node's children, times a factor, and what makes them logarithms of probabilities.
 function softmaxOf({ chunks, bias, firstBits }, { features, values }, node, factor) {
   const margins = bias.slice(firstBits[node], firstBits[node + 1]), n = margins.length;
   features.forEach((feature, i) => {
-    let low = chunks.starts[feature], high = chunks.starts[feature + 1];
-    const stop = high;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (chunks.nodes[middle] < node) low = middle + 1;
-      else high = middle;
-    }
-    if (low === stop || chunks.nodes[low] !== node) return;
-    for (let q = chunks.entries[low]; q < chunks.entries[low + 1]; q++) margins[chunks.children[q]] += fround(values[i] * chunks.weights[q]);
+    const [begin, end] = chunkOf(chunks, feature, node);
+    for (let q = begin; q < end; q++) margins[chunks.children[q]] += fround(values[i] * chunks.weights[q]);
   });
   if (factor !== 1) margins.forEach((margin, j) => { margins[j] = margin * factor; });
   const largest = margins.reduce((a, b) => Math.max(a, b)), totals = new Float32Array(4);
@@ -87,22 +99,15 @@ function bestLeaves(tree, row, n, leastBeam) {
 // A function: the logarithm of the probability of a class at a temperature.
 function classLogsOf(tree, row, temperature) {
   const known = new Map(), factor = fround(1 / temperature);
-  return (c) => {
-    const bits = [];
-    for (let bit = tree.leafBits[tree.leafOfClass[c]]; ; bit = tree.bitAbove[tree.nodeOfBit[bit]]) {
-      bits.push(bit);
-      if (tree.nodeOfBit[bit] === 0) break;
-    }
-    return bits.reduceRight((total, bit) => {
-      const node = tree.nodeOfBit[bit];
-      if (!known.has(node)) known.set(node, softmaxOf(tree, row, node, factor));
-      const { margins, largest, logTotal } = known.get(node);
-      return total + (margins[bit - tree.firstBits[node]] + (-largest - logTotal));
-    }, 0);
-  };
+  return (c) => bitsTo(tree, c).reduce((total, bit) => {
+    const node = tree.nodeOfBit[bit];
+    if (!known.has(node)) known.set(node, softmaxOf(tree, row, node, factor));
+    const { margins, largest, logTotal } = known.get(node);
+    return total + (margins[bit - tree.firstBits[node]] + (-largest - logTotal));
+  }, 0);
 }
 
-// The best classes of a text: [{c, loss, log}], best first.
+// The best classes of a text on trees, as bestOf says.
 function bestOfTrees(model, row, k) {
   const { trees, ranking, temperature, beam } = model;
   const each = trees.map((tree) => classLogsOf(tree, row, temperature));
@@ -112,8 +117,9 @@ function bestOfTrees(model, row, k) {
   if (!ranking) return lists[0].map(({ c, loss }) => ({ c, loss, log: log(c) }));
   const merged = new Map();
   lists.forEach((list, t) => list.forEach(({ c, loss }, i) => {
-    if (!merged.has(c)) merged.set(c, { c, losses: [], isCandidate: false });
+    if (!merged.has(c)) merged.set(c, { c, losses: [], before: -1, isCandidate: false, raised: 0 });
     merged.get(c).losses[t] = loss;
+    if (t === 0 && i < ranking.n_candidates) merged.get(c).before = i;
     merged.get(c).isCandidate ||= i < ranking.n_candidates && loss <= list[0].loss + (ranking.reach ?? Infinity);
   }));
   const exact = trees.map((tree) => classLogsOf(tree, row, 1)), score = scorerOf(row, model);
@@ -122,7 +128,11 @@ function bestOfTrees(model, row, k) {
   candidates.forEach((one) => { one.loss -= ranking.weight * score(one.c); });
   const worst = candidates.reduce((most, { loss }) => Math.max(most, loss), -Infinity);
   const raised = Math.max(worst - others.reduce((least, { loss }) => Math.min(least, loss), Infinity), 0);
-  others.forEach((one) => { one.loss = Math.max(one.loss + raised, worst); });
+  others.forEach((one) => {
+    const own = one.loss;
+    one.loss = Math.max(own + raised, worst);
+    one.raised = one.loss - own;
+  });
   const sorted = [candidates, others].flatMap((some) => some.sort((a, b) => a.loss - b.loss));
   shareOut(sorted, log, ranking);
   return sorted.slice(0, k);

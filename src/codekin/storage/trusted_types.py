@@ -8,6 +8,8 @@ NumPy checks, or is checked by :mod:`codekin.storage.learner_checks`.
 
 from __future__ import annotations
 
+import sys
+
 _BOOSTING = "sklearn.ensemble._hist_gradient_boosting"
 _NUMBERS = (
     *("bool", "bool_", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
@@ -91,4 +93,17 @@ LOADERS: dict[str, dict[str, tuple[str, ...]]] = {
 
 def is_listed(loader: str, module: str, name: str) -> bool:
     """Whether a node of a skops file creates something from the lists above."""
+    if module == "_loss":
+        return loader in ("LossNode", "ObjectNode") and _is_loss(name)
     return loader == "JsonNode" or name in LOADERS.get(loader, {}).get(module, ())
+
+
+def _is_loss(name: str) -> bool:
+    """Whether the module ``_loss`` is scikit-learn's, as it calls itself in 1.6, and this is one of its listed losses.
+
+    Anybody can have a module of this name, so what it stands for here and now is compared.
+    """
+    from sklearn._loss import _loss
+
+    is_listed_loss = name in _LOSSES["sklearn._loss._loss"]
+    return is_listed_loss and getattr(sys.modules.get("_loss"), name, None) is getattr(_loss, name)

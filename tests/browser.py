@@ -1,0 +1,68 @@
+"""Pages in a real browser: what a script sees there."""
+
+import html
+import json
+import re
+import shutil
+import subprocess
+
+import pytest
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--dump-dom",
+    "--virtual-time-budget=2000",
+    "--window-size=1600,1000",
+]
+# Windows are at least 500 pixels wide, frames as wide as one likes.
+FRAME = (
+    '<!doctype html><body><iframe style="width: {width}px; height: 900px; border: 0" srcdoc="{page}"></iframe></body>'
+)
+LISTEN = """<head><script>
+window.addEventListener("error", (event) => document.documentElement.dataset.error = event.message);
+window.addEventListener("unhandledrejection", (event) => document.documentElement.dataset.error = event.reason);
+const texts = (selector) => [...document.querySelectorAll(selector)].map((node) => node.textContent);
+</script>"""
+WATCH = """<script>
+(typeof ready === "undefined" ? new Promise((done) => window.addEventListener("load", done)) : ready)
+  .then((given) => { SCRIPT })
+  .catch((error) => ({ failed: `${error}` }))
+  .then((seen) => {
+    const { scrollWidth, clientWidth, dataset } = document.documentElement, note = parent.document.createElement("pre");
+    note.id = "seen";
+    const error = seen.failed ?? dataset.error ?? null;
+    note.textContent = JSON.stringify({ ...seen, error, width: innerWidth, overflow: scrollWidth - clientWidth });
+    parent.document.body.append(note);
+  });
+</script></body>"""
+
+
+def seen_by(script, page, home, *, width=1200):
+    """What a script returns when a page is ready, in a window of some width; the page fits it and has no errors.
+
+    The script is the body of a function of what the page's promise ``ready`` gives, and returns an object. ``home`` is
+    a folder for files. Skips the test if there is no browser.
+    """
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if browser is None:
+        pytest.skip("needs Chromium or Chrome")
+    watched = page.replace("<head>", LISTEN, 1).replace(
+        "</body>", WATCH.replace("SCRIPT", script.replace("</", "<\\/"))
+    )
+    file = home / "watched.html"
+    file.write_text(FRAME.format(width=width, page=html.escape(watched)), encoding="utf-8")
+    command = [browser, *FLAGS, f"--user-data-dir={home / 'profile'}", file.as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=100)
+    seen = json.loads(html.unescape(re.search(r'<pre id="seen">(.*?)</pre>', done.stdout, re.DOTALL)[1]))
+    assert seen["error"] is None, seen["error"]
+    assert seen["width"] == width
+    assert seen["overflow"] == 0, f"{seen['overflow']} pixels wider than {width}"
+    return seen
