@@ -93,9 +93,8 @@ def fit_model(
         model = Model((_sized(members.fit(0, samples, held_out), samples, held_out),))
         if held_out is not None and with_temperature:
             temperature = temperature_of(model, held_out)
-    first, result = members.first, parts.orders.result
-    distances, decoder_fit = parts.class_distances, first.decoder_fit
-    return Fit(model, plan, plan.learner, first.loss, distances, result, rng, temperature, decoder_fit=decoder_fit)
+    distances, result, decoder_fit = parts.class_distances, parts.orders.result, members.decoder_fit
+    return Fit(model, plan, plan.learner, members.loss, distances, result, rng, temperature, decoder_fit=decoder_fit)
 
 
 def _sized(member: Member, samples: Samples, held_out: Samples | None) -> Member:

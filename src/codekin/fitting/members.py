@@ -40,7 +40,7 @@ class Members:
     """The codes of a model, learned one by one.
 
     ``codes`` are the codebook with the assignment of each. What trials have in ``shared`` is not learned again. Weights
-    that are pruned to fit take at most ``max_bytes`` on disk.
+    that are pruned to fit take at most ``max_bytes`` on disk. ``loss`` and ``decoder_fit`` are those of the first code.
     """
 
     plan: Plan
@@ -49,7 +49,8 @@ class Members:
     watch: Watch
     shared: SharedWork | None = None
     max_bytes: float = np.inf
-    first: LearnedCode = field(init=False)
+    loss: Loss = field(init=False)
+    decoder_fit: DecoderFit | None = field(init=False)
     _n_fits: count[int] = field(default_factory=count)
 
     def fit(self, number: int, samples: Samples, held_out: Samples | None) -> Member:
@@ -59,9 +60,10 @@ class Members:
         with within(f"code {number + 1} of {n_members}") if n_members > 1 else nullcontext():
             if number not in known:
                 known[number] = self._learned(number, samples, held_out)
+            member, loss, decoder_fit = known[number]
             if number == 0:
-                self.first = known[number]
-            return compressed(known[number].member, self.plan, held_out, self.max_bytes)
+                self.loss, self.decoder_fit = loss, decoder_fit
+            return compressed(member, self.plan, held_out, self.max_bytes)
 
     def _checkpoints(self, number: int) -> Checkpoints | None:
         if self.shared is not None:

@@ -32,7 +32,7 @@ class LearnedNode(NamedTuple):
     """
 
     features: NDArray[np.int32]
-    lengths: NDArray[np.int64]
+    lengths: NDArray[Any]
     children: NDArray[Any]
     weights: Float32Array
     curvatures: Float32Array

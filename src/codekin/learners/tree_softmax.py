@@ -128,7 +128,24 @@ def _learned_by_worker(job: _Job, nodes: Sequence[int]) -> list[LearnedNode]:
 
 
 def _learned_node(job: _Job, node: int) -> LearnedNode:
-    from codekin.kernels.label_tree import large_weights, local_features, node_softmax_pass
+    from codekin.kernels.label_tree import large_weights
+
+    passes, samples, begun, _, _ = job
+    state, features = _trained(job, node)
+    is_bias = passes.has_bias & (features == samples.n_features - 1)
+    thresholds = np.where(is_bias, np.float32(0), np.float32(LEAST_WEIGHT))
+    counts, of_child, *kept = large_weights(state, thresholds, passes.learns_on)
+    of_child = of_child.astype(np.min_scalar_type(samples.n_children(node) - 1))
+    found = LearnedNode(features[counts > 0], counts[counts > 0].astype(np.int32), of_child, *kept)
+    if begun is not None:
+        parts: Any = zip(found, begun.left_over(node, features), strict=True)
+        found = LearnedNode(*map(np.concatenate, parts))
+    return found
+
+
+def _trained(job: _Job, node: int) -> tuple[Float32Array, NDArray[np.int32]]:
+    """The weights and curvatures of a node after all passes, (n_features, 2, n_children), and their features."""
+    from codekin.kernels.label_tree import node_softmax_pass
 
     passes, samples, begun, _, rooms = job
     start, stop = samples.span(node)
@@ -139,8 +156,7 @@ def _learned_node(job: _Job, node: int) -> LearnedNode:
         features = _features_on_disk(samples, start, stop)
         number_of_feature[features] = np.arange(len(features), dtype=np.int32)
     else:
-        own = samples.rows(start, stop)
-        features = local_features(own.indices, number_of_feature, own.indices)  # which are numbered in place
+        own, features = samples.rows(start, stop, number_of_feature)
     state = np.zeros((len(features), 2, samples.n_children(node)), dtype=np.float32)
     state[:, 1] = samples.curvature
     if begun is not None:
@@ -158,15 +174,7 @@ def _learned_node(job: _Job, node: int) -> LearnedNode:
     if is_large:
         number_of_feature[features] = -1
     rooms.append(number_of_feature)
-    is_bias = passes.has_bias & (features == samples.n_features - 1)
-    thresholds = np.where(is_bias, np.float32(0), np.float32(LEAST_WEIGHT))
-    counts, of_child, kept, curvatures = large_weights(state, thresholds)
-    of_child = of_child.astype(np.min_scalar_type(samples.n_children(node) - 1))
-    found = LearnedNode(features[counts > 0], counts[counts > 0], of_child, kept, curvatures)
-    if begun is not None:
-        parts: Any = zip(found, begun.left_over(node, features), strict=True)
-        found = LearnedNode(*map(np.concatenate, parts))
-    return found if passes.learns_on else found._replace(curvatures=curvatures[:0])
+    return state, features
 
 
 def _features_on_disk(samples: TreeSamples, start: int, stop: int) -> NDArray[np.int32]:
