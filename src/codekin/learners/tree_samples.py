@@ -110,12 +110,10 @@ class TreeSamples:
         starts = self.tree.bit_starts[first : first + self.n_children(node)]
         return np.searchsorted(starts, self.leaves[start:stop], side="right") - 1
 
-    def rows(
-        self, start: int, stop: int, number_of_feature: NDArray[np.int32]
-    ) -> tuple[SparseRows, NDArray[np.int32]]:
-        """A copy of the rows between two places, held in memory, with their own numbers of features; and these features.
+    def rows(self, start: int, stop: int, number_of_feature: NDArray[np.int32]) -> tuple[SparseRows, NDArray[np.int32]]:
+        """A copy of the rows between two places, with their own numbers of features, and these features.
 
-        ``number_of_feature`` of shape (n_features,) is room, -1 everywhere.
+        The rows are held in memory. ``number_of_feature`` of shape (n_features,) is room, -1 everywhere.
         """
         from codekin.kernels.label_tree import node_rows
 
