@@ -68,7 +68,8 @@ def test_the_rows_of_a_node_are_those_of_the_twin():
     assert np.array_equal(features, expected[0])
     assert [part.tolist() for part in np.split(local, indptr[1:-1])] == expected[1]
     assert [part.tolist() for part in np.split(values, indptr[1:-1])] == expected[2]
-    assert indptr[0] == 0 and indptr[-1] == n_entries
+    assert indptr[0] == 0
+    assert indptr[-1] == n_entries
     assert (room == -1).all()
 
 

@@ -57,7 +57,7 @@ def learned(order, X, class_index, sample_weight, candidates, values, support, r
 
 
 def entries_on(feature, indptr, features, steps) -> list[tuple[int, int, int, int]]:
-    """The entries on a feature, class by class: class, place, step, and to which of the class's four sums it belongs."""
+    """The entries on a feature, class by class: class, place, step, and which of the four sums it belongs to."""
     found = []
     for c, (start, stop) in enumerate(zip(indptr[:-1].tolist(), indptr[1:].tolist(), strict=True)):
         n_in_rounds = (stop - start) // 4 * 4

@@ -28,6 +28,35 @@ ROWS_AT_ONCE = 10_000
 """Of samples in memory, while their norms are measured."""
 
 
+class NodeRoom:
+    """Memory for training one node after the other, which grows to what the largest needs.
+
+    Arrays of every node's own size would leave gaps that no other node fits into. ``number_of_feature`` is -1
+    everywhere, except while the features of a node are numbered.
+    """
+
+    def __init__(self, n_features: int) -> None:
+        self.number_of_feature = np.full(n_features, -1, dtype=np.int32)
+        self._arrays: dict[str, NDArray[Any]] = {}
+
+    def rows(self, n_rows: int, n_entries: int) -> SparseRows:
+        """Rows to be filled in."""
+        indptr = self._array("indptr", n_rows + 1, np.int64)
+        return SparseRows(indptr, self._array("indices", n_entries, np.int32), self._array("values", n_entries))
+
+    def state(self, n_features: int, n_children: int, curvature: float) -> NDArray[np.float32]:
+        """Weights 0 and equal curvatures, of shape (n_features, 2, n_children)."""
+        state = self._array("state", n_features * 2 * n_children).reshape(n_features, 2, n_children)
+        state[:, 0], state[:, 1] = 0, curvature
+        return state
+
+    def _array(self, name: str, length: int, dtype: type = np.float32) -> NDArray[Any]:
+        if name not in self._arrays or length > len(self._arrays[name]):
+            self._arrays.pop(name, None)  # before the larger one is made
+            self._arrays[name] = np.empty(length, dtype=dtype)
+        return self._arrays[name][:length]
+
+
 @dataclass(frozen=True, eq=False)
 class TreeSamples:
     """Training samples by place.
@@ -110,23 +139,18 @@ class TreeSamples:
         starts = self.tree.bit_starts[first : first + self.n_children(node)]
         return np.searchsorted(starts, self.leaves[start:stop], side="right") - 1
 
-    def rows(self, start: int, stop: int, number_of_feature: NDArray[np.int32]) -> tuple[SparseRows, NDArray[np.int32]]:
+    def rows(self, start: int, stop: int, room: NodeRoom) -> tuple[SparseRows, NDArray[np.int32]]:
         """A copy of the rows between two places, with their own numbers of features, and these features.
 
-        The rows are held in memory. ``number_of_feature`` of shape (n_features,) is room, -1 everywhere.
+        The rows are held in memory; the copy is in the room.
         """
         from codekin.kernels.label_tree import node_rows
 
         assert not isinstance(self.held, StoredRows)
         wanted = self.row_of_place[start - self.first_place : stop - self.first_place]
-        n_entries = self.n_entries(start, stop)
-        own = SparseRows(
-            np.empty(stop - start + 1, dtype=np.int64),
-            np.empty(n_entries, dtype=np.int32),
-            np.empty(n_entries, dtype=np.float32),
-        )
+        own = room.rows(stop - start, self.n_entries(start, stop))
         given = self.held.indptr, self.held.indices, self.held.values
-        return own, node_rows(given, wanted, number_of_feature, own.indptr, own.indices, own.values)
+        return own, node_rows(given, wanted, room.number_of_feature, own.indptr, own.indices, own.values)
 
     # ----- rows on disk -----------------------------------------------------------------------------------------
 

@@ -23,7 +23,7 @@ from codekin.learners.training import EpochReport
 from codekin.learners.training_rows import checksum, pass_order
 from codekin.learners.tree_bits import TreeBits
 from codekin.learners.tree_progress import FinishedNodes, LearnedNode, affordable_threads
-from codekin.learners.tree_samples import TreeSamples
+from codekin.learners.tree_samples import NodeRoom, TreeSamples
 from codekin.samples import Samples
 
 LEAST_WEIGHT = 0.35
@@ -106,13 +106,13 @@ def _identity(learner: Any, passes: _Passes, samples: TreeSamples, code: Code, c
 
 
 class _Job(NamedTuple):
-    """What all nodes have in common; ``rooms`` are numbers of features, one array for each thread."""
+    """What all nodes have in common; ``rooms`` has one for each thread, used for one node after the other."""
 
     passes: _Passes
     samples: TreeSamples
     begun: _Begun | None
     n_threads: int
-    rooms: list[NDArray[np.int32]]
+    rooms: list[NodeRoom]
 
 
 def _learn(job: _Job, nodes: Sequence[int], done: Callable[[int, LearnedNode], None]) -> None:
@@ -130,11 +130,13 @@ def _learned_by_worker(job: _Job, nodes: Sequence[int]) -> list[LearnedNode]:
 def _learned_node(job: _Job, node: int) -> LearnedNode:
     from codekin.kernels.label_tree import large_weights
 
-    passes, samples, begun, _, _ = job
-    state, features = _trained(job, node)
+    passes, samples, begun, _, rooms = job
+    room = rooms.pop() if rooms else NodeRoom(samples.n_features)
+    state, features = _trained(job, node, room)
     is_bias = passes.has_bias & (features == samples.n_features - 1)
     thresholds = np.where(is_bias, np.float32(0), np.float32(LEAST_WEIGHT))
     counts, of_child, *kept = large_weights(state, thresholds, passes.learns_on)
+    rooms.append(room)
     of_child = of_child.astype(np.min_scalar_type(samples.n_children(node) - 1))
     found = LearnedNode(features[counts > 0], counts[counts > 0].astype(np.int32), of_child, *kept)
     if begun is not None:
@@ -143,22 +145,20 @@ def _learned_node(job: _Job, node: int) -> LearnedNode:
     return found
 
 
-def _trained(job: _Job, node: int) -> tuple[Float32Array, NDArray[np.int32]]:
+def _trained(job: _Job, node: int, room: NodeRoom) -> tuple[Float32Array, NDArray[np.int32]]:
     """The weights and curvatures of a node after all passes, (n_features, 2, n_children), and their features."""
     from codekin.kernels.label_tree import node_softmax_pass
 
-    passes, samples, begun, _, rooms = job
+    passes, samples, begun, _, _ = job
     start, stop = samples.span(node)
     children, weights = samples.children(node), samples.weights[start:stop]
-    number_of_feature = rooms.pop() if rooms else np.full(samples.n_features, -1, dtype=np.int32)
-    is_large = samples.is_large(node)
+    number_of_feature, is_large = room.number_of_feature, samples.is_large(node)
     if is_large:
         features = _features_on_disk(samples, start, stop)
         number_of_feature[features] = np.arange(len(features), dtype=np.int32)
     else:
-        own, features = samples.rows(start, stop, number_of_feature)
-    state = np.zeros((len(features), 2, samples.n_children(node)), dtype=np.float32)
-    state[:, 1] = samples.curvature
+        own, features = samples.rows(start, stop, room)
+    state = room.state(len(features), samples.n_children(node), samples.curvature)
     if begun is not None:
         begun.put_into(state, node, features)
     for epoch in range(passes.n_epochs):
@@ -173,7 +173,6 @@ def _trained(job: _Job, node: int) -> tuple[Float32Array, NDArray[np.int32]]:
             node_softmax_pass(*of_samples, row_of_place, passes.step, state)
     if is_large:
         number_of_feature[features] = -1
-    rooms.append(number_of_feature)
     return state, features
 
 
