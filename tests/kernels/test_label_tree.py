@@ -73,6 +73,13 @@ def test_the_rows_of_a_node_are_those_of_the_twin():
     assert (room == -1).all()
 
 
+def test_chunks_are_put_where_the_twin_puts_them():
+    values, lengths, starts = np.arange(1, 8, dtype=np.float32), np.array([3, 0, 2, 2]), np.array([6, 4, 0, 3])
+    out = np.zeros(10, dtype=np.float32)
+    kernels.put_chunks(values, lengths, starts, out)
+    assert np.array_equal(out, reference.put_chunks(values, lengths, starts, 10))
+
+
 def test_large_weights_are_those_of_the_twin():
     state = np.random.default_rng(3).normal(size=(8, 2, 6)).astype(np.float32)
     thresholds = np.linspace(0, 1.4, 8, dtype=np.float32)

@@ -26,6 +26,14 @@ def large_weights(state: np.ndarray, thresholds: np.ndarray) -> tuple[np.ndarray
     return is_large.sum(axis=1), np.nonzero(is_large)[1], state[:, 0][is_large], state[:, 1][is_large]
 
 
+def put_chunks(values: np.ndarray, lengths: np.ndarray, starts: np.ndarray, n: int) -> np.ndarray:
+    """An array of length n with chunks of values at their places, and zeros between them."""
+    out, ends = np.zeros(n, dtype=values.dtype), np.cumsum(lengths)
+    for start, length, end in zip(starts, lengths, ends, strict=True):
+        out[start : start + length] = values[end - length : end]
+    return out
+
+
 def node_rows(X, wanted: np.ndarray) -> tuple[np.ndarray, list[list[int]], list[list[float]]]:
     """The features of some rows in the order in which they occur, and for each row their numbers and its values."""
     features: dict[int, int] = {}

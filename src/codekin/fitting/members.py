@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from codekin._system.memory import give_back
 from codekin.coding import Code
 from codekin.decoding import Decoder, Loss, decoded_accuracy
 from codekin.decoding.decoder_fit import DecoderFit
@@ -58,12 +59,15 @@ class Members:
         n_members = len(self.codes)
         known = {} if self.shared is None else self.shared.codes_of(self.plan.width)
         with within(f"code {number + 1} of {n_members}") if n_members > 1 else nullcontext():
-            if number not in known:
-                known[number] = self._learned(number, samples, held_out)
-            member, loss, decoder_fit = known[number]
+            learned = known[number] if number in known else self._learned(number, samples, held_out)
+            if self.shared is not None:
+                known[number] = learned
             if number == 0:
-                self.loss, self.decoder_fit = loss, decoder_fit
-            return compressed(member, self.plan, held_out, self.max_bytes)
+                self.loss, self.decoder_fit = learned.loss, learned.decoder_fit
+            finished = compressed(learned.member, self.plan, held_out, self.max_bytes)
+        del learned  # only trials need the weights as they were
+        give_back()
+        return finished
 
     def _checkpoints(self, number: int) -> Checkpoints | None:
         if self.shared is not None:

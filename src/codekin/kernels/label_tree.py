@@ -161,6 +161,21 @@ def large_weights(state, thresholds, with_curvatures):
 
 
 @njit(cache=True, nogil=True)
+def put_chunks(values, lengths, starts, out):
+    """Copy chunks of values, which follow each other, to where they begin in ``out``.
+
+    ``values``: (n_values,)
+    ``lengths``, ``starts``: int (n_chunks,). How long the chunks are, and where they begin in ``out``.
+    ``out``: of the type of the values. Receives them.
+    """
+    n = 0
+    for chunk in range(len(lengths)):
+        for place in range(starts[chunk], starts[chunk] + lengths[chunk]):
+            out[place] = values[n]
+            n += 1
+
+
+@njit(cache=True, nogil=True)
 def _first_chunk(chunk_nodes, low, high, node):
     """The position of a node's chunk among those of a feature, or where it would be."""
     while low < high:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codekin._system.checkpoints import Checkpoints
+from codekin._system.memory import give_back
 from codekin._system.threads import available_threads, on_threads
 from codekin._system.workers import n_workers, share_work
 from codekin.coding import Code, IntArray
@@ -77,6 +78,8 @@ def fit_tree(
         for group in groups:
             _learn(job, group, finished.add)
     found = finished.nodes
+    job.rooms.clear()
+    give_back()
     if before is not None:
         nothing = np.zeros(0, dtype=np.int32)
         untouched = [node for node in range(own.tree.n_nodes) if node not in found]
@@ -254,6 +257,8 @@ def _gathered(
     samples: TreeSamples, found: dict[int, LearnedNode], *, has_bias: bool, n_threads: int | None, learns_on: bool
 ) -> TreeBits:
     """The weights of all nodes, feature by feature."""
+    from codekin.kernels.label_tree import put_chunks
+
     tree, n_features = samples.tree, samples.n_features - has_bias
     nodes = sorted(found)
     empty = np.zeros(0, dtype=np.int32)
@@ -261,11 +266,13 @@ def _gathered(
     node_of_chunk = np.repeat(np.asarray(nodes, dtype=np.int32), [len(found[node].features) for node in nodes])
     order = np.argsort(features, kind="stable")
     features, node_of_chunk = features[order], node_of_chunk[order]
-    ends = np.cumsum(lengths[order], dtype=np.intp)
-    start_of_chunk = np.empty(len(order), dtype=np.intp)
-    start_of_chunk[order] = ends - lengths[order]
     lengths = lengths[order]
+    ends = np.cumsum(lengths, dtype=np.int64)
     n_weights = int(ends[-1]) if len(ends) else 0
+    ends -= lengths
+    start_of_chunk = np.empty(len(order), dtype=np.int64)
+    start_of_chunk[order] = ends
+    del order, ends
     narrow = np.min_scalar_type(max((samples.n_children(node) for node in nodes), default=1) - 1)
     children, weights = np.empty(n_weights, dtype=narrow), np.empty(n_weights, dtype=np.float32)
     curvatures = np.empty(n_weights, dtype=np.float32) if learns_on else None
@@ -274,10 +281,10 @@ def _gathered(
         # Node by node, so that nothing is there twice.
         own = found.pop(node)
         starts = start_of_chunk[n_chunks : n_chunks + len(own.lengths)]
-        places = _within_runs(starts, own.lengths)
-        children[places], weights[places] = own.children, own.weights
+        put_chunks(own.children.astype(narrow, copy=False), own.lengths, starts, children)
+        put_chunks(own.weights, own.lengths, starts, weights)
         if curvatures is not None:
-            curvatures[places] = own.curvatures
+            put_chunks(own.curvatures, own.lengths, starts, curvatures)
         n_chunks += len(own.lengths)
     bias = np.zeros(tree.n_edges, dtype=np.float32)
     if has_bias:
