@@ -3,14 +3,15 @@
     python benchmarks/training_memory.py [--sets ...] [--data-home FOLDER] [--journal FILE]
 
 For each data set a trellis of width 10, a label tree, and both re-ranked, each fitted in a process of its own with
-validation samples, on one thread. Prints the largest growth of the process during ``fit``; how much of it is fixed, which
-is the growth with 300 samples; and two sizes of the model. With all weights that are learned it has 4 bytes for each
-feature and bit, on a tree for each child of a node and feature of its samples, and 8 bytes for each entry of the class
-vectors. Of these, a tree drops small weights as soon as a node is learned, and vectors drop small entries: the second
-size is that of what is kept, still in single precision.
+validation samples, on one thread. Prints the largest growth of the process during ``fit``; how much of it is fixed,
+which is the growth with 300 samples; and two sizes of the model. With all weights that are learned it has 4 bytes for
+each feature and bit, on a tree for each child of a node and feature of its samples, and 8 bytes for each entry of the
+class vectors. A tree drops small weights as soon as a node is learned, and vectors drop small entries: the second size
+is that of what is kept, still in single precision.
 
-The samples were there before and are not counted; their size is shown. The claim is that the growth is at most twice the
-model with all weights and once the samples, for models that are larger than the fixed part.
+The samples were there before and are not counted; their size is shown. The claim is that beyond the fixed part the
+growth is at most twice the model with all weights and once the samples. Models smaller than the fixed part are shown,
+but not judged. Trees hold far more than twice what they keep: the weights and curvatures of the node in training.
 """
 
 import argparse
@@ -110,9 +111,7 @@ def main():
     parser.add_argument("--journal", type=Path, default=Path("out/training_memory.jsonl"))
     options = parser.parse_args()
     journal, is_met = Journal(options.journal), True
-    print(
-        "| | growth, MB | fixed | all weights | kept | samples | growth / all weights | less the samples | growth / kept |"
-    )
+    print("| | growth, MB | fixed | all weights | kept | samples | growth / all weights | judged | growth / kept |")
     print("|---|---:|---:|---:|---:|---:|---:|---:|---:|")
     for data in options.sets:
         for recipe in options.recipes:
@@ -122,13 +121,14 @@ def main():
             if of is None:
                 is_met = False
                 continue
-            lenient = (of["growth"] - of["data"]) / of["all weights"]
+            judged = (of["growth"] - of["data"] - of["fixed"]) / of["all weights"]
             if of["all weights"] > of["fixed"]:
-                is_met &= lenient <= MOST
+                is_met &= judged <= MOST
             sizes = " | ".join(f"{of[name] / 1e6:,.1f}" for name in ("growth", "fixed", "all weights", "kept", "data"))
-            ratios = of["growth"] / of["all weights"], lenient, of["growth"] / of["kept"]
+            ratios = of["growth"] / of["all weights"], judged, of["growth"] / of["kept"]
             print(f"| {data}, {recipe} | {sizes} | {' | '.join(f'{ratio:.2f}' for ratio in ratios)} |", flush=True)
-    print(f"\nat most {MOST:g} times the model with all weights, and the samples: {'met' if is_met else 'NOT met'}")
+    verdict = "met" if is_met else "NOT met"
+    print(f"\nat most {MOST:g} times the model with all weights, the samples and the fixed part: {verdict}")
     return 0 if is_met else 1
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from codekin._system.memory import give_back
 from codekin.coding import Code
-from codekin.decoding import Decoder, Loss, decoded_accuracy
+from codekin.decoding import DecodedAccuracy, Decoder, Loss
 from codekin.decoding.decoder_fit import DecoderFit
 from codekin.fitting.decoders import learned_decoder, with_decoder
 from codekin.fitting.learner_choice import decoding_loss
@@ -78,6 +78,7 @@ class Members:
     def _learned(self, number: int, samples: Samples, held_out: Samples | None) -> LearnedCode:
         # A code must be the same in every trial.
         rng = self.rng if self.shared is None else self._spawned[number]
+        give_back()  # what choosing the code and its assignment took
         options = self.watch.options(self._checkpoints(number))
         return learned_code(self.plan, self.codes[number], samples, held_out, rng=rng, options=options)
 
@@ -127,4 +128,4 @@ def compressed(member: Member, plan: Plan, held_out: Samples | None, max_bytes: 
 
 def accuracy_on(held_out: Samples, decoder: Decoder) -> Validation:
     """The accuracy on held-out samples, in the form that learners need."""
-    return Validation(held_out.X, partial(decoded_accuracy, decoder, held_out.class_index))
+    return Validation(held_out.X, DecodedAccuracy(decoder, held_out.class_index))

@@ -48,17 +48,19 @@ def fit_ranked(
         # Every class has a single sample, so nothing can be held out.
         kept = held = np.arange(len(samples.class_index))
     with within("on nine tenths of the samples"):
-        trial = tuple(members_to_be.fit(r, samples.at(kept), None) for r in numbers)
-        judged = samples.at(held).in_memory()
+        learned, judged = samples.at(kept), samples.at(held).in_memory()
+        trial = tuple(members_to_be.fit(r, learned, None) for r in numbers)
         sizes = class_sizes(samples, trial[0].code.n_classes)
         power = best_power(trial[0], sizes, judged)
         trial = tuple(size_corrected(member, sizes, power) for member in trial)
-        model, how = Judges(trial, method, samples.at(kept), judged, seed).choice()
+        model, how = Judges(trial, method, learned, judged, seed).choice()
         temperature = temperature_of(model, judged) if with_temperature else Temperature()
+        ranking = model.ranking
+    assert ranking is not None
+    del trial, model, learned, judged  # before all samples are learned from
     members = tuple(size_corrected(members_to_be.fit(r, samples, None), sizes, power) for r in numbers)
     vectors = final_vectors(members, method, samples, how, seed)
-    assert model.ranking is not None
-    return Model(members, replace(model.ranking, vectors=vectors)), Temperature(temperature.value)
+    return Model(members, replace(ranking, vectors=vectors)), Temperature(temperature.value)
 
 
 def temperature_of(model: Model, held_out: Samples) -> Temperature:

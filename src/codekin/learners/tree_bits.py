@@ -21,7 +21,7 @@ from codekin._system.threads import run_blocks
 from codekin.coding import FloatArray, IntArray
 from codekin.coding.graphs import Tree
 from codekin.learners.compact import PRECISIONS, Precision
-from codekin.learners.linear import KEPT_SHARES, QUANTILE_SAMPLE, Float32Array, Validation
+from codekin.learners.linear import KEPT_SHARES, QUANTILE_SAMPLE, Float32Array, Validation, score_of
 
 SAMPLES_PER_BLOCK = 256
 LARGEST_STEP = 127
@@ -169,7 +169,7 @@ class TreeBits:
 
         See :meth:`codekin.learners.linear.LinearBits.pruned` for the arguments and the search.
         """
-        lowest = validation.score(self.margins(validation.X)) - max_loss
+        lowest = score_of(self, validation) - max_loss
         best = finished(self)
         sizes = np.abs(self.values[:: max(1, len(self.values) // QUANTILE_SAMPLE)])
         thresholds: list[float] = np.quantile(sizes, 1 - 2 * KEPT_SHARES).tolist() if len(sizes) else []
@@ -178,7 +178,7 @@ class TreeBits:
         while refused - accepted > 1:
             middle = (accepted + refused) // 2
             candidate = finished(self.sparse(thresholds[middle]))
-            if not is_small_enough(candidate) or validation.score(candidate.margins(validation.X)) >= lowest:
+            if not is_small_enough(candidate) or score_of(candidate, validation) >= lowest:
                 best, accepted = candidate, middle
             else:
                 smaller, refused = candidate, middle

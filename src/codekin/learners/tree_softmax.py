@@ -19,7 +19,7 @@ from codekin._system.memory import give_back
 from codekin._system.threads import available_threads, on_threads
 from codekin._system.workers import n_workers, share_work
 from codekin.coding import Code, IntArray
-from codekin.learners.linear import Float32Array, Validation
+from codekin.learners.linear import Float32Array, Validation, score_of
 from codekin.learners.training import EpochReport
 from codekin.learners.training_rows import checksum, pass_order
 from codekin.learners.tree_bits import TreeBits
@@ -89,7 +89,7 @@ def fit_tree(
         bits = replace(bits, bias=begun.bias)  # what corrects for the class sizes
     if on_epoch is not None:
         seconds = perf_counter() - started
-        score = None if validation is None else validation.score(bits.margins(validation.X))
+        score = None if validation is None else score_of(bits, validation)
         on_epoch(EpochReport(n_epochs, n_epochs, 1, 1, seconds, score, lambda: bits))  # type: ignore[arg-type,return-value]
     return bits
 
