@@ -16,6 +16,7 @@ from codekin.fitting.features import classes_as_learned
 from codekin.fitting.fit_facts import Fit, Parts
 from codekin.fitting.learner_choice import decoding_loss, memory_limit
 from codekin.fitting.members import Members
+from codekin.fitting.memory_needs import check_memory_needs
 from codekin.fitting.order_choice import choose_orders
 from codekin.fitting.plan import Plan, Watch
 from codekin.fitting.ranked import fit_ranked, temperature_of
@@ -78,6 +79,7 @@ def fit_model(
     - ``with_temperature``: whether to fit a temperature, which a trial does not need.
     """
     watch = Watch() if watch is None else watch
+    check_memory_needs(plan, samples)
     if parts is None:
         parts = _chosen(plan, samples, held_out, shared)
     rng = plan.generators().bits

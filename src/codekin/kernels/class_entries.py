@@ -42,3 +42,23 @@ def turns_by_feature(indptr, classes, places, steps, listed_steps, turns):
         place = np.int64(places[m]) - start
         listed_steps[m] = steps[places[m]]
         turns[m] = place & 3 if place < (stop - start) & ~3 else 0
+
+
+@njit(cache=True, nogil=True)
+def count_entries(indptr, indices, order, ends, room):
+    """Count the features of the samples of each class, added up over the classes.
+
+    ``indptr``, ``indices``: the samples as compressed sparse rows.
+    ``order``: int (n_samples,). The samples, class by class.
+    ``ends``: int (n_classes + 1,). Where the samples of each class begin in ``order``, and where the last one's end.
+    ``room``: int (n_features,), overwritten
+    """
+    room[:] = -1
+    n = 0
+    for c in range(len(ends) - 1):
+        for i in order[ends[c] : ends[c + 1]]:
+            for q in range(indptr[i], indptr[i + 1]):
+                if room[indices[q]] != c:
+                    room[indices[q]] = c
+                    n += 1
+    return n

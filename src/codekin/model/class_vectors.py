@@ -231,6 +231,29 @@ def _writeable(array: NDArray[Any]) -> NDArray[Any]:
     return array if array.flags.writeable else np.array(array)
 
 
+def n_class_entries(X: Any, class_index: IntArray, n_classes: int, most: float = np.inf) -> int:
+    """How many features the samples of each class have, added up: the entries of class vectors before any is dropped.
+
+    Rows on disk are not counted further than ``most``.
+
+    >>> n_class_entries(sparse.csr_array([[1.0, 1.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]), np.array([0, 0, 1]), 2)
+    3
+    """
+    from codekin.kernels.class_entries import count_entries
+
+    if isinstance(X, StoredRows):
+        pairs = np.zeros(0, dtype=np.int64)
+        for rows, block in X.blocks():
+            of_block = np.repeat(class_index[rows].astype(np.int64), np.diff(block.indptr)) * X.shape[1] + block.indices
+            pairs = np.union1d(pairs, of_block)
+            if len(pairs) > most:
+                break
+        return len(pairs)
+    rows, order = SparseRows.of(sparse.csr_array(X)), np.argsort(class_index, kind="stable")
+    ends = np.searchsorted(np.asarray(class_index)[order], np.arange(n_classes + 1))
+    return int(count_entries(rows.indptr, rows.indices, order, ends, np.empty(X.shape[1], dtype=np.int32)))
+
+
 def centroid_vectors(
     X: Any, class_index: IntArray, *, n_classes: int | None = None, sample_weight: ArrayLike | None = None
 ) -> ClassVectors:

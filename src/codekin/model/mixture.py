@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import logsumexp, softmax
 
-from codekin.coding import FloatArray
+from codekin.coding import FloatArray, IntArray
 from codekin.model.class_vectors import ClassVectors, class_blocks
 
 N_STEPS, N_HALVINGS = 12, 20
 RIDGE = 1e-4
 """Keeps weights without influence near zero."""
 ENOUGH = 1e-6
-SAMPLES_PER_BLOCK = 2_048
+SAMPLES_PER_BLOCK = 1_024
 LEAST_SHARE = 1e-3
 """If a learned vector has less than this share of the weight of the mean, it is noise."""
 
@@ -36,35 +36,34 @@ def three_weights(scores: Sequence[FloatArray] | FloatArray, is_true: NDArray[np
     >>> (three_weights(scores, np.array([[True, False], [False, True]])) > 0).tolist()
     [True, False, False]
     """
-    rows = is_true.any(axis=1)
-    features = np.empty((3, int(rows.sum()), is_true.shape[1]))
-    if not features.size:
+    rows = np.flatnonzero(is_true.any(axis=1))
+    if len(rows) == 0:
         return np.ones(3)
-    for own, given in zip(features, scores, strict=True):
-        own[:] = given[rows]
-    missing = ~np.isfinite(features[0])
-    features[:, missing] = 0.0
-    scale = np.maximum([own.std() for own in features], 1e-12)
-    features /= scale[:, None, None]
-    own = features[:, is_true[rows]]
-    blocks = [slice(start, start + SAMPLES_PER_BLOCK) for start in range(0, features.shape[1], SAMPLES_PER_BLOCK)]
+    blocks = [rows[start : start + SAMPLES_PER_BLOCK] for start in range(0, len(rows), SAMPLES_PER_BLOCK)]
+    scale = np.maximum([np.where(np.isfinite(scores[0][rows]), own[rows], 0.0).std() for own in scores], 1e-12)
+    own = np.stack([given[rows][is_true[rows]] for given in scores]) / scale[:, None]
     weights = np.ones(3)
 
-    def logits(weights: FloatArray, block: slice) -> FloatArray:
-        return np.where(missing[block], -np.inf, np.tensordot(weights, features[:, block], axes=1))
+    def features_and_logits(weights: FloatArray, block: IntArray) -> tuple[FloatArray, FloatArray]:
+        features = np.stack([given[block] for given in scores])
+        missing = ~np.isfinite(features[0])
+        features[:, missing] = 0.0
+        features /= scale[:, None, None]
+        return features, np.where(missing, -np.inf, np.tensordot(weights, features, axes=1))
 
     def loss(weights: FloatArray) -> float:
-        totals = np.concatenate([logsumexp(logits(weights, block), axis=1) for block in blocks])
+        totals = np.concatenate([logsumexp(features_and_logits(weights, block)[1], axis=1) for block in blocks])
         return float((totals - weights @ own).mean() + RIDGE / 2 * weights @ weights)
 
     for _ in range(N_STEPS):
-        means, curved = np.empty(features.shape[:2]), np.zeros((3, 3))
+        means, curved = np.empty((3, 0)), np.zeros((3, 3))
         for block in blocks:
-            weighted = softmax(logits(weights, block), axis=1) * features[:, block]
-            means[:, block] = weighted.sum(axis=2)
-            curved += np.einsum("snk,tnk->st", weighted, features[:, block])
+            features, logits = features_and_logits(weights, block)
+            weighted = softmax(logits, axis=1) * features
+            means = np.concatenate([means, weighted.sum(axis=2)], axis=1)
+            curved += np.einsum("snk,tnk->st", weighted, features)
         gradient = (means - own).mean(axis=1) + RIDGE * weights
-        bend = (curved - means @ means.T) / features.shape[1] + RIDGE * np.eye(3)
+        bend = (curved - means @ means.T) / len(rows) + RIDGE * np.eye(3)
         # A weight at zero that would become negative stays there.
         active = (weights > 0) | (gradient < 0)
         step = np.zeros(3)

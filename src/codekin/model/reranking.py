@@ -15,7 +15,7 @@ CANDIDATE_NUMBERS = (10, 20, 50, 100)
 TOLERANCE = 0.002
 """Fewer candidates are preferred at this loss of accuracy, a fifth of a point: they determine the time."""
 N_WEIGHTS = 60
-SAMPLES_PER_BLOCK = 2_048
+SAMPLES_PER_BLOCK = 1_024
 
 
 @dataclass(frozen=True, eq=False)
