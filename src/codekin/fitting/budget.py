@@ -194,6 +194,11 @@ def recipes_within(task: Task, limits: Limits) -> Recipes:
     following = [*((width, n_members) for width in others if width > first), *((first, n) for n in more_members)]
     for width, n in [*following, *((width, n_members) for width in others if width < first)]:
         kind = best.recipe.rerank if best.fits else plain
+        if (
+            not task.has_tree
+            and task.n_weights(width) * (BYTES_IN_TRAINING + BYTES_PER_WEIGHT["float32"] * (n - 1)) > memory
+        ):
+            continue  # the codes that are learned already are kept meanwhile
         recipe = task.recipe(width, n, kind, limits)
         if task.room(width, n, kind, limits) > 0 and task.is_worthwhile(recipe, tried):
             tried.append((yield recipe))

@@ -1,7 +1,7 @@
 """Whether a plan fits into the memory that its learner is allowed, before anything is allocated.
 
-Learners check their own weights. Here is what a plan needs besides: the bits of other codes, which are kept, and
-the class vectors of a re-ranking.
+Learners check their own weights as well. On a tree that is all: how many weights its
+nodes keep is known only after they are learned.
 """
 
 from __future__ import annotations
@@ -41,14 +41,15 @@ def check_memory_needs(plan: Plan, samples: Samples) -> None:
 
 def _check_codes(plan: Plan, n_features: int, limit: int) -> None:
     """On a trellis: how many weights a tree keeps is known only after learning."""
-    if plan.n_members == 1 or plan.has_tree or not isinstance(plan.codebook, Codebook):
+    if plan.has_tree or not isinstance(plan.codebook, Codebook):
         return
     n_weights = n_features * plan.codebook.n_bits
     kept = BYTES_PER_KEPT_WEIGHT[plan.precision] * (plan.n_members - 1)
     # AROW learns as many bits at a time as fit.
     needed = n_weights * (kept + (BYTES_PER_WEIGHT if isinstance(plan.learner, Softmax) else 0))
     if needed > limit:
+        codes = "A code needs" if plan.n_members == 1 else f"{plan.n_members} codes need"
         raise MemoryError(
-            f"{plan.n_members} codes need {in_units(needed)} for {n_features:,} features x {plan.codebook.n_bits:,} "
-            f"bits, but {in_units(limit)} are allowed by max_memory. Allow more, or use fewer codes, bits or features."
+            f"{codes} {in_units(needed)} for {n_features:,} features x {plan.codebook.n_bits:,} bits, but "
+            f"{in_units(limit)} are allowed by max_memory. Allow more, or use fewer codes, bits or features."
         )
