@@ -59,12 +59,13 @@ def test_class_vectors_need_memory_for_each_of_their_entries(topics):
     assert n_entries == len(np.unique(pairs, axis=0))
     enough = BYTES_PER_ENTRY * n_entries
     recipe = {"width": 2, "rerank": "centroid"}
-    limited(recipe, enough).fit(topics.X, y)
+    with pytest.raises(MemoryError, match="^AROW needs"):  # then the bits
+        limited(recipe, enough).fit(topics.X, y)
     with pytest.raises(MemoryError, match="class vectors of a re-ranking need at least"):
         limited(recipe, enough - 1).fit(topics.X, y)
 
 
 def test_a_budget_is_searched_among_the_widths_that_fit(topics):
-    n_bytes = 8 * 20_000 * 60  # not enough for width 5 or 10
+    n_bytes = 8 * 20_000 * 50  # not enough for width 5 or 10
     found = limited({"max_model_bytes": 10**6, "code": "trellis", "rerank": None}, n_bytes)
     assert found.fit(topics.X, np.asarray(topics.y)).recipe_.width <= 3

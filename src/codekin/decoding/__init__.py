@@ -70,5 +70,5 @@ class DecodedAccuracy:
             return self(margins_of(X))
         for start in range(0, n_samples, SAMPLES_PER_BLOCK):
             block = slice(start, start + SAMPLES_PER_BLOCK)
-            n_right += np.count_nonzero(self.decoder.decode(margins_of(X[block])) == self.class_index[block])
+            n_right += int((self.decoder.decode(margins_of(X[block])) == self.class_index[block]).sum())
         return n_right / n_samples

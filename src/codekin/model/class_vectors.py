@@ -249,9 +249,9 @@ def n_class_entries(X: Any, class_index: IntArray, n_classes: int, most: float =
             if len(pairs) > most:
                 break
         return len(pairs)
-    rows, order = SparseRows.of(sparse.csr_array(X)), np.argsort(class_index, kind="stable")
+    given, order = SparseRows.of(sparse.csr_array(X)), np.argsort(class_index, kind="stable")
     ends = np.searchsorted(np.asarray(class_index)[order], np.arange(n_classes + 1))
-    return int(count_entries(rows.indptr, rows.indices, order, ends, np.empty(X.shape[1], dtype=np.int32)))
+    return int(count_entries(given.indptr, given.indices, order, ends, np.empty(X.shape[1], dtype=np.int32)))
 
 
 def centroid_vectors(

@@ -189,7 +189,7 @@ def _told(passes: Iterator[ClassVectors]) -> Iterator[ClassVectors]:
 def _listed(members: tuple[Member, ...], n: int, X: Any) -> Candidates:
     """The candidates of the codes alone, in narrow types: there are no scores yet."""
     found = Model(members, Reranking(n)).candidates(X)
-    classes = found.classes.astype(np.int32 if members[0].code.n_classes <= np.iinfo(np.int32).max else np.int64)
+    classes: Any = found.classes.astype(np.int32)
     return replace(found, classes=classes, scores=np.broadcast_to(0.0, classes.shape))
 
 

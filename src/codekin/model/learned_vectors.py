@@ -94,7 +94,7 @@ class _Learning:
         return ClassVectors.of(sparse.csr_array((self.values, self.features, self.indptr), shape=shape))
 
     def go_through(
-        self, X: sparse.csr_array, classes: IntArray, weights: FloatArray, candidates: IntArray, order: IntArray
+        self, X: sparse.csr_array, classes: NDArray[Any], weights: FloatArray, candidates: IntArray, order: IntArray
     ) -> None:
         """Learn from samples in this order.
 
@@ -116,12 +116,14 @@ class _Learning:
             room = rooms.pop() if rooms else self._room()
             buffer = buffers.pop() if buffers else _buffer(n_compared, room_for)
             of_classes = (self.indptr, self.features), self.by_feature
-            find_entries(batch, of_rows, classes, listed, *of_classes, room, *buffer)
+            arguments: Any = batch, of_rows, classes, listed, *of_classes, room, *buffer
+            find_entries(*arguments)
             rooms.append(room)
             return batch, buffer
 
         for batch, buffer in prepared(found, batches, n_threads=available_threads()):
-            learn_vectors(batch, weights, *buffer, self.rate, self.values, self.curvature)
+            steps: Any = batch, weights, *buffer, self.rate, self.values, self.curvature
+            learn_vectors(*steps)
             buffers.append(buffer)
 
     def _room(self) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
