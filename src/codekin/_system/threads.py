@@ -83,6 +83,14 @@ def on_threads(function: Callable[[Item], Result], items: Iterable[Item], *, n_t
         return list(pool.map(lambda work: work[0].run(function, work[1]), [(copy_context(), item) for item in items]))
 
 
+def taken(rooms: list[Item], made: Callable[[], Item]) -> Item:
+    """One of the rooms that threads share and put back, or a new one if all are in use."""
+    try:
+        return rooms.pop()  # looking first whether there is one would be too late for another thread
+    except IndexError:
+        return made()
+
+
 def prepared(function: Callable[[Item], Result], items: Iterable[Item], *, n_threads: int) -> Iterator[Result]:
     """Yields the results of the function for all items, in order; while one is used, threads prepare the next ones.
 

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import numpy as np
-
 from codekin.coding import FloatArray, IntArray, Margins
 from codekin.decoding.decoder_fit import fit_decoder
 from codekin.decoding.learned import LearnedDecoder

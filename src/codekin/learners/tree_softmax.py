@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from codekin._system.checkpoints import Checkpoints
 from codekin._system.memory import give_back
-from codekin._system.threads import available_threads, on_threads
+from codekin._system.threads import available_threads, on_threads, taken
 from codekin._system.workers import n_workers, share_work
 from codekin.coding import Code, IntArray
 from codekin.learners.linear import Float32Array, Validation, score_of
@@ -134,7 +134,7 @@ def _learned_node(job: _Job, node: int) -> LearnedNode:
     from codekin.kernels.label_tree import large_weights
 
     passes, samples, begun, _, rooms = job
-    room = rooms.pop() if rooms else NodeRoom(samples.n_features)
+    room = taken(rooms, lambda: NodeRoom(samples.n_features))
     state, features = _trained(job, node, room)
     is_bias = passes.has_bias & (features == samples.n_features - 1)
     thresholds = np.where(is_bias, np.float32(0), np.float32(LEAST_WEIGHT))

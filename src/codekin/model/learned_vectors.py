@@ -12,7 +12,7 @@ from scipy import sparse
 
 from codekin._system.sparse_rows import SparseRows
 from codekin._system.stored_rows import StoredRows
-from codekin._system.threads import available_threads, prepared
+from codekin._system.threads import available_threads, prepared, taken
 from codekin.coding import FloatArray, IntArray
 from codekin.model.class_vectors import ClassVectors, centroids, listed_by_feature
 
@@ -113,8 +113,7 @@ class _Learning:
         buffers: list[Any] = []
 
         def found(batch: IntArray) -> Any:
-            room = rooms.pop() if rooms else self._room()
-            buffer = buffers.pop() if buffers else _buffer(n_compared, room_for)
+            room, buffer = taken(rooms, self._room), taken(buffers, lambda: _buffer(n_compared, room_for))
             of_classes = (self.indptr, self.features), self.by_feature
             arguments: Any = batch, of_rows, classes, listed, *of_classes, room, *buffer
             find_entries(*arguments)
