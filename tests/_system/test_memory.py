@@ -57,3 +57,10 @@ def test_sizes_are_read_as_people_write_them(text, expected):
 def test_other_words_are_no_sizes(text):
     with pytest.raises(ValueError, match="like 800, 5MB or 1.5GiB"):
         memory.in_bytes(text)
+
+
+def test_freed_memory_is_given_back_where_the_system_can_do_that(monkeypatch):
+    memory.give_back()
+    for library in (None, object()):
+        monkeypatch.setattr(memory, "_c_library", lambda found=library: found)
+        memory.give_back()

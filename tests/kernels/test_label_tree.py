@@ -56,22 +56,37 @@ def test_a_pass_makes_the_steps_of_the_twin(n_children):
     np.testing.assert_allclose(state[:, 1], expected[1], rtol=1e-4)
 
 
-def test_features_are_numbered_as_they_occur():
-    indices = np.array([7, 2, 7, 0, 2], dtype=np.int32)
-    room, local = np.full(9, -1, dtype=np.int32), np.empty(5, dtype=np.int32)
-    features = kernels.local_features(indices, room, local)
-    expected = reference.local_features(indices)
+def test_the_rows_of_a_node_are_those_of_the_twin():
+    X = sparse.random_array((12, 9), density=0.4, rng=np.random.default_rng(1), format="csr", dtype=np.float32)
+    wanted = np.array([7, 2, 11, 2])
+    rows = X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data
+    n_entries = int(np.diff(X.indptr)[wanted].sum())
+    room, indptr = np.full(9, -1, dtype=np.int32), np.empty(5, dtype=np.int64)
+    local, values = np.empty(n_entries, dtype=np.int32), np.empty(n_entries, dtype=np.float32)
+    features = kernels.node_rows(rows, wanted, room, indptr, local, values)
+    expected = reference.node_rows(X, wanted)
     assert np.array_equal(features, expected[0])
-    assert np.array_equal(local, expected[1])
+    assert [part.tolist() for part in np.split(local, indptr[1:-1])] == expected[1]
+    assert [part.tolist() for part in np.split(values, indptr[1:-1])] == expected[2]
+    assert indptr[0] == 0
+    assert indptr[-1] == n_entries
     assert (room == -1).all()
+
+
+def test_chunks_are_put_where_the_twin_puts_them():
+    values, lengths, starts = np.arange(1, 8, dtype=np.float32), np.array([3, 0, 2, 2]), np.array([6, 4, 0, 3])
+    out = np.zeros(10, dtype=np.float32)
+    kernels.put_chunks(values, lengths, starts, out)
+    assert np.array_equal(out, reference.put_chunks(values, lengths, starts, 10))
 
 
 def test_large_weights_are_those_of_the_twin():
     state = np.random.default_rng(3).normal(size=(8, 2, 6)).astype(np.float32)
     thresholds = np.linspace(0, 1.4, 8, dtype=np.float32)
-    both = kernels.large_weights(state, thresholds), reference.large_weights(state, thresholds)
-    for found, expected in zip(*both, strict=True):
-        assert np.array_equal(found, expected)
+    expected = reference.large_weights(state, thresholds)
+    for found, of_twin in zip(kernels.large_weights(state, thresholds, True), expected, strict=True):
+        assert np.array_equal(found, of_twin)
+    assert len(kernels.large_weights(state, thresholds, False)[-1]) == 0
 
 
 @pytest.mark.parametrize(("n_leaves", "width"), [(5, 2), (40, 2), (100, 3), (300, 8)])

@@ -8,7 +8,7 @@ from tests.reference import paths, reranking
 
 from codekin.codebooks.trellis import TrellisGraph
 from codekin.kernels.reranking import rank_candidates, score_classes
-from codekin.kernels.vector_learning import LEAST_GRADIENT, learn_vectors
+from codekin.kernels.vector_learning import LEAST_GRADIENT, find_entries, learn_vectors, most_entries
 from codekin.model.class_vectors import ClassVectors, listed_by_feature
 
 graphs = st.integers(2, 60).flatmap(lambda k: st.builds(TrellisGraph, st.just(k), st.integers(2, min(k, 6))))
@@ -134,22 +134,23 @@ def test_a_pass_of_learning_follows_its_formula(seed):
     values = rng.normal(size=(n_classes, n_features)) * (rng.random((n_classes, n_features)) < 0.7)
     compressed, rows = sparse.csr_array(values), sparse.csr_array(X.astype(np.float32))
     order = rng.permutation(n_samples)
-    lists = listed_by_feature(compressed.indptr, compressed.indices, n_features)
+    of_rows = rows.indptr.astype(np.int64), rows.indices, rows.data
+    places = compressed.indptr.astype(np.int64), compressed.indices
+    lists = listed_by_feature(*places, n_features)
     learned = []
     for by_feature in (lists, NOT_LISTED[:3]):
         learned.append(compressed.data.astype(np.float32))
-        learn_vectors(
-            order,
-            (rows.indptr.astype(np.int64), rows.indices, rows.data),
-            classes,
-            weights,
-            candidates.astype(np.int32),
-            (compressed.indptr.astype(np.int64), compressed.indices, learned[-1]),
-            by_feature,
-            np.full(compressed.nnz, 0.3, np.float32),
-            n_features,
-            0.5,
-        )
+        curvature = np.full(compressed.nnz, 0.3, np.float32)
+        room = np.zeros(n_features, np.float32), np.full(n_classes, -1, np.int32)
+        for batch in (order[:5], order[5:]):
+            n_entries = most_entries(batch, of_rows[0], 4)
+            compared, ends = np.empty((len(batch), 4), np.int32), np.empty((len(batch), 5), np.int64)
+            found = compared, ends, np.empty(n_entries, np.int64), np.empty(n_entries, np.float32)
+            listed = candidates.astype(np.int32)
+            find_entries(batch, of_rows, classes.astype(np.int32), listed, places, by_feature, room, *found)
+            learn_vectors(batch, weights, *found, 0.5, learned[-1], curvature)
+        assert not room[0].any()
+        assert (room[1] == -1).all()
     assert learned[0].tobytes() == learned[1].tobytes()
     support = values != 0
     reranking.learned(order, X, classes, weights, candidates, values, support, 0.5, 0.3, LEAST_GRADIENT)

@@ -142,7 +142,8 @@ def test_memory_is_asked_for_before_it_is_taken(samples, code):
 
 def test_fewer_nodes_are_learned_at_once_if_memory_is_short(samples, code):
     own, _ = TreeSamples.of(Softmax(), samples, code)
-    needed = [8 * 3 * N_FEATURES, 8 * 3 * min(N_FEATURES, own.n_entries(*own.span(1)))]
+    n_entries = [own.n_entries(*own.span(node)) for node in (0, 1)]
+    needed = [8 * 3 * min(N_FEATURES, n) + 8 * n for n in n_entries]
     assert affordable_threads(needed[0], own, [0, 1, 2], 3) == 1
     assert affordable_threads(sum(needed), own, [0, 1, 2], 3) == 2
     assert affordable_threads(10 * sum(needed), own, [0, 1, 2], 5) == 5

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from codekin.datasets import make_sparse_topics
-from codekin.model.class_vectors import centroid_vectors
+from codekin.model.class_vectors import centroid_vectors, centroids
 from codekin.model.learned_vectors import learned_vectors
 
 
@@ -43,6 +43,14 @@ def test_the_same_seed_gives_the_same_vectors_and_the_samples_are_left_alone(top
     np.testing.assert_array_equal(first.steps, second.steps)
     np.testing.assert_array_equal(first.scales, second.scales)
     assert (before != topics.X).nnz == 0
+
+
+def test_known_means_are_where_learning_begins(topics):
+    y = np.asarray(topics.y)
+    means = centroids(topics.X, y)
+    given, computed = (next(learned_vectors(topics.X, y, others(y, 40), rng=7, means=m)) for m in (means, None))
+    np.testing.assert_array_equal(given.steps, computed.steps)
+    assert (means != centroids(topics.X, y)).nnz == 0
 
 
 def test_a_class_without_samples_and_a_sample_without_features_are_no_trouble():

@@ -26,10 +26,23 @@ def large_weights(state: np.ndarray, thresholds: np.ndarray) -> tuple[np.ndarray
     return is_large.sum(axis=1), np.nonzero(is_large)[1], state[:, 0][is_large], state[:, 1][is_large]
 
 
-def local_features(indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The different features in the order in which they occur, and the number of each entry's."""
-    features = list(dict.fromkeys(indices.tolist()))
-    return np.array(features), np.array([features.index(feature) for feature in indices.tolist()])
+def put_chunks(values: np.ndarray, lengths: np.ndarray, starts: np.ndarray, n: int) -> np.ndarray:
+    """An array of length n with chunks of values at their places, and zeros between them."""
+    out, ends = np.zeros(n, dtype=values.dtype), np.cumsum(lengths)
+    for start, length, end in zip(starts, lengths, ends, strict=True):
+        out[start : start + length] = values[end - length : end]
+    return out
+
+
+def node_rows(X, wanted: np.ndarray) -> tuple[np.ndarray, list[list[int]], list[list[float]]]:
+    """The features of some rows in the order in which they occur, and for each row their numbers and its values."""
+    features: dict[int, int] = {}
+    numbers, values = [], []
+    for row in wanted:
+        own = slice(X.indptr[row], X.indptr[row + 1])
+        numbers.append([features.setdefault(feature, len(features)) for feature in X.indices[own].tolist()])
+        values.append(X.data[own].tolist())
+    return np.array(list(features)), numbers, values
 
 
 def leaf_log_probabilities(margins: np.ndarray, tree) -> np.ndarray:

@@ -54,3 +54,15 @@ def learned(order, X, class_index, sample_weight, candidates, values, support, r
             here = support[c] & (X[i] != 0)
             curvature[c, here] += sample_weight[i] * share * (1 - share) * X[i, here] ** 2
             values[c, here] -= rate * gradient * X[i, here] / curvature[c, here]
+
+
+def entries_on(feature, indptr, features, steps) -> list[tuple[int, int, int, int]]:
+    """The entries on a feature, class by class: class, place, step, and which of the four sums it belongs to."""
+    found = []
+    for c, (start, stop) in enumerate(zip(indptr[:-1].tolist(), indptr[1:].tolist(), strict=True)):
+        n_in_rounds = (stop - start) // 4 * 4
+        for place in range(start, stop):
+            if features[place] == feature:
+                turn = (place - start) % 4 if place - start < n_in_rounds else 0
+                found.append((c, place, int(steps[place]), turn))
+    return found

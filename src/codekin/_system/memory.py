@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
+from functools import cache
 from pathlib import Path
 
 MEMINFO = Path("/proc/meminfo")
@@ -35,6 +37,24 @@ def require_memory(n_bytes: int, what: str, remedy: str) -> None:
     left = available_memory()
     if left is not None and n_bytes > left:
         raise MemoryError(f"{what} needs {in_units(n_bytes)}, but {in_units(left)} are available. {remedy}")
+
+
+def give_back() -> None:
+    """Return memory that was freed to the system, if the C library keeps it (glibc does); takes about a millisecond.
+
+    Large arrays of one stage otherwise stay with the process while the next stage asks for arrays of other sizes.
+    """
+    trim = getattr(_c_library(), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
+
+
+@cache
+def _c_library() -> ctypes.CDLL | None:
+    try:
+        return ctypes.CDLL(None)
+    except (OSError, TypeError):  # there is none with this name, as on Windows
+        return None
 
 
 def in_units(n_bytes: float) -> str:

@@ -76,3 +76,11 @@ def on_threads(function: Callable[[Item], Result], items: Iterable[Item], *, n_t
     with ThreadPoolExecutor(n_threads) as pool:
         # A context serves one thread at a time, so each item has a copy. list() raises what the function raised.
         return list(pool.map(lambda work: work[0].run(function, work[1]), [(copy_context(), item) for item in items]))
+
+
+def taken(rooms: list[Item], made: Callable[[], Item]) -> Item:
+    """One of the rooms that threads share and put back, or a new one if all are in use."""
+    try:
+        return rooms.pop()  # looking first whether there is one would be too late for another thread
+    except IndexError:
+        return made()

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from codekin.classes.interface import DistanceMoments
 from codekin.coding import CodingMatrix
 
-_BLOCK_ROWS = 65_536
+_BLOCK_ROWS = 2_048
 """How many codewords are multiplied at once; sums of this many terms of size one are exact in float32."""
 
 

@@ -13,7 +13,7 @@ from codekin.classes.interface import SummedDistances
 from codekin.classes.tree import ClassTree
 from codekin.coding import CodingMatrix, FloatArray, IntArray
 
-_BLOCK_ENTRIES = 4_000_000
+_BLOCK_ENTRIES = 400_000
 """How many running sums are in memory at once."""
 
 

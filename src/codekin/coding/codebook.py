@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
@@ -15,6 +16,8 @@ from codekin.coding.types import CodingMatrix, FloatArray, IntArray
 
 MAX_DENSE_CODEWORDS = 5_000
 """Up to this many codewords there may be arrays of size codewords x codewords."""
+ROWS_AT_ONCE = 256
+"""How many codewords are compared with all others at a time if no such array is needed."""
 MAX_SYMBOLS = 127
 """How many symbols a column may have: as many as a signed byte can number from 0."""
 
@@ -148,28 +151,38 @@ class Codebook:
         -------
         ndarray of shape (n_codewords, n_codewords)
         """
-        if self.n_codewords > MAX_DENSE_CODEWORDS:
-            raise ValueError(
-                f"Distances between all pairs of {self.n_codewords} codewords would take "
-                f"{self.n_codewords**2 * 8 / 2**30:.1f} GiB; the limit is {MAX_DENSE_CODEWORDS} codewords."
-            )
+        self._check_pairs()
         if self.n_symbols == 2:
             return codeword_distances(self.matrix, self.matrix, zero_pair=zero_pair)
         distances = codeword_distances(self.indicators, self.indicators)
         is_ignored = (self.matrix < 0).astype(np.float64)
         return distances + zero_pair * (is_ignored @ is_ignored.T) if zero_pair else distances
 
-    @cached_property
-    def _off_diagonal_distances(self) -> FloatArray:
-        distances = self.row_distances()
-        return distances[~np.eye(self.n_codewords, dtype=bool)]
+    def _check_pairs(self) -> None:
+        """Raise unless there are few enough codewords to compare all pairs."""
+        if self.n_codewords > MAX_DENSE_CODEWORDS:
+            raise ValueError(
+                f"Distances between all pairs of {self.n_codewords} codewords would take "
+                f"{self.n_codewords**2 * 8 / 2**30:.1f} GiB; the limit is {MAX_DENSE_CODEWORDS} codewords."
+            )
+
+    def _distances_to_others(self) -> Iterator[FloatArray]:
+        """The distances from some codewords at a time to all others."""
+        self._check_pairs()
+        words = self.matrix if self.n_symbols == 2 else self.indicators
+        for start in range(0, self.n_codewords, ROWS_AT_ONCE):
+            some = words[start : start + ROWS_AT_ONCE]
+            distances = codeword_distances(some, words)
+            is_other = np.ones(distances.shape, dtype=bool)
+            is_other[np.arange(len(some)), start + np.arange(len(some))] = False
+            yield distances[is_other]
 
     @cached_property
     def min_distance(self) -> float:
         """The minimum distance rho between two codewords (infinite for a single codeword)."""
         if self.graph is not None:
             return float(self.graph.min_distance)
-        return float(self._off_diagonal_distances.min(initial=np.inf))
+        return float(min((apart.min(initial=np.inf) for apart in self._distances_to_others()), default=np.inf))
 
     @cached_property
     def is_ternary(self) -> bool:
@@ -188,7 +201,10 @@ class Codebook:
         """Whether all codewords are equally far apart, so that all assignments have the same class-codeword score."""
         if self.n_codewords > MAX_DENSE_CODEWORDS:
             return False
-        return bool(np.ptp(self._off_diagonal_distances) == 0) if self.n_codewords > 1 else True
+        if self.n_codewords == 1:
+            return True
+        first = next(self._distances_to_others())[0]
+        return all((apart == first).all() for apart in self._distances_to_others())
 
     @cached_property
     def is_symmetric(self) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 from codekin.coding import FloatArray, IntArray, Margins
 from codekin.decoding.decoder_fit import fit_decoder
@@ -19,6 +21,8 @@ __all__ = [
     "ShortestPathDecoder",
     "fit_decoder",
 ]
+
+SAMPLES_PER_BLOCK = 1_024
 
 
 class Decoder(Protocol):
@@ -46,6 +50,23 @@ class Decoder(Protocol):
         """The loss of every class."""
 
 
-def decoded_accuracy(decoder: Decoder, class_index: IntArray, margins: Margins) -> float:
+@dataclass(frozen=True, eq=False)
+class DecodedAccuracy:
     """How often the class of a sample is decoded from its margins."""
-    return float((decoder.decode(margins) == class_index).mean())
+
+    decoder: Decoder
+    class_index: IntArray
+
+    def __call__(self, margins: Margins) -> float:
+        """The accuracy for the margins of all samples."""
+        return float((self.decoder.decode(margins) == self.class_index).mean())
+
+    def in_blocks(self, margins_of: Callable[[Any], Margins], X: Any) -> float:
+        """The same without the margins of all samples at once."""
+        n_samples, n_right = len(self.class_index), 0
+        if n_samples <= SAMPLES_PER_BLOCK:
+            return self(margins_of(X))
+        for start in range(0, n_samples, SAMPLES_PER_BLOCK):
+            block = slice(start, start + SAMPLES_PER_BLOCK)
+            n_right += int((self.decoder.decode(margins_of(X[block])) == self.class_index[block]).sum())
+        return n_right / n_samples

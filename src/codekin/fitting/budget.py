@@ -14,7 +14,6 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from codekin._system.memory import available_memory, in_units
 from codekin._system.stored_rows import StoredRows
@@ -22,6 +21,8 @@ from codekin.codebooks import trellis_codebook
 from codekin.coding import IntArray
 from codekin.fitting.fit import fit_model
 from codekin.fitting.fit_facts import Fit
+from codekin.fitting.learner_choice import memory_limit
+from codekin.fitting.memory_needs import BYTES_PER_ENTRY as BYTES_PER_ENTRY_IN_TRAINING
 from codekin.fitting.plan import Watch
 from codekin.fitting.ranked import holdout, temperature_of
 from codekin.fitting.recipe import Limits, Recipe, Trial, microseconds_of
@@ -29,7 +30,7 @@ from codekin.fitting.shared_work import SharedWork
 from codekin.fitting.size import BYTES_PER_TRIAL, bytes_besides_weights, bytes_of_fit, fixed_bytes
 from codekin.fitting.trellis_settings import TrellisSettings
 from codekin.learners import Checkpoints
-from codekin.model.class_vectors import LARGEST_GAP
+from codekin.model.class_vectors import LARGEST_GAP, n_class_entries
 from codekin.progress import tell, within
 from codekin.samples import Samples
 from codekin.storage.classifier_parts import ClassifierParts
@@ -62,6 +63,7 @@ class Task:
     - ``n_fixed_bytes``: what every model with one code takes, regardless of the recipe.
     - ``n_vector_bytes``: what class vectors take at most; None without re-ranking.
     - ``default_width``: without a budget.
+    - ``max_memory``: how many bytes learning may take, if that is limited.
     """
 
     settings: dict[str, Any]
@@ -70,6 +72,7 @@ class Task:
     n_fixed_bytes: int
     n_vector_bytes: int | None
     default_width: int = WIDTHS[0]
+    max_memory: int | None = None
 
     def choices(self, name: str, options: tuple[Any, ...]) -> tuple[Any, ...]:
         """The options of an open setting, or its fixed value."""
@@ -158,9 +161,7 @@ def vector_bytes(X: Any, class_index: IntArray, n_classes: int) -> int | None:
     """What class vectors take at most; None for dense samples and for two classes, which are not re-ranked here."""
     if not hasattr(X, "nnz") or n_classes <= 2:
         return None
-    ones = np.ones(len(class_index), dtype=np.float32)
-    members = sparse.csr_array((ones, (class_index, np.arange(len(class_index)))), shape=(n_classes, len(class_index)))
-    n_entries = int((members @ abs(X)).nnz)
+    n_entries = n_class_entries(X, class_index, n_classes)
     n_bridges = n_classes * (int(X.shape[1]) // LARGEST_GAP)
     return BYTES_PER_ENTRY * (n_entries + n_bridges) + 8 * n_classes
 
@@ -174,11 +175,15 @@ def recipes_within(task: Task, limits: Limits) -> Recipes:
     """
     possible = (task.default_width, *(() if task.has_tree else WIDTHS))
     widths = tuple(dict.fromkeys(min(width, task.n_classes) for width in task.choices("width", possible)))
-    left = None if task.has_tree else available_memory()
-    teachable = [w for w in widths if left is None or BYTES_IN_TRAINING * task.n_weights(w) <= left]
+    memory = min((limit for limit in (task.max_memory, available_memory()) if limit is not None), default=np.inf)
+    teachable = [w for w in widths if task.has_tree or BYTES_IN_TRAINING * task.n_weights(w) <= memory]
     first, *others = teachable or [min(widths)]
     n_members, *more_members = task.choices("n_members", (1, 2))
-    *ranked, plain = task.choices("rerank", (None,) if task.n_vector_bytes is None else ("learned", None))
+    learns_vectors = (
+        task.n_vector_bytes is not None
+        and task.n_vector_bytes / BYTES_PER_ENTRY * BYTES_PER_ENTRY_IN_TRAINING <= memory
+    )
+    *ranked, plain = task.choices("rerank", ("learned", None) if learns_vectors else (None,))
     tried: list[Trial] = []
     for kind in [*(kind for kind in ranked if task.room(first, n_members, kind, limits) > 0), plain]:
         tried.append((yield task.recipe(first, n_members, kind, limits)))
@@ -189,6 +194,11 @@ def recipes_within(task: Task, limits: Limits) -> Recipes:
     following = [*((width, n_members) for width in others if width > first), *((first, n) for n in more_members)]
     for width, n in [*following, *((width, n_members) for width in others if width < first)]:
         kind = best.recipe.rerank if best.fits else plain
+        if (
+            not task.has_tree
+            and task.n_weights(width) * (BYTES_IN_TRAINING + BYTES_PER_WEIGHT["float32"] * (n - 1)) > memory
+        ):
+            continue  # the codes that are learned already are kept meanwhile
         recipe = task.recipe(width, n, kind, limits)
         if task.room(width, n, kind, limits) > 0 and task.is_worthwhile(recipe, tried):
             tried.append((yield recipe))
@@ -229,8 +239,8 @@ class Search:
             )
         X, n_classes = self.samples.X, self.settings.n_classes
         vectors = vector_bytes(X, self.samples.class_index, n_classes)
-        default = self.settings.default_recipe(X)
-        self.task = Task(self.settings.open, n_classes, X.shape[1], n_fixed, vectors, default.width)
+        default, limit = self.settings.default_recipe(X), memory_limit(self.settings.learner)
+        self.task = Task(self.settings.open, n_classes, X.shape[1], n_fixed, vectors, default.width, limit)
         self.shared = SharedWork(self.watch.checkpoints)
         self.records = Records(self.watch.checkpoints, self._identity())
 

@@ -16,6 +16,7 @@ from codekin.fitting.features import classes_as_learned
 from codekin.fitting.fit_facts import Fit, Parts
 from codekin.fitting.learner_choice import decoding_loss, memory_limit
 from codekin.fitting.members import Members
+from codekin.fitting.memory_needs import check_memory_needs
 from codekin.fitting.order_choice import choose_orders
 from codekin.fitting.plan import Plan, Watch
 from codekin.fitting.ranked import fit_ranked, temperature_of
@@ -78,6 +79,7 @@ def fit_model(
     - ``with_temperature``: whether to fit a temperature, which a trial does not need.
     """
     watch = Watch() if watch is None else watch
+    check_memory_needs(plan, samples)
     if parts is None:
         parts = _chosen(plan, samples, held_out, shared)
     rng = plan.generators().bits
@@ -93,9 +95,8 @@ def fit_model(
         model = Model((_sized(members.fit(0, samples, held_out), samples, held_out),))
         if held_out is not None and with_temperature:
             temperature = temperature_of(model, held_out)
-    first, result = members.first, parts.orders.result
-    distances, decoder_fit = parts.class_distances, first.decoder_fit
-    return Fit(model, plan, plan.learner, first.loss, distances, result, rng, temperature, decoder_fit=decoder_fit)
+    distances, result, decoder_fit = parts.class_distances, parts.orders.result, members.decoder_fit
+    return Fit(model, plan, plan.learner, members.loss, distances, result, rng, temperature, decoder_fit=decoder_fit)
 
 
 def _sized(member: Member, samples: Samples, held_out: Samples | None) -> Member:

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from codekin._system.memory import give_back
 from codekin.codebooks.label_tree import label_tree
 from codekin.coding import Assignment, Code, IntArray
-from codekin.decoding import Decoder, Loss, decoded_accuracy
+from codekin.decoding import DecodedAccuracy, Decoder, Loss
 from codekin.decoding.decoder_fit import DecoderFit
 from codekin.fitting.decoders import learned_decoder, with_decoder
 from codekin.fitting.learner_choice import decoding_loss
@@ -41,7 +42,7 @@ class Members:
     """The codes of a model, learned one by one.
 
     ``codes`` are the codebook with the assignment of each. What trials have in ``shared`` is not learned again. Weights
-    that are pruned to fit take at most ``max_bytes`` on disk.
+    that are pruned to fit take at most ``max_bytes`` on disk. ``loss`` and ``decoder_fit`` are those of the first code.
     """
 
     plan: Plan
@@ -50,7 +51,8 @@ class Members:
     watch: Watch
     shared: SharedWork | None = None
     max_bytes: float = np.inf
-    first: LearnedCode = field(init=False)
+    loss: Loss = field(init=False)
+    decoder_fit: DecoderFit | None = field(init=False)
     _n_fits: count[int] = field(default_factory=count)
 
     def fit(self, number: int, samples: Samples, held_out: Samples | None) -> Member:
@@ -58,11 +60,15 @@ class Members:
         n_members = len(self.codes)
         known = {} if self.shared is None else self.shared.codes_of(self.plan.width)
         with within(f"code {number + 1} of {n_members}") if n_members > 1 else nullcontext():
-            if number not in known:
-                known[number] = self._learned(number, samples, held_out)
+            learned = known[number] if number in known else self._learned(number, samples, held_out)
+            if self.shared is not None:
+                known[number] = learned
             if number == 0:
-                self.first = known[number]
-            return compressed(known[number].member, self.plan, held_out, self.max_bytes)
+                self.loss, self.decoder_fit = learned.loss, learned.decoder_fit
+            finished = compressed(learned.member, self.plan, held_out, self.max_bytes)
+        del learned  # only trials need the weights as they were
+        give_back()
+        return finished
 
     def of_some_classes(self, classes: IntArray) -> Members:
         """The same for a trial with some of the classes, which keep their orders on trees of the same width."""
@@ -82,6 +88,7 @@ class Members:
     def _learned(self, number: int, samples: Samples, held_out: Samples | None) -> LearnedCode:
         # A code must be the same in every trial.
         rng = self.rng if self.shared is None else self._spawned[number]
+        give_back()  # what choosing the code and its assignment took
         options = self.watch.options(self._checkpoints(number))
         return learned_code(self.plan, self.codes[number], samples, held_out, rng=rng, options=options)
 
@@ -131,4 +138,4 @@ def compressed(member: Member, plan: Plan, held_out: Samples | None, max_bytes: 
 
 def accuracy_on(held_out: Samples, decoder: Decoder) -> Validation:
     """The accuracy on held-out samples, in the form that learners need."""
-    return Validation(held_out.X, partial(decoded_accuracy, decoder, held_out.class_index))
+    return Validation(held_out.X, DecodedAccuracy(decoder, held_out.class_index))

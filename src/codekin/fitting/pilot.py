@@ -12,7 +12,7 @@ import numpy as np
 from codekin.classes import ClassTree
 from codekin.codebooks.label_tree import label_tree
 from codekin.coding import Code
-from codekin.decoding import decoded_accuracy
+from codekin.decoding import DecodedAccuracy
 from codekin.fitting.choices import Classes
 from codekin.fitting.leaves import leaf_assignment
 from codekin.fitting.part import Part, part_of_classes
@@ -48,4 +48,4 @@ def _accuracy(policy: str, part: Part, tree: ClassTree, *, width: int, learner: 
         code = Code(codebook, leaf_assignment(policy, codebook, classes, rng))
         bits = learner.fit(samples, code, rng=rng)
         decoder = make_decoder(code, learner.decoding_loss(codebook))
-        return decoded_accuracy(decoder, part.judges.class_index, bits.margins(part.judges.X))
+        return DecodedAccuracy(decoder, part.judges.class_index)(bits.margins(part.judges.X))

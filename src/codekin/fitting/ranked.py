@@ -55,11 +55,13 @@ def fit_ranked(
         trial = tuple(size_corrected(member, sizes, power) for member in trial)
         model, how = Judges(trial, method, taught, judges, seed).choice()
         temperature = temperature_of(model, judges) if with_temperature else Temperature()
+        ranking = model.ranking
+    assert ranking is not None
+    del tried, on_trial, trial, model, taught, judges  # before all samples are learned from
     sizes = class_sizes(samples, members_to_be.codes[0].n_classes)
     members = tuple(size_corrected(members_to_be.fit(r, samples, None), sizes, power) for r in numbers)
     vectors = final_vectors(members, method, samples, how, seed)
-    assert model.ranking is not None
-    return Model(members, replace(model.ranking, vectors=vectors)), Temperature(temperature.value)
+    return Model(members, replace(ranking, vectors=vectors)), Temperature(temperature.value)
 
 
 def _most_samples(members: Members, samples: Samples, rng: np.random.Generator) -> tuple[Members, Samples, Samples]:

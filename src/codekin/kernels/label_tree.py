@@ -55,22 +55,30 @@ def exponentials(scores, powers, as_floats, out):
 
 
 @njit(cache=True, nogil=True)
-def local_features(indices, number_of_feature, local):
-    """Number the features of some samples in the order in which they occur; return which they are.
+def node_rows(rows, wanted, number_of_feature, indptr, local, values):
+    """Copy the samples of a node, their features numbered in the order in which they occur; return which they are.
 
-    ``indices``: int (n_entries,). The features of the samples' entries.
+    ``rows``: tuple (indptr, indices, values). All samples, compressed.
+    ``wanted``: int (n_samples,). The rows of the node's samples.
     ``number_of_feature``: int32 (n_features,), -1 everywhere, and again afterwards. Room.
+    ``indptr``: int (n_samples + 1,). Receives where the entries of each sample begin.
     ``local``: int32 (n_entries,). Receives the number of each entry's feature.
+    ``values``: float32 (n_entries,). Receives the values of the entries.
     """
-    features = np.empty(len(indices), np.int32)
-    n = 0
-    for q in range(len(indices)):
-        feature = indices[q]
-        if number_of_feature[feature] < 0:
-            number_of_feature[feature] = n
-            features[n] = feature
-            n += 1
-        local[q] = number_of_feature[feature]
+    row_indptr, row_indices, row_values = rows
+    features = np.empty(min(len(local), len(number_of_feature)), np.int32)
+    n, m = 0, 0
+    for i in range(len(wanted)):
+        indptr[i] = m
+        for q in range(row_indptr[wanted[i]], row_indptr[wanted[i] + 1]):
+            feature = row_indices[q]
+            if number_of_feature[feature] < 0:
+                number_of_feature[feature] = n
+                features[n] = feature
+                n += 1
+            local[m], values[m] = number_of_feature[feature], row_values[q]
+            m += 1
+    indptr[len(wanted)] = m
     for q in range(n):
         number_of_feature[features[q]] = -1
     return features[:n].copy()
@@ -121,11 +129,12 @@ def node_softmax_pass(indptr, local, values, child_of_sample, weight_of_sample, 
 
 
 @njit(cache=True, nogil=True)
-def large_weights(state, thresholds):
+def large_weights(state, thresholds, with_curvatures):
     """The weights of a node that are larger than thresholds: how many of each feature, of which children, how large.
 
     ``state``: float32 (n_features, 2, n_children)
     ``thresholds``: float32 (n_features,)
+    ``with_curvatures``: whether their curvatures are wanted, too.
     """
     n_features, _, n_children = state.shape
     counts = np.zeros(n_features, np.int64)
@@ -137,16 +146,33 @@ def large_weights(state, thresholds):
     children, weights, curvatures = (
         np.empty(n_kept, np.int32),
         np.empty(n_kept, np.float32),
-        np.empty(n_kept, np.float32),
+        np.empty(n_kept if with_curvatures else 0, np.float32),
     )
     n = 0
     for f in range(n_features):
         if counts[f] > 0:
             for j in range(n_children):
                 if abs(state[f, WEIGHT, j]) > thresholds[f]:
-                    children[n], weights[n], curvatures[n] = j, state[f, WEIGHT, j], state[f, CURVATURE, j]
+                    children[n], weights[n] = j, state[f, WEIGHT, j]
+                    if with_curvatures:
+                        curvatures[n] = state[f, CURVATURE, j]
                     n += 1
     return counts, children, weights, curvatures
+
+
+@njit(cache=True, nogil=True)
+def put_chunks(values, lengths, starts, out):
+    """Copy chunks of values, which follow each other, to where they begin in ``out``.
+
+    ``values``: (n_values,)
+    ``lengths``, ``starts``: int (n_chunks,). How long the chunks are, and where they begin in ``out``.
+    ``out``: of the type of the values. Receives them.
+    """
+    n = 0
+    for chunk in range(len(lengths)):
+        for place in range(starts[chunk], starts[chunk] + lengths[chunk]):
+            out[place] = values[n]
+            n += 1
 
 
 @njit(cache=True, nogil=True)

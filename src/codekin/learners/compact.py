@@ -25,7 +25,8 @@ LARGEST_HALF, SMALLEST_HALF = float(np.finfo(np.float16).max), float(np.finfo(np
 """Larger weights are clipped; smaller ones become zero, since subnormal numbers are slow."""
 LARGEST_BYTE = 127
 LARGEST_GAP = 255
-FEATURES_PER_BLOCK = 4096
+FEATURES_PER_BLOCK = 512
+"""How many features are compressed at a time: a weight takes up to fifty bytes meanwhile."""
 
 T = TypeVar("T")
 

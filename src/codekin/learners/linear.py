@@ -44,6 +44,16 @@ class Validation:
     score: Callable[[Margins], float]
 
 
+def score_of(bits: Any, validation: Validation) -> float:
+    """The score of predictors on validation samples.
+
+    A score with a method ``in_blocks`` takes the function that makes margins of samples, and the samples: it can do
+    without the margins of all samples at once.
+    """
+    in_blocks: Callable[[Any, Any], float] | None = getattr(validation.score, "in_blocks", None)
+    return validation.score(bits.margins(validation.X)) if in_blocks is None else in_blocks(bits.margins, validation.X)
+
+
 class LinearForm(ABC):
     """The common properties of linear predictors of all bits, in any form of weights."""
 
@@ -149,7 +159,7 @@ class LinearBits(LinearForm):
         ``finished`` is applied to a model, whole or without weights up to a threshold, before it is scored and
         returned: for example fewer bytes per weight.
         """
-        lowest = validation.score(self.margins(validation.X)) - max_loss
+        lowest = score_of(self, validation) - max_loss
         thresholds = self._thresholds(KEPT_SHARES)
         whole = finished(self)
         best, next_smaller = whole, None
@@ -157,7 +167,7 @@ class LinearBits(LinearForm):
         while refused - accepted > 1:
             middle = (accepted + refused) // 2
             candidate = finished(self, threshold=thresholds[middle])
-            if not is_small_enough(candidate) or validation.score(candidate.margins(validation.X)) >= lowest:
+            if not is_small_enough(candidate) or score_of(candidate, validation) >= lowest:
                 best, accepted = candidate, middle
             else:
                 next_smaller, refused = candidate, middle

@@ -16,7 +16,7 @@ from codekin._system.checkpoints import Checkpoint, CheckpointError, Checkpoints
 from codekin._system.magnitudes import check_learned
 from codekin.learners.best_weights import BestWeights
 from codekin.learners.learning import LearningBits, as_linear_bits
-from codekin.learners.linear import Float32Array, LinearBits, Validation
+from codekin.learners.linear import Float32Array, LinearBits, Validation, score_of
 from codekin.learners.streamed_rows import StreamedRows
 from codekin.learners.training_rows import TrainingRows
 from codekin.progress import tell
@@ -157,7 +157,7 @@ class Passes(Generic[Bits]):
         for epoch, bits, seconds in self.pass_over(1, blocks, self.n_epochs, begun, n_done):
             begun, score = None, None  # which has the same state
             if self.validation is not None:
-                score = self.validation.score(bits.margins(self.validation.X))
+                score = score_of(bits, self.validation)
                 stopping.add(score)
                 if stopping.is_best and epoch < self.n_epochs:
                     best.keep(bits)

@@ -21,7 +21,7 @@ from codekin._system.threads import run_blocks
 from codekin.coding import FloatArray, IntArray
 from codekin.coding.graphs import Tree
 from codekin.learners.compact import PRECISIONS, Precision
-from codekin.learners.linear import KEPT_SHARES, QUANTILE_SAMPLE, Float32Array, Validation
+from codekin.learners.linear import KEPT_SHARES, QUANTILE_SAMPLE, Float32Array, Validation, score_of
 
 SAMPLES_PER_BLOCK = 256
 LARGEST_STEP = 127
@@ -94,7 +94,7 @@ class TreeBits:
         """The weights as kernels take them."""
         chunk_indptr = np.concatenate([[0], np.cumsum(self.counts, dtype=np.int64)])
         starts = np.concatenate([[0], np.cumsum(self.lengths, dtype=np.int64)])
-        own = (np.array(array) for array in (self.children, self.values, self.bias))  # all of them writeable
+        own = (_writeable(array) for array in (self.children, self.values, self.bias))
         return (chunk_indptr, self.nodes.astype(np.int32), starts, *own)
 
     @cached_property
@@ -169,7 +169,7 @@ class TreeBits:
 
         See :meth:`codekin.learners.linear.LinearBits.pruned` for the arguments and the search.
         """
-        lowest = validation.score(self.margins(validation.X)) - max_loss
+        lowest = score_of(self, validation) - max_loss
         best = finished(self)
         sizes = np.abs(self.values[:: max(1, len(self.values) // QUANTILE_SAMPLE)])
         thresholds: list[float] = np.quantile(sizes, 1 - 2 * KEPT_SHARES).tolist() if len(sizes) else []
@@ -178,7 +178,7 @@ class TreeBits:
         while refused - accepted > 1:
             middle = (accepted + refused) // 2
             candidate = finished(self.sparse(thresholds[middle]))
-            if not is_small_enough(candidate) or validation.score(candidate.margins(validation.X)) >= lowest:
+            if not is_small_enough(candidate) or score_of(candidate, validation) >= lowest:
                 best, accepted = candidate, middle
             else:
                 smaller, refused = candidate, middle
@@ -187,6 +187,11 @@ class TreeBits:
     def decompressed(self) -> TreeBits:
         """The same predictors with weights of single precision."""
         return replace(self, weights=self.values, scale=None)
+
+
+def _writeable(array: NDArray[Any]) -> NDArray[Any]:
+    """The array, or a copy if it is read-only, so that the kernels are compiled for one kind."""
+    return array if array.flags.writeable else np.array(array)
 
 
 def sizes_of_steps(scale: tuple[float, float]) -> Float32Array:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from codekin._system.arrays import Arrays
 from codekin._system.checkpoints import CheckpointError, Checkpoints
 from codekin._system.memory import available_memory, in_units
+from codekin._system.stored_rows import BYTES_PER_VALUE
 from codekin.learners.linear import Float32Array
 from codekin.learners.tree_samples import TreeSamples
 from codekin.progress import tell
@@ -32,7 +33,7 @@ class LearnedNode(NamedTuple):
     """
 
     features: NDArray[np.int32]
-    lengths: NDArray[np.int64]
+    lengths: NDArray[Any]
     children: NDArray[Any]
     weights: Float32Array
     curvatures: Float32Array
@@ -111,13 +112,14 @@ def _from_arrays(arrays: Mapping[str, NDArray[Any]], where: str) -> dict[int, Le
 def affordable_threads(max_memory: int | None, samples: TreeSamples, nodes: Sequence[int], n_threads: int) -> int:
     """How many of the nodes, the largest first, can be learned at once; raises if not even one can.
 
-    While a node is learned, it takes 8 bytes for each of its features and children.
+    While a node is learned, it takes 8 bytes for each feature and child, and 8 for each entry of its samples.
     """
     limits = [limit for limit in (max_memory, available_memory()) if limit is not None]
     needed: list[int] = []
     for node in nodes[:n_threads]:
         n_entries = samples.n_entries(*samples.span(node))
-        needed.append(min(n_entries, samples.n_features) * samples.n_children(node) * BYTES_PER_WEIGHT)
+        n_weights = min(n_entries, samples.n_features) * samples.n_children(node)
+        needed.append(n_weights * BYTES_PER_WEIGHT + (0 if samples.is_on_disk else n_entries * BYTES_PER_VALUE))
     if not limits or not needed:
         return n_threads
     if needed[0] > min(limits):

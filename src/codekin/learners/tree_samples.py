@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from codekin._system.sparse_rows import SparseRows
 from codekin._system.stored_rows import BYTES_PER_ROW, BYTES_PER_VALUE, StoredRows
@@ -25,16 +24,37 @@ from codekin.samples import Samples
 
 SHARE_OF_BLOCK = 4
 """Rows on disk are read into this part of the memory allowed for samples; sorting and numbering them takes the rest."""
-ROWS_AT_ONCE = 100_000
+ROWS_AT_ONCE = 10_000
 """Of samples in memory, while their norms are measured."""
 
 
-class Rows(NamedTuple):
-    """Some samples as compressed sparse rows."""
+class NodeRoom:
+    """Memory for training one node after the other, which grows to what the largest needs.
 
-    indptr: NDArray[np.int64]
-    indices: NDArray[np.int32]
-    values: NDArray[np.float32]
+    Arrays of every node's own size would leave gaps that no other node fits into. ``number_of_feature`` is -1
+    everywhere, except while the features of a node are numbered.
+    """
+
+    def __init__(self, n_features: int) -> None:
+        self.number_of_feature = np.full(n_features, -1, dtype=np.int32)
+        self._arrays: dict[str, NDArray[Any]] = {}
+
+    def rows(self, n_rows: int, n_entries: int) -> SparseRows:
+        """Rows to be filled in."""
+        indptr = self._array("indptr", n_rows + 1, np.int64)
+        return SparseRows(indptr, self._array("indices", n_entries, np.int32), self._array("values", n_entries))
+
+    def state(self, n_features: int, n_children: int, curvature: float) -> NDArray[np.float32]:
+        """Weights 0 and equal curvatures, of shape (n_features, 2, n_children)."""
+        state = self._array("state", n_features * 2 * n_children).reshape(n_features, 2, n_children)
+        state[:, 0], state[:, 1] = 0, curvature
+        return state
+
+    def _array(self, name: str, length: int, dtype: type = np.float32) -> NDArray[Any]:
+        if name not in self._arrays or length > len(self._arrays[name]):
+            self._arrays.pop(name, None)  # before the larger one is made
+            self._arrays[name] = np.empty(length, dtype=dtype)
+        return self._arrays[name][:length]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +69,7 @@ class TreeSamples:
     """
 
     tree: Tree
-    held: sparse.csr_array | StoredRows
+    held: SparseRows | StoredRows
     row_of_place: IntArray
     leaves: IntArray
     weights: FloatArray
@@ -70,14 +90,13 @@ class TreeSamples:
         given = training_rows(learner, samples, code)
         leaves = code.assignment.codeword_of_class[given.class_of_sample]
         order = np.argsort(leaves, kind="stable")
-        held: sparse.csr_array | StoredRows
+        held: SparseRows | StoredRows
         if isinstance(given, StreamedRows):
             held = given.X
             numbers = np.arange(held.shape[0]) if held.rows is None else held.rows
             lengths = held.row_ends[numbers + 1] - held.row_ends[numbers] + given.has_bias
         else:
-            shape = given.n_rows, given.n_features
-            held = sparse.csr_array((given.rows.values, given.rows.indices, given.rows.indptr), shape=shape)
+            held = given.rows
             lengths = np.diff(given.rows.indptr)
         return cls(
             tree,
@@ -120,10 +139,18 @@ class TreeSamples:
         starts = self.tree.bit_starts[first : first + self.n_children(node)]
         return np.searchsorted(starts, self.leaves[start:stop], side="right") - 1
 
-    def rows(self, start: int, stop: int) -> Rows:
-        """A copy of the rows between two places, by place; they are held in memory."""
+    def rows(self, start: int, stop: int, room: NodeRoom) -> tuple[SparseRows, NDArray[np.int32]]:
+        """A copy of the rows between two places, with their own numbers of features, and these features.
+
+        The rows are held in memory; the copy is in the room.
+        """
+        from codekin.kernels.label_tree import node_rows
+
         assert not isinstance(self.held, StoredRows)
-        return _as_rows(self.held[self.row_of_place[start - self.first_place : stop - self.first_place]])
+        wanted = self.row_of_place[start - self.first_place : stop - self.first_place]
+        own = room.rows(stop - start, self.n_entries(start, stop))
+        given = self.held.indptr, self.held.indices, self.held.values
+        return own, node_rows(given, wanted, room.number_of_feature, own.indptr, own.indices, own.values)
 
     # ----- rows on disk -----------------------------------------------------------------------------------------
 
@@ -165,11 +192,10 @@ class TreeSamples:
         if not self.is_on_disk or self.is_large(nodes[0]):
             return self
         start, stop = self.span(nodes[0])[0], max(self.span(node)[1] for node in nodes)
-        rows, place = self._read(np.arange(start, stop))
-        held = sparse.csr_array((rows.values, rows.indices, rows.indptr), shape=(stop - start, self.n_features))
+        held, place = self._read(np.arange(start, stop))
         return replace(self, held=held, row_of_place=place, first_place=start)
 
-    def pieces(self, places: IntArray) -> Iterator[tuple[IntArray, Rows, IntArray]]:
+    def pieces(self, places: IntArray) -> Iterator[tuple[IntArray, SparseRows, IntArray]]:
         """Some places in turns, as many at a time as memory allows, their rows, and the row of each place."""
         ends = np.cumsum(BYTES_PER_VALUE * (self.entries_before[places + 1] - self.entries_before[places]))
         ends += BYTES_PER_ROW * np.arange(1, len(places) + 1)
@@ -190,7 +216,7 @@ class TreeSamples:
         assert isinstance(self.held, StoredRows)
         return self.held.max_memory // SHARE_OF_BLOCK
 
-    def _read(self, places: IntArray) -> tuple[Rows, IntArray]:
+    def _read(self, places: IntArray) -> tuple[SparseRows, IntArray]:
         """The rows of some places in the order of the file, and which of them is whose."""
         assert isinstance(self.held, StoredRows)
         numbers = self.row_of_place[places]
@@ -198,11 +224,7 @@ class TreeSamples:
         row_of = np.empty(len(order), dtype=np.int64)
         row_of[order] = np.arange(len(order))
         compressed, _ = compressed_rows(self.held.at(numbers[order]).in_memory(), self.has_bias)
-        return Rows(compressed.indptr, compressed.indices, compressed.values), row_of
-
-
-def _as_rows(X: sparse.csr_array) -> Rows:
-    return Rows(X.indptr.astype(np.int64, copy=False), X.indices.astype(np.int32, copy=False), X.data)
+        return compressed, row_of
 
 
 def _depths(tree: Tree) -> IntArray:
@@ -214,13 +236,16 @@ def _depths(tree: Tree) -> IntArray:
     return depth
 
 
-def _mean_squared_norm(X: sparse.csr_array | StoredRows, *, has_bias: bool) -> float:
+def _mean_squared_norm(X: SparseRows | StoredRows, *, has_bias: bool) -> float:
     """The mean of ``|x|**2`` over the samples that are not empty, the same to the last digit in memory and on disk."""
     norms = [np.zeros(0)]
+    n_rows = X.shape[0] if isinstance(X, StoredRows) else X.n_rows
     step = X.rows_at_once if isinstance(X, StoredRows) else ROWS_AT_ONCE
-    for start in range(0, X.shape[0], step):
-        block = X[start : start + step]
-        rows = compressed_rows(block, has_bias)[0] if isinstance(X, StoredRows) else SparseRows.of(block)
+    for start in range(0, n_rows, step):
+        if isinstance(X, StoredRows):
+            rows, _ = compressed_rows(X[start : start + step], has_bias)
+        else:
+            rows = X.between(start, min(start + step, n_rows))
         starts = rows.indptr[:-1][np.diff(rows.indptr) > 0]
         if len(starts):
             norms.append(np.add.reduceat(np.square(rows.values, dtype=np.float64), starts))

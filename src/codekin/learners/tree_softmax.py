@@ -15,15 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codekin._system.checkpoints import Checkpoints
-from codekin._system.threads import available_threads, on_threads
+from codekin._system.memory import give_back
+from codekin._system.threads import available_threads, on_threads, taken
 from codekin._system.workers import n_workers, share_work
 from codekin.coding import Code, IntArray
-from codekin.learners.linear import Float32Array, Validation
+from codekin.learners.linear import Float32Array, Validation, score_of
 from codekin.learners.training import EpochReport
 from codekin.learners.training_rows import checksum, pass_order
 from codekin.learners.tree_bits import TreeBits
 from codekin.learners.tree_progress import FinishedNodes, LearnedNode, affordable_threads
-from codekin.learners.tree_samples import TreeSamples
+from codekin.learners.tree_samples import NodeRoom, TreeSamples
 from codekin.samples import Samples
 
 LEAST_WEIGHT = 0.35
@@ -77,6 +78,8 @@ def fit_tree(
         for group in groups:
             _learn(job, group, finished.add)
     found = finished.nodes
+    job.rooms.clear()
+    give_back()
     if before is not None:
         nothing = np.zeros(0, dtype=np.int32)
         untouched = [node for node in range(own.tree.n_nodes) if node not in found]
@@ -86,7 +89,7 @@ def fit_tree(
         bits = replace(bits, bias=begun.bias)  # what corrects for the class sizes
     if on_epoch is not None:
         seconds = perf_counter() - started
-        score = None if validation is None else validation.score(bits.margins(validation.X))
+        score = None if validation is None else score_of(bits, validation)
         on_epoch(EpochReport(n_epochs, n_epochs, 1, 1, seconds, score, lambda: bits))  # type: ignore[arg-type,return-value]
     return bits
 
@@ -106,13 +109,13 @@ def _identity(learner: Any, passes: _Passes, samples: TreeSamples, code: Code, c
 
 
 class _Job(NamedTuple):
-    """What all nodes have in common; ``rooms`` are numbers of features, one array for each thread."""
+    """What all nodes have in common; ``rooms`` has one for each thread, used for one node after the other."""
 
     passes: _Passes
     samples: TreeSamples
     begun: _Begun | None
     n_threads: int
-    rooms: list[NDArray[np.int32]]
+    rooms: list[NodeRoom]
 
 
 def _learn(job: _Job, nodes: Sequence[int], done: Callable[[int, LearnedNode], None]) -> None:
@@ -128,21 +131,37 @@ def _learned_by_worker(job: _Job, nodes: Sequence[int]) -> list[LearnedNode]:
 
 
 def _learned_node(job: _Job, node: int) -> LearnedNode:
-    from codekin.kernels.label_tree import large_weights, local_features, node_softmax_pass
+    from codekin.kernels.label_tree import large_weights
 
     passes, samples, begun, _, rooms = job
+    room = taken(rooms, lambda: NodeRoom(samples.n_features))
+    state, features = _trained(job, node, room)
+    is_bias = passes.has_bias & (features == samples.n_features - 1)
+    thresholds = np.where(is_bias, np.float32(0), np.float32(LEAST_WEIGHT))
+    counts, of_child, *kept = large_weights(state, thresholds, passes.learns_on)
+    rooms.append(room)
+    of_child = of_child.astype(np.min_scalar_type(samples.n_children(node) - 1))
+    found = LearnedNode(features[counts > 0], counts[counts > 0].astype(np.int32), of_child, *kept)
+    if begun is not None:
+        parts: Any = zip(found, begun.left_over(node, features), strict=True)
+        found = LearnedNode(*map(np.concatenate, parts))
+    return found
+
+
+def _trained(job: _Job, node: int, room: NodeRoom) -> tuple[Float32Array, NDArray[np.int32]]:
+    """The weights and curvatures of a node after all passes, (n_features, 2, n_children), and their features."""
+    from codekin.kernels.label_tree import node_softmax_pass
+
+    passes, samples, begun, _, _ = job
     start, stop = samples.span(node)
     children, weights = samples.children(node), samples.weights[start:stop]
-    number_of_feature = rooms.pop() if rooms else np.full(samples.n_features, -1, dtype=np.int32)
-    is_large = samples.is_large(node)
+    number_of_feature, is_large = room.number_of_feature, samples.is_large(node)
     if is_large:
         features = _features_on_disk(samples, start, stop)
         number_of_feature[features] = np.arange(len(features), dtype=np.int32)
     else:
-        own = samples.rows(start, stop)
-        features = local_features(own.indices, number_of_feature, own.indices)  # which are numbered in place
-    state = np.zeros((len(features), 2, samples.n_children(node)), dtype=np.float32)
-    state[:, 1] = samples.curvature
+        own, features = samples.rows(start, stop, room)
+    state = room.state(len(features), samples.n_children(node), samples.curvature)
     if begun is not None:
         begun.put_into(state, node, features)
     for epoch in range(passes.n_epochs):
@@ -157,16 +176,7 @@ def _learned_node(job: _Job, node: int) -> LearnedNode:
             node_softmax_pass(*of_samples, row_of_place, passes.step, state)
     if is_large:
         number_of_feature[features] = -1
-    rooms.append(number_of_feature)
-    is_bias = passes.has_bias & (features == samples.n_features - 1)
-    thresholds = np.where(is_bias, np.float32(0), np.float32(LEAST_WEIGHT))
-    counts, of_child, kept, curvatures = large_weights(state, thresholds)
-    of_child = of_child.astype(np.min_scalar_type(samples.n_children(node) - 1))
-    found = LearnedNode(features[counts > 0], counts[counts > 0], of_child, kept, curvatures)
-    if begun is not None:
-        parts: Any = zip(found, begun.left_over(node, features), strict=True)
-        found = LearnedNode(*map(np.concatenate, parts))
-    return found if passes.learns_on else found._replace(curvatures=curvatures[:0])
+    return state, features
 
 
 def _features_on_disk(samples: TreeSamples, start: int, stop: int) -> NDArray[np.int32]:
@@ -247,6 +257,8 @@ def _gathered(
     samples: TreeSamples, found: dict[int, LearnedNode], *, has_bias: bool, n_threads: int | None, learns_on: bool
 ) -> TreeBits:
     """The weights of all nodes, feature by feature."""
+    from codekin.kernels.label_tree import put_chunks
+
     tree, n_features = samples.tree, samples.n_features - has_bias
     nodes = sorted(found)
     empty = np.zeros(0, dtype=np.int32)
@@ -254,11 +266,13 @@ def _gathered(
     node_of_chunk = np.repeat(np.asarray(nodes, dtype=np.int32), [len(found[node].features) for node in nodes])
     order = np.argsort(features, kind="stable")
     features, node_of_chunk = features[order], node_of_chunk[order]
-    ends = np.cumsum(lengths[order], dtype=np.intp)
-    start_of_chunk = np.empty(len(order), dtype=np.intp)
-    start_of_chunk[order] = ends - lengths[order]
     lengths = lengths[order]
+    ends = np.cumsum(lengths, dtype=np.int64)
     n_weights = int(ends[-1]) if len(ends) else 0
+    ends -= lengths
+    start_of_chunk = np.empty(len(order), dtype=np.int64)
+    start_of_chunk[order] = ends
+    del order, ends
     narrow = np.min_scalar_type(max((samples.n_children(node) for node in nodes), default=1) - 1)
     children, weights = np.empty(n_weights, dtype=narrow), np.empty(n_weights, dtype=np.float32)
     curvatures = np.empty(n_weights, dtype=np.float32) if learns_on else None
@@ -267,10 +281,10 @@ def _gathered(
         # Node by node, so that nothing is there twice.
         own = found.pop(node)
         starts = start_of_chunk[n_chunks : n_chunks + len(own.lengths)]
-        places = _within_runs(starts, own.lengths)
-        children[places], weights[places] = own.children, own.weights
+        put_chunks(own.children.astype(narrow, copy=False), own.lengths, starts, children)
+        put_chunks(own.weights, own.lengths, starts, weights)
         if curvatures is not None:
-            curvatures[places] = own.curvatures
+            put_chunks(own.curvatures, own.lengths, starts, curvatures)
         n_chunks += len(own.lengths)
     bias = np.zeros(tree.n_edges, dtype=np.float32)
     if has_bias:

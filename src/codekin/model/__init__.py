@@ -17,7 +17,7 @@ from codekin.decoding.beam_search import BeamSearchDecoder
 from codekin.decoding.losses import LossLike
 from codekin.decoding.minimum_loss import check_k
 from codekin.learners import FittedBits
-from codekin.model.candidates import Candidates, RankedCodes
+from codekin.model.candidates import Candidates, RankedCodes, listed_in_blocks
 from codekin.model.reranking import Reranking
 from codekin.model.tree_candidates import RankedTrees
 
@@ -252,7 +252,9 @@ class Model:
         chosen = self.ranking if ranking is None else ranking
         if chosen is None:
             raise ValueError("A model without a ranking lists no candidates; use top_k.")
-        return self._ranked.candidates(X, self._margins_to_rank(X), n, chosen)
+        return listed_in_blocks(
+            lambda some: self._ranked.candidates(some, self._margins_to_rank(some), n, chosen), X, self.n_threads
+        )
 
     def _margins_to_rank(self, X: Any) -> Any:
         return self.lazy_margins(X) if self.codebook.tree is not None else self.margins(X)

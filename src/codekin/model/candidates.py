@@ -7,6 +7,7 @@ vector if there are any.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from codekin._system.sparse_rows import SparseRows
-from codekin._system.threads import run_blocks
+from codekin._system.threads import available_threads, run_blocks
 from codekin.coding import Code, FloatArray, IntArray, Margins
 from codekin.decoding import Decoder, ShortestPathDecoder
 from codekin.decoding.minimum_loss import set_apart
@@ -24,6 +25,8 @@ from codekin.model.class_vectors import ClassVectors
 from codekin.model.reranking import Reranking
 
 SAMPLES_PER_BLOCK = 512
+BLOCKS_AT_ONCE = 4
+"""How many blocks of samples are ranked before the next margins are computed, or two for each thread."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,6 +184,22 @@ class RankedCodes:
         run_blocks(fill, n_samples, block=SAMPLES_PER_BLOCK, n_threads=self.n_threads)
         is_certified = (bounds[:, 0] <= bounds[:, 1]) | (n_listed == self.n_classes)
         return Candidates(classes, losses, scores, is_certified)
+
+
+def listed_in_blocks(listed: Callable[[Any], Candidates], X: Any, n_threads: int | None) -> Candidates:
+    """The candidates of all samples, listed for some at a time: their margins on all bits take far more memory."""
+    n_samples = X.shape[0]
+    at_once = SAMPLES_PER_BLOCK * max(BLOCKS_AT_ONCE, 2 * (n_threads or available_threads()))
+    if n_samples <= at_once:
+        return listed(X)
+    every: list[NDArray[Any]] = []
+    for start in range(0, n_samples, at_once):
+        found = listed(X[start : start + at_once])
+        arrays = (found.classes, found.losses, found.scores, found.is_certified)
+        every = every or [np.empty((n_samples, *array.shape[1:]), dtype=array.dtype) for array in arrays]
+        for whole, array in zip(every, arrays, strict=True):
+            whole[start : start + len(array)] = array
+    return Candidates(*every)
 
 
 def kernel_vectors(vectors: ClassVectors | None) -> tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...], int]:

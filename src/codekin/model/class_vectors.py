@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Self
@@ -10,11 +11,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from codekin._system.sparse_rows import SparseRows
 from codekin._system.stored_rows import StoredRows, class_sums
+from codekin._system.threads import run_blocks
 from codekin.coding import FloatArray, IntArray
 
 LARGEST_STEP = 127
 LARGEST_GAP = 2**16 - 1
+CLASSES_PER_BLOCK = 1_024
+SAMPLES_PER_BLOCK = 4_096
+"""While samples are scored: every block needs room for a number of each feature and class."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,9 +44,8 @@ class ClassVectors:
 
     def __post_init__(self) -> None:
         """Convert the arrays to their types and sort the features of each class."""
-        narrow = np.uint16 if self.n_features <= np.iinfo(np.uint16).max + 1 else np.int32
         object.__setattr__(self, "indptr", np.asarray(self.indptr, dtype=np.int64))
-        object.__setattr__(self, "features", np.asarray(self.features, dtype=narrow))
+        object.__setattr__(self, "features", np.asarray(self.features, dtype=narrow_type(self.n_features)))
         object.__setattr__(self, "steps", np.asarray(self.steps, dtype=np.int8))
         object.__setattr__(self, "scales", np.asarray(self.scales, dtype=np.float32))
         if not self._is_increasing():
@@ -59,18 +64,23 @@ class ClassVectors:
     @classmethod
     def of(cls, vectors: Any) -> Self:
         """The class vectors nearest to the rows of a finite matrix; entries below half a step take no space."""
-        rows = sparse.csr_array(vectors, dtype=np.float32, copy=True)
-        rows.sum_duplicates()
-        lengths = np.diff(rows.indptr)
-        largest = np.zeros(rows.shape[0], dtype=np.float32)
-        has_entries = lengths > 0
-        largest[has_entries] = np.maximum.reduceat(np.abs(rows.data), rows.indptr[:-1][has_entries])
-        scales = (largest / LARGEST_STEP).astype(np.float32)
-        unit = np.repeat(np.where(scales > 0, scales, 1), lengths)
-        steps = np.rint(rows.data / unit).astype(np.int8)
-        n_kept_before = np.concatenate([[0], np.cumsum(steps != 0)])
-        kept = steps != 0
-        return cls(n_kept_before[rows.indptr], rows.indices[kept], steps[kept], scales, int(rows.shape[1]))
+        rows = sparse.csr_array(vectors)
+        return cls.rounded((rows[start:stop] for start, stop in class_blocks(rows.shape[0])), int(rows.shape[1]))
+
+    @classmethod
+    def rounded(cls, blocks: Iterable[sparse.csr_array], n_features: int) -> Self:
+        """The class vectors nearest to the rows of some matrices, one below the other; these may be changed."""
+        lengths, features, steps, scales = ([np.zeros(0, dtype)] for dtype in (np.int64, np.int32, np.int8, np.float32))
+        narrow = narrow_type(n_features)
+        for block in blocks:
+            parts = _rounded(block)
+            lengths.append(parts[0])
+            features.append(parts[1].astype(narrow))
+            steps.append(parts[2])
+            scales.append(parts[3])
+        indptr = np.concatenate([[0], np.cumsum(np.concatenate(lengths))])
+        features[0] = features[0].astype(narrow)
+        return cls(indptr, np.concatenate(features), np.concatenate(steps), np.concatenate(scales), n_features)
 
     @property
     def n_classes(self) -> int:
@@ -99,23 +109,27 @@ class ClassVectors:
     @cached_property
     def by_feature(self) -> tuple[NDArray[Any], NDArray[np.int32], NDArray[np.int8], NDArray[np.int8]]:
         """The entries by feature, for lookups in kernels: where they begin, classes, steps and turns."""
+        from codekin.kernels.class_entries import turns_by_feature
+
         indptr, classes, places = listed_by_feature(self.indptr, self.features, self.n_features)
-        start, stop = self.indptr[:-1], self.indptr[1:]
-        place = np.arange(self.n_entries) - np.repeat(start, stop - start)
-        # The last entries of a class, if fewer than four, all belong to the first sum.
-        is_in_round = place < np.repeat((stop - start) & ~3, stop - start)
-        turns = np.where(is_in_round, place & 3, 0).astype(np.int8)
-        return indptr, classes, self.steps[places], turns[places]
+        steps, turns = np.empty(self.n_entries, dtype=np.int8), np.empty(self.n_entries, dtype=np.int8)
+        turns_by_feature(self.indptr, classes, places, _writeable(self.steps), steps, turns)
+        return indptr, classes, steps, turns
 
     def scores(self, X: Any, classes: IntArray) -> FloatArray:
         """The dot products of each sample and the vectors of its classes, (n_samples, n); 0 for class -1."""
         from codekin.kernels.reranking import score_classes
 
-        rows = sparse.csr_array(X)
-        samples = rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data.astype(np.float32)
-        own = self.indptr, self.features, self.steps, self.scales
+        rows = SparseRows.of(sparse.csr_array(X))
+        own, by_feature = (self.indptr, self.features, self.steps, self.scales), self.by_feature
         found = np.empty(classes.shape)
-        score_classes(samples, own, self.by_feature, self.n_features, np.asarray(classes, dtype=np.intp), found)
+
+        def fill(start: int, stop: int) -> None:
+            samples = rows.indptr[start : stop + 1], rows.indices, rows.values
+            of_samples = classes[start:stop].astype(np.intp), found[start:stop]
+            score_classes(samples, own, by_feature, self.n_features, *of_samples)
+
+        run_blocks(fill, rows.n_rows, block=SAMPLES_PER_BLOCK)
         return found
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
@@ -141,12 +155,44 @@ class ClassVectors:
         lengths = np.diff(before[self.indptr])
         return {"lengths": lengths.astype(np.uint32), "gaps": gaps, "steps": steps, "scales": self.scales}
 
-    def to_csr(self) -> sparse.csr_array:
-        """The vectors as a sparse matrix of shape (n_classes, n_features), float32."""
-        values = self.steps * np.repeat(self.scales, np.diff(self.indptr))
+    def to_csr(self, first: int = 0, last: int | None = None) -> sparse.csr_array:
+        """The vectors, or those of some classes, as a sparse matrix of shape (n_classes, n_features), float32."""
+        scales = self.scales[first:last]
+        ends = self.indptr[first : first + len(scales) + 1]
+        own = slice(int(ends[0]), int(ends[-1]))
+        values = self.steps[own] * np.repeat(scales, np.diff(ends))
         return sparse.csr_array(
-            (values, self.features.astype(np.int32), self.indptr), shape=(self.n_classes, self.n_features)
+            (values, self.features[own].astype(np.int32), ends - ends[0]), shape=(len(scales), self.n_features)
         )
+
+
+def narrow_type(n_features: int) -> type[np.uint16] | type[np.int32]:
+    """The type of the features of class vectors."""
+    return np.uint16 if n_features <= np.iinfo(np.uint16).max + 1 else np.int32
+
+
+def class_blocks(n_classes: int) -> Iterator[tuple[int, int]]:
+    """Some classes at a time, so that what is computed for all of their entries takes little memory."""
+    for start in range(0, n_classes, CLASSES_PER_BLOCK):
+        yield start, min(start + CLASSES_PER_BLOCK, n_classes)
+
+
+def _rounded(rows: sparse.csr_array) -> tuple[IntArray, IntArray, NDArray[np.int8], NDArray[np.float32]]:
+    """How many entries each row keeps, their features and steps, and the scale of each row."""
+    rows = rows.astype(np.float32, copy=False)
+    rows.sum_duplicates()
+    lengths = np.diff(rows.indptr)
+    has_entries = lengths > 0
+    starts = rows.indptr[:-1][has_entries]
+    largest = np.zeros(rows.shape[0], dtype=np.float32)
+    largest[has_entries] = np.maximum.reduceat(np.abs(rows.data), starts)
+    scales = (largest / LARGEST_STEP).astype(np.float32)
+    unit = np.repeat(np.where(scales > 0, scales, 1), lengths)
+    steps = np.rint(rows.data / unit).astype(np.int8)
+    kept = steps != 0
+    n_kept = np.zeros(rows.shape[0], dtype=np.int64)
+    n_kept[has_entries] = np.add.reduceat(kept, starts, dtype=np.int64)
+    return n_kept, rows.indices[kept], steps[kept], scales
 
 
 def features_of_gaps(lengths: NDArray[Any], gaps: NDArray[np.uint16]) -> NDArray[np.int64]:
@@ -162,19 +208,50 @@ def features_of_gaps(lengths: NDArray[Any], gaps: NDArray[np.uint16]) -> NDArray
 
 def listed_by_feature(
     indptr: NDArray[np.int64], features: NDArray[Any], n_features: int
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[Any]]:
     """The entries of compressed class vectors in the order of their features.
 
     Returns where the entries of each feature begin, the classes of the entries, in increasing order for each feature,
     and the positions of the entries in the class vectors.
 
     >>> listed_by_feature(np.array([0, 2, 3]), np.array([0, 2, 0]), 3)
-    (array([0, 2, 2, 3]), array([0, 1, 0], dtype=int32), array([0, 2, 1]))
+    (array([0, 2, 2, 3]), array([0, 1, 0], dtype=int32), array([0, 2, 1], dtype=int32))
     """
-    n_classes, n_entries = len(indptr) - 1, len(features)
-    rows = sparse.csr_array((np.arange(n_entries), features, indptr), shape=(n_classes, n_features))
-    columns = rows.tocsc()
-    return columns.indptr.astype(np.int64), columns.indices.astype(np.int32), columns.data
+    from codekin.kernels.class_entries import list_by_feature
+
+    n_entries = len(features)
+    where = np.int32 if n_entries <= np.iinfo(np.int32).max else np.int64
+    listed = np.empty(n_features + 1, dtype=np.int64), np.empty(n_entries, dtype=np.int32), np.empty(n_entries, where)
+    list_by_feature(indptr, _writeable(features), *listed)
+    return listed
+
+
+def _writeable(array: NDArray[Any]) -> NDArray[Any]:
+    """The array, or a copy if it is read-only, so that the kernels are compiled for one kind."""
+    return array if array.flags.writeable else np.array(array)
+
+
+def n_class_entries(X: Any, class_index: IntArray, n_classes: int, most: float = np.inf) -> int:
+    """How many features the samples of each class have, added up: the entries of class vectors before any is dropped.
+
+    Rows on disk are not counted further than ``most``.
+
+    >>> n_class_entries(sparse.csr_array([[1.0, 1.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]), np.array([0, 0, 1]), 2)
+    3
+    """
+    from codekin.kernels.class_entries import count_entries
+
+    if isinstance(X, StoredRows):
+        pairs = np.zeros(0, dtype=np.int64)
+        for rows, block in X.blocks():
+            of_block = np.repeat(class_index[rows].astype(np.int64), np.diff(block.indptr)) * X.shape[1] + block.indices
+            pairs = np.union1d(pairs, of_block)
+            if len(pairs) > most:
+                break
+        return len(pairs)
+    given, order = SparseRows.of(sparse.csr_array(X)), np.argsort(class_index, kind="stable")
+    ends = np.searchsorted(np.asarray(class_index)[order], np.arange(n_classes + 1))
+    return int(count_entries(given.indptr, given.indices, order, ends, np.empty(X.shape[1], dtype=np.int32)))
 
 
 def centroid_vectors(
@@ -203,7 +280,18 @@ def centroids(
             f"class_index must be between 0 and {n - 1}. Got values from {classes.min()} to {classes.max()}."
         )
     weights: FloatArray = np.ones(len(classes)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
-    sums = class_sums(rows, classes, weights, n)
+    if isinstance(rows, StoredRows):
+        return _of_length_one(class_sums(rows, classes, weights, n))
+    order, parts = np.argsort(classes, kind="stable"), []
+    ends = np.searchsorted(classes[order], np.arange(n + 1))
+    for start, stop in class_blocks(n):
+        own = order[ends[start] : ends[stop]]
+        parts.append(_of_length_one(class_sums(rows[own], classes[own] - start, weights[own], stop - start)))
+    return sparse.csr_array(sparse.vstack(parts, format="csr")) if parts else sparse.csr_array(rows[:0])
+
+
+def _of_length_one(sums: sparse.csr_array) -> sparse.csr_array:
+    """The rows scaled to length 1, in single precision; changed in place."""
     sums.sort_indices()
     lengths = np.sqrt(sums.multiply(sums).sum(axis=1))
     sums.data /= np.repeat(np.where(lengths > 0, lengths, 1.0), np.diff(sums.indptr))

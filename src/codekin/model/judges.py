@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,7 +14,7 @@ from scipy import sparse
 
 from codekin._system.stored_rows import StoredRows
 from codekin.coding import FloatArray, IntArray
-from codekin.model import Member, Model
+from codekin.model import Candidates, Member, Model
 from codekin.model.class_vectors import ClassVectors, centroid_vectors, centroids
 from codekin.model.learned_vectors import RATE, learned_vectors
 from codekin.model.mixture import mixed_vectors, share_of_means, three_weights
@@ -64,7 +65,7 @@ class Judges:
         tell("listing candidates to choose by")
         # What the codes list does not depend on the vectors that rescore it; one code's short lists begin its long one.
         is_alone = len(self.members) == 1
-        lists = [Model(self.members, Reranking(n)).candidates(held_out.X) for n in numbers[-1 if is_alone else 0 :]]
+        lists = [_listed(self.members, n, held_out.X) for n in numbers[-1 if is_alone else 0 :]]
         if is_alone:
             longest = lists[0]
             lists = [
@@ -79,13 +80,11 @@ class Judges:
             means = class_means(self.samples, n_classes)
             of_means = self._scores(ClassVectors.of(means))
         best, highest, how = None, -1.0, LearnedHow()
-        for i, vectors in enumerate(_vectors_after_passes(self.members, self.method, self.samples, self.seed)):
+        for i, vectors in enumerate(_vectors_after_passes(self.members, self.method, self.samples, self.seed, means)):
             scores, share = self._scores(vectors), 0.0
             if means is not None:
                 assert vectors is not None
-                share = share_of_means(
-                    three_weights(np.stack([-lists[-1].losses, scores[-1], of_means[-1]]), self.is_true[-1])
-                )
+                share = share_of_means(three_weights((-lists[-1].losses, scores[-1], of_means[-1]), self.is_true[-1]))
                 scores = [m if share == np.inf else v + share * m for v, m in zip(scores, of_means, strict=True)]
             reranking, accuracy = self._best(scores)
             gain = accuracy - highest
@@ -95,6 +94,7 @@ class Judges:
             if gain < TOLERANCE:
                 break  # a further pass is not worth its time
         assert best is not None
+        del means, vectors, scores, lists, self.lists, self.is_true  # only the choice needs them
         best = self._within_reach(best)
         tell("fitting the temperature of the re-ranking")
         candidates = Model(self.members, best).candidates(held_out.X)
@@ -143,16 +143,23 @@ def final_vectors(
     members: tuple[Member, ...], method: RerankMethod | None, samples: Samples, how: LearnedHow, seed: int
 ) -> ClassVectors | None:
     """The class vectors of codes that are learned from all samples, made as held-out samples chose."""
-    vectors = list(islice(_vectors_after_passes(members, method, samples, seed), how.n_passes))[-1]
-    if vectors is None or how.share_of_means == 0:
+    means = class_means(samples, members[0].code.n_classes) if method == "learned" else None
+    passes = _vectors_after_passes(members, method, samples, seed, means)
+    (vectors,) = deque(islice(passes, how.n_passes), maxlen=1)
+    del passes  # what only learning needs
+    if vectors is None or means is None or how.share_of_means == 0:
         return vectors
-    return mixed_vectors(vectors, class_means(samples, members[0].code.n_classes), how.share_of_means)
+    return mixed_vectors(vectors, means, how.share_of_means)
 
 
 def _vectors_after_passes(
-    members: tuple[Member, ...], method: RerankMethod | None, samples: Samples, seed: int
+    members: tuple[Member, ...],
+    method: RerankMethod | None,
+    samples: Samples,
+    seed: int,
+    means: sparse.csr_array | None,
 ) -> Iterator[ClassVectors | None]:
-    """The class vectors to try, one after the other."""
+    """The class vectors to try, one after the other; they are learned from the class means."""
     n_classes = members[0].code.n_classes
     if method is None:
         return iter([None])
@@ -165,6 +172,7 @@ def _vectors_after_passes(
         partial(_confused, members) if isinstance(samples.X, StoredRows) else _confused(members, samples.X),
         n_classes=n_classes,
         sample_weight=samples.weights,
+        means=means,
         rate=RATE if members[0].code.codebook.tree is None else RATE_ON_TREES,
         rng=seed,
     )
@@ -176,6 +184,13 @@ def _told(passes: Iterator[ClassVectors]) -> Iterator[ClassVectors]:
     for number in range(MAX_PASSES):
         tell("learning class vectors", number, MAX_PASSES, detail=f"pass {number + 1} of at most {MAX_PASSES}")
         yield next(passes)
+
+
+def _listed(members: tuple[Member, ...], n: int, X: Any) -> Candidates:
+    """The candidates of the codes alone, in narrow types: there are no scores yet."""
+    found = Model(members, Reranking(n)).candidates(X)
+    classes: Any = found.classes.astype(np.int32)
+    return replace(found, classes=classes, scores=np.broadcast_to(0.0, classes.shape))
 
 
 def _confused(members: tuple[Member, ...], X: Any) -> IntArray:

@@ -6,52 +6,64 @@ entries on the same features, so that ``learned + c / b * mean`` is one vector: 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import logsumexp, softmax
 
-from codekin.coding import FloatArray
-from codekin.model.class_vectors import ClassVectors
+from codekin.coding import FloatArray, IntArray
+from codekin.model.class_vectors import ClassVectors, class_blocks
 
 N_STEPS, N_HALVINGS = 12, 20
 RIDGE = 1e-4
 """Keeps weights without influence near zero."""
 ENOUGH = 1e-6
+SAMPLES_PER_BLOCK = 1_024
 LEAST_SHARE = 1e-3
 """If a learned vector has less than this share of the weight of the mean, it is noise."""
 
 
-def three_weights(scores: FloatArray, is_true: NDArray[np.bool_]) -> FloatArray:
+def three_weights(scores: Sequence[FloatArray] | FloatArray, is_true: NDArray[np.bool_]) -> FloatArray:
     """The non-negative weights that maximise the likelihood of the true classes among the candidates.
 
-    ``scores`` of shape (3, n_samples, n_candidates); a path score of minus infinity means a missing candidate. Newton
-    steps on a convex function of three numbers; samples whose class is not among the candidates are ignored.
+    ``scores`` are three arrays of shape (n_samples, n_candidates); a path score of minus infinity means a missing
+    candidate. Newton steps on a convex function of three numbers; samples whose class is not among the candidates are
+    ignored.
 
     >>> scores = np.array([[[1.0, 0.0], [0.0, 1.0]], [[0.0, 0.2], [0.5, 0.1]], [[0.0, 0.0], [0.0, 0.0]]])
     >>> (three_weights(scores, np.array([[True, False], [False, True]])) > 0).tolist()
     [True, False, False]
     """
-    rows = is_true.any(axis=1)
-    missing = ~np.isfinite(scores[0][rows])
-    features = np.where(missing, 0.0, scores[:, rows])
-    scale = np.maximum(features.std(axis=(1, 2)), 1e-12)[:, None, None] if features.size else np.ones((3, 1, 1))
-    features = features / scale
-    own = features[:, is_true[rows]]
+    rows = np.flatnonzero(is_true.any(axis=1))
+    if len(rows) == 0:
+        return np.ones(3)
+    blocks = [rows[start : start + SAMPLES_PER_BLOCK] for start in range(0, len(rows), SAMPLES_PER_BLOCK)]
+    scale = np.maximum([np.where(np.isfinite(scores[0][rows]), own[rows], 0.0).std() for own in scores], 1e-12)
+    own = np.stack([given[rows][is_true[rows]] for given in scores]) / scale[:, None]
     weights = np.ones(3)
 
-    def logits(weights: FloatArray) -> FloatArray:
-        return np.where(missing, -np.inf, np.tensordot(weights, features, axes=1))
+    def features_and_logits(weights: FloatArray, block: IntArray) -> tuple[FloatArray, FloatArray]:
+        features = np.stack([given[block] for given in scores])
+        missing = ~np.isfinite(features[0])
+        features[:, missing] = 0.0
+        features /= scale[:, None, None]
+        return features, np.where(missing, -np.inf, np.tensordot(weights, features, axes=1))
 
     def loss(weights: FloatArray) -> float:
-        return float((logsumexp(logits(weights), axis=1) - weights @ own).mean() + RIDGE / 2 * weights @ weights)
+        totals = np.concatenate([logsumexp(features_and_logits(weights, block)[1], axis=1) for block in blocks])
+        return float((totals - weights @ own).mean() + RIDGE / 2 * weights @ weights)
 
-    for _ in range(N_STEPS if features.size else 0):
-        shares = softmax(logits(weights), axis=1)
-        means = (shares * features).sum(axis=2)
+    for _ in range(N_STEPS):
+        means, curved = np.empty((3, 0)), np.zeros((3, 3))
+        for block in blocks:
+            features, logits = features_and_logits(weights, block)
+            weighted = softmax(logits, axis=1) * features
+            means = np.concatenate([means, weighted.sum(axis=2)], axis=1)
+            curved += np.einsum("snk,tnk->st", weighted, features)
         gradient = (means - own).mean(axis=1) + RIDGE * weights
-        curved = np.einsum("snk,tnk->st", shares * features, features) - means @ means.T
-        bend = curved / features.shape[1] + RIDGE * np.eye(3)
+        bend = (curved - means @ means.T) / len(rows) + RIDGE * np.eye(3)
         # A weight at zero that would become negative stays there.
         active = (weights > 0) | (gradient < 0)
         step = np.zeros(3)
@@ -65,7 +77,7 @@ def three_weights(scores: FloatArray, is_true: NDArray[np.bool_]) -> FloatArray:
         weights = np.maximum(weights - step, 0.0)
         if np.abs(step).max() < ENOUGH:
             break
-    return np.asarray(weights / scale[:, 0, 0])
+    return np.asarray(weights / scale)
 
 
 def share_of_means(weights: FloatArray) -> float:
@@ -78,4 +90,8 @@ def mixed_vectors(learned: ClassVectors, means: sparse.csr_array, share: float) 
     """Learned vectors plus a share of the class means, or the means alone."""
     if share == 0:
         return learned
-    return ClassVectors.of(means if share == np.inf else learned.to_csr() + np.float32(share) * means)
+    if share == np.inf:
+        return ClassVectors.of(means)
+    blocks = class_blocks(learned.n_classes)
+    mixed = (learned.to_csr(start, stop) + np.float32(share) * means[start:stop] for start, stop in blocks)
+    return ClassVectors.rounded(mixed, learned.n_features)

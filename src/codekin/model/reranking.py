@@ -15,6 +15,7 @@ CANDIDATE_NUMBERS = (10, 20, 50, 100)
 TOLERANCE = 0.002
 """Fewer candidates are preferred at this loss of accuracy, a fifth of a point: they determine the time."""
 N_WEIGHTS = 60
+SAMPLES_PER_BLOCK = 1_024
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,18 +77,12 @@ def best_weight(losses: FloatArray, scores: FloatArray, is_true: NDArray[np.bool
     has_true = np.flatnonzero(is_true.any(axis=1))
     if len(has_true) == 0:
         return 0.0, 0.0
-    losses, scores, is_true = losses[has_true], scores[has_true], is_true[has_true]
-    behind = losses[is_true][:, None] - losses
-    gain = scores[is_true][:, None] - scores
-    with np.errstate(divide="ignore", invalid="ignore"):
-        crossing = behind / gain
-    low = np.where(gain > 0, crossing, -np.inf).max(axis=1)
-    high = np.where(gain < 0, crossing, np.inf).min(axis=1)
-    # If the scores are equal no weight helps; the class itself and missing candidates never come first.
-    high[((gain == 0) & (behind > 0)).any(axis=1)] = -np.inf
+    blocks = [has_true[start : start + SAMPLES_PER_BLOCK] for start in range(0, len(has_true), SAMPLES_PER_BLOCK)]
+    found = [_winning_weights(losses[block], scores[block], is_true[block]) for block in blocks]
+    low, high, is_first = (np.concatenate(parts) for parts in zip(*found, strict=True))
     is_winnable = low < high
     low, high = np.sort(low[is_winnable]), np.sort(high[is_winnable])
-    without = float((losses.argmin(axis=1) == is_true.argmax(axis=1)).sum() / n_samples)
+    without = float(is_first.sum() / n_samples)
     if not (low > 0).any():
         return 0.0, without
     smallest, largest = np.quantile(low[low > 0], [0.01, 0.99])
@@ -96,3 +91,18 @@ def best_weight(losses: FloatArray, scores: FloatArray, is_true: NDArray[np.bool
     around = np.convolve(np.pad(shares, 1, mode="edge"), np.ones(3) / 3, mode="valid")
     best = int(around.argmax())
     return (float(weights[best]), float(shares[best])) if shares[best] > without else (0.0, without)
+
+
+def _winning_weights(
+    losses: FloatArray, scores: FloatArray, is_true: NDArray[np.bool_]
+) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
+    """Between which weights the true class of each sample comes first, and whether it does without any."""
+    behind = losses[is_true][:, None] - losses
+    gain = scores[is_true][:, None] - scores
+    with np.errstate(divide="ignore", invalid="ignore"):
+        crossing = behind / gain
+    low = np.where(gain > 0, crossing, -np.inf).max(axis=1)
+    high = np.where(gain < 0, crossing, np.inf).min(axis=1)
+    # If the scores are equal no weight helps; the class itself and missing candidates never come first.
+    high[((gain == 0) & (behind > 0)).any(axis=1)] = -np.inf
+    return low, high, losses.argmin(axis=1) == is_true.argmax(axis=1)

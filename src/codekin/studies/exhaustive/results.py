@@ -111,7 +111,7 @@ class Sweep:
         slope, intercept, _ = regression(values, self.accuracies)
         if np.isnan(slope):
             return None
-        line = [float(intercept + slope * end) for end in (values.min(), values.max())]
+        line = float(intercept + slope * values.min()), float(intercept + slope * values.max())
         return Averages(*line, *self._means_at_ends(values, TENTH), *self._means_at_ends(values, EXTREME_SHARE))
 
     def _means_at_ends(self, values: FloatArray, share: float) -> tuple[float, float]:
