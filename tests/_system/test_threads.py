@@ -3,7 +3,7 @@ import threading
 import numpy as np
 import pytest
 
-from codekin._system.threads import available_threads, limited_threads, run_blocks
+from codekin._system.threads import available_threads, limited_threads, prepared, run_blocks
 
 
 def test_a_limit_holds_within_its_block_only():
@@ -52,3 +52,26 @@ def test_what_a_block_raises_is_raised(n_threads):
 
     with pytest.raises(ZeroDivisionError):
         run_blocks(fail, 10, block=2, n_threads=n_threads)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 5])
+def test_what_is_prepared_arrives_in_order_and_not_too_early(n_threads):
+    begun = []
+
+    def squared(number):
+        begun.append(number)
+        return number**2
+
+    for number, square in enumerate(prepared(squared, range(50), n_threads=n_threads)):
+        assert square == number**2
+        assert max(begun) <= number + 2 * n_threads
+    assert sorted(begun) == list(range(50))
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_an_error_while_preparing_reaches_the_caller(n_threads):
+    def divided(number):
+        return 1 / (number - 7)
+
+    with pytest.raises(ZeroDivisionError):
+        list(prepared(divided, range(50), n_threads=n_threads))

@@ -45,6 +45,18 @@ def test_the_same_seed_gives_the_same_vectors_and_the_samples_are_left_alone(top
     assert (before != topics.X).nnz == 0
 
 
+def test_the_number_of_threads_changes_nothing(topics, monkeypatch):
+    monkeypatch.setattr("codekin.model.learned_vectors.SAMPLES_AT_ONCE", 64)
+    y = np.asarray(topics.y)
+    learned = []
+    for n_threads in (1, 3):
+        monkeypatch.setattr("codekin.model.learned_vectors.available_threads", lambda n=n_threads: n)
+        *_, vectors = islice(learned_vectors(topics.X, y, others(y, 40), rng=7), 2)
+        learned.append(vectors)
+    np.testing.assert_array_equal(learned[0].steps, learned[1].steps)
+    np.testing.assert_array_equal(learned[0].scales, learned[1].scales)
+
+
 def test_known_means_are_where_learning_begins(topics):
     y = np.asarray(topics.y)
     means = centroids(topics.X, y)

@@ -8,14 +8,19 @@ machine.
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
+from itertools import islice
 from typing import TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+AHEAD_PER_THREAD = 2
+"""How many results :func:`prepared` has ready before they are asked for."""
 
 _LIMIT: ContextVar[int | None] = ContextVar("thread_limit", default=None)
 
@@ -84,3 +89,33 @@ def taken(rooms: list[Item], made: Callable[[], Item]) -> Item:
         return rooms.pop()  # looking first whether there is one would be too late for another thread
     except IndexError:
         return made()
+
+
+def prepared(function: Callable[[Item], Result], items: Iterable[Item], *, n_threads: int) -> Iterator[Result]:
+    """Yields the results of the function for all items, in order; while one is used, threads prepare the next ones.
+
+    If the next one is not ready, the calling thread prepares one itself. The function should release the interpreter's
+    lock most of the time.
+
+    >>> list(prepared(abs, [-1, 2, -3], n_threads=2))
+    [1, 2, 3]
+    """
+    if n_threads <= 1:
+        yield from map(function, items)
+        return
+    pool = ThreadPoolExecutor(n_threads - 1)
+    sent = ((item, pool.submit(copy_context().run, function, item)) for item in items)
+    try:
+        waiting = deque(islice(sent, AHEAD_PER_THREAD * n_threads))
+        while waiting:
+            while not waiting[0][1].done():
+                untouched = next((place for place, (_, future) in enumerate(waiting) if future.cancel()), None)
+                if untouched is None:
+                    break
+                item, own = waiting[untouched][0], Future[Result]()
+                own.set_result(function(item))
+                waiting[untouched] = item, own
+            yield waiting.popleft()[1].result()
+            waiting.extend(islice(sent, 1))
+    finally:
+        pool.shutdown(cancel_futures=True)

@@ -1,8 +1,8 @@
 """Learning of the class vectors that rescore candidates.
 
 A step has two halves. Which entries of the compared classes are on the features of a sample does not depend on what is
-learned, and takes most of the time: that is found for some samples at a time. Then the steps are made, one after the
-other.
+learned, and takes most of the time: that is found for some samples at a time, by several threads. The steps themselves
+are made one after the other.
 """
 
 from __future__ import annotations

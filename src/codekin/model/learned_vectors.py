@@ -12,7 +12,7 @@ from scipy import sparse
 
 from codekin._system.sparse_rows import SparseRows
 from codekin._system.stored_rows import StoredRows
-from codekin._system.threads import taken
+from codekin._system.threads import available_threads, prepared, taken
 from codekin.coding import FloatArray, IntArray
 from codekin.model.class_vectors import ClassVectors, centroids, listed_by_feature
 
@@ -98,7 +98,8 @@ class _Learning:
     ) -> None:
         """Learn from samples in this order.
 
-        Two threads, one of which finds the entries for the other's steps, were not faster than one.
+        The steps are made one after the other. Other threads find the entries that the next ones need, which does not
+        depend on what is learned.
         """
         from codekin.kernels.vector_learning import find_entries, learn_vectors, most_entries
 
@@ -119,7 +120,7 @@ class _Learning:
             rooms.append(room)
             return batch, buffer
 
-        for batch, buffer in map(found, batches):
+        for batch, buffer in prepared(found, batches, n_threads=available_threads()):
             steps: Any = batch, weights, *buffer, self.rate, self.values, self.curvature
             learn_vectors(*steps)
             buffers.append(buffer)
