@@ -27,7 +27,7 @@ from codekin.fitting.ranked import holdout, temperature_of
 from codekin.fitting.recipe import Limits, Recipe, Trial, microseconds_of
 from codekin.fitting.shared_work import SharedWork
 from codekin.fitting.size import BYTES_PER_TRIAL, bytes_besides_weights, bytes_of_fit, fixed_bytes
-from codekin.fitting.trellis_settings import TrellisSettings
+from codekin.fitting.trellis_settings import TrellisSettings, candidate_source
 from codekin.learners import Checkpoints
 from codekin.model.class_vectors import LARGEST_GAP
 from codekin.progress import tell, within
@@ -90,7 +90,9 @@ class Task:
         room = self.room(width, n_members, rerank, limits)
         fits = not self.has_tree and self.n_weights(width) * BYTES_PER_WEIGHT[precision] <= room
         (prune,) = self.choices("prune", (None if fits else "to fit",))
-        return Recipe(width, n_members, rerank, precision, prune, self.settings["code"])
+        code = self.settings["code"]
+        (candidates,) = self.choices("candidates", (candidate_source(code, rerank, width),))
+        return Recipe(width, n_members, rerank, precision, prune, code, candidates)
 
     def is_worthwhile(self, recipe: Recipe, tried: list[Trial]) -> bool:
         """Whether all trials including this one take at most three times the work of the first one alone.

@@ -11,6 +11,7 @@ from codekin.fitting.members import Members
 from codekin.model import Model
 from codekin.model.class_sizes import best_power, class_sizes, size_corrected
 from codekin.model.judges import Judges, RerankMethod, final_vectors
+from codekin.model.reranking import CandidateSource
 from codekin.model.temperature import Temperature, fit_temperature
 from codekin.progress import within
 from codekin.samples import Samples
@@ -25,13 +26,14 @@ def fit_ranked(
     *,
     held_out: Samples | None,
     rng: np.random.Generator,
+    source: CandidateSource = "code",
     with_temperature: bool = True,
 ) -> tuple[Model, Temperature]:
     """Fit the members and choose how their candidates are ranked.
 
     Without validation samples, a tenth of the training samples is held out to choose, where every class keeps at least
-    one; then everything is fitted again with all samples and these choices. The temperature is that of the
-    probabilities before the re-ranking; ``with_temperature=False`` leaves it at 1.
+    one; then everything is fitted again with all samples and these choices. ``source`` lists the candidates. The
+    temperature is that of the probabilities before the re-ranking; ``with_temperature=False`` leaves it at 1.
     """
     numbers = range(len(members_to_be.codes))
     # Not from the generator itself: the codes must be the same as without a re-ranking.
@@ -41,7 +43,7 @@ def fit_ranked(
         sizes = class_sizes(samples, members[0].code.n_classes)
         power = best_power(members[0], sizes, held_out)
         members = tuple(size_corrected(member, sizes, power) for member in members)
-        model, _ = Judges(members, method, samples, held_out, seed).choice()
+        model, _ = Judges(members, method, samples, held_out, seed, source).choice()
         return model, temperature_of(model, held_out) if with_temperature else Temperature()
     kept, held = holdout(samples.class_index, rng)
     if len(held) == 0:
@@ -53,10 +55,10 @@ def fit_ranked(
         sizes = class_sizes(samples, trial[0].code.n_classes)
         power = best_power(trial[0], sizes, judged)
         trial = tuple(size_corrected(member, sizes, power) for member in trial)
-        model, how = Judges(trial, method, samples.at(kept), judged, seed).choice()
+        model, how = Judges(trial, method, samples.at(kept), judged, seed, source).choice()
         temperature = temperature_of(model, judged) if with_temperature else Temperature()
     members = tuple(size_corrected(members_to_be.fit(r, samples, None), sizes, power) for r in numbers)
-    vectors = final_vectors(members, method, samples, how, seed)
+    vectors = final_vectors(members, method, samples, how, seed, source)
     assert model.ranking is not None
     return Model(members, replace(model.ranking, vectors=vectors)), Temperature(temperature.value)
 

@@ -29,7 +29,7 @@ def top_k_probabilities(model: Model, X: Any, k: int, temperature: float) -> tup
     candidates = model._ranked.candidates(X, margins, None, model.ranking)
     shared = _of_candidates(model, margins, candidates, temperature)
     # The candidates come first among the best classes, in the same order.
-    if k <= model.ranking.n_candidates and (candidates.classes[:, :k] >= 0).all():
+    if k <= candidates.classes.shape[1] and (candidates.classes[:, :k] >= 0).all():
         return candidates.classes[:, :k], np.exp(shared[:, :k])
     classes, _ = model.top_k(X, k)
     logs = code_log_probabilities(model, margins, classes, temperature)
