@@ -32,7 +32,7 @@ def topics():
 def fitted(request, topics):
     kind, source = request.param
     classifier = clone(KINDS[kind]).set_params(rerank="learned", candidates=source)
-    return classifier.fit(topics.X, topics.y, validation=(topics.validation.X, topics.validation.y))
+    return classifier.fit(topics.X, topics.y, validation=(topics.test.X[N_ROWS:], topics.test.y[N_ROWS:]))
 
 
 def test_the_index_lists_candidates_and_the_code_its_best_class(fitted, topics):
@@ -112,7 +112,7 @@ def test_a_folder_and_any_number_of_threads_give_the_same_bytes(fitted, topics, 
 
 def test_an_index_finds_what_a_narrow_code_does_not(topics):
     settings = {"rerank": "centroid", "assignment": "random", "random_state": 0}
-    validation = topics.validation.X, topics.validation.y
+    validation = topics.test.X[:N_ROWS], topics.test.y[:N_ROWS]
     scores = {
         source: TrellisClassifier(2, candidates=source, **settings)
         .fit(topics.X, topics.y, validation=validation)
@@ -157,5 +157,7 @@ def test_an_index_without_class_vectors_is_refused(topics, options):
     classifier = TrellisClassifier(2, candidates="index", **options)
     with pytest.raises(ValueError, match="candidates='index' needs a re-ranking with class vectors"):
         classifier.fit(topics.X, topics.y)
-    with pytest.raises(AttributeError, match="single code without re-ranking"):
-        TrellisClassifier(2, candidates="both").partial_fit
+
+
+def test_candidates_of_an_index_are_not_learned_in_batches():
+    assert not hasattr(TrellisClassifier(2, candidates="both"), "partial_fit")
