@@ -58,7 +58,8 @@ def test_losses_of_all_classes_agree_with_the_best_and_with_what_the_code_and_th
     np.testing.assert_array_equal(every.argmin(axis=1), classes[:, 0])
     assert (np.diff(losses, axis=1) >= 0).all()
     of_code = sum(
-        member.decoder.class_losses(margins) for member, margins in zip(model.members, model.lazy_margins(X), strict=True)
+        member.decoder.class_losses(margins)
+        for member, margins in zip(model.members, model.lazy_margins(X), strict=True)
     )
     products = np.asarray(X @ model.ranking.vectors.to_csr().T.toarray())
     for s in range(N_ROWS):
@@ -87,7 +88,8 @@ def test_certified_predictions_are_the_best_of_all_classes_by_the_codes(fitted, 
     model, X = fitted.model_, topics.test.X[:N_ROWS]
     found = model.candidates(X)
     of_code = sum(
-        member.decoder.class_losses(margins) for member, margins in zip(model.members, model.lazy_margins(X), strict=True)
+        member.decoder.class_losses(margins)
+        for member, margins in zip(model.members, model.lazy_margins(X), strict=True)
     )
     for s in np.flatnonzero(found.is_certified):
         own = found.classes[s][found.classes[s] >= 0]

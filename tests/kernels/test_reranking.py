@@ -228,14 +228,10 @@ def test_given_classes_are_candidates_beside_those_of_the_codes(graph, seed, n_m
         outside = np.setdiff1d(np.arange(graph.n_paths), union)
         assert (totals[s, outside] >= bounds[s, 1] - 1e-9).all()
     # The best one alone, whose search ends early, and all classes, of which the others follow.
-    first, of_first, _ = ranked(
-        graph, costs, orders, vectors, X, 0.3, n, n, 1, may_end_early=True, indexed=indexed
-    )
+    first, of_first, _ = ranked(graph, costs, orders, vectors, X, 0.3, n, n, 1, may_end_early=True, indexed=indexed)
     np.testing.assert_array_equal(first[:, 0], classes[:, 0])
     np.testing.assert_array_equal(of_first[:, 0], losses[:, 0])
-    every, _, _ = ranked(
-        graph, costs, orders, vectors, X, 0.3, n, graph.n_paths, graph.n_paths, indexed=indexed
-    )
+    every, _, _ = ranked(graph, costs, orders, vectors, X, 0.3, n, graph.n_paths, graph.n_paths, indexed=indexed)
     np.testing.assert_array_equal(np.sort(every, axis=1), np.tile(np.arange(graph.n_paths), (4, 1)))
     for s in range(4):
         n_candidates = int((classes[s] >= 0).sum())

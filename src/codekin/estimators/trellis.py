@@ -9,20 +9,19 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import csr_array, csr_matrix
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from codekin._system.magnitudes import MAX_SINGLE, check_single_precision, largest_magnitude
+from codekin._system.magnitudes import check_single_precision
 from codekin._system.stored_rows import StoredRows
 from codekin._system.workers import with_workers
 from codekin.coding import IntArray
 from codekin.coding.labels import EncodedLabels
 from codekin.estimators.coded import checked_weights
 from codekin.estimators.held_out import held_out_samples
-from codekin.estimators.inputs import label_array
+from codekin.estimators.inputs import is_valid_already, label_array
 from codekin.estimators.path_probabilities import PathProbabilities
 from codekin.estimators.taxonomies import as_class_tree
 from codekin.fitting.budget import fit_within_budget
@@ -341,7 +340,9 @@ class TrellisClassifier(PathProbabilities):
         samples = Samples(X, class_index, checked_weights(sample_weight, X))
         if is_first:
             settings = self._settings().of_code(X)
-            recipe = replace(settings.default_recipe(X), rerank=None, candidates="code", precision="float32", prune=None)
+            recipe = replace(
+                settings.default_recipe(X), rerank=None, candidates="code", precision="float32", prune=None
+            )
             begun = begin_fit(settings.plan(recipe, has_validation=False), samples)
             return self._take(replace(begun, model=learn_batch(begun.model, begun.learner, samples, begun.rng)))
         self._set_model(learn_batch(self.model_, self.learner_, samples, self._rng))
@@ -349,23 +350,11 @@ class TrellisClassifier(PathProbabilities):
         return self
 
     def _validated_samples(self, X: Any) -> Any:
-        if self._is_valid(X):
+        if is_valid_already(self, X):
             return X
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float32, np.float64], reset=False)
         check_single_precision(X, is_to_learn_from=False)
         return X
-
-    def _is_valid(self, X: Any) -> bool:
-        """Whether scikit-learn's checks can be skipped: for a single row they take longer than the prediction."""
-        return (
-            isinstance(X, csr_matrix | csr_array)
-            and X.ndim == 2
-            and X.dtype in (np.float32, np.float64)
-            and X.shape[0] > 0
-            and X.shape[1] == self.n_features_in_
-            and not hasattr(self, "feature_names_in_")
-            and largest_magnitude(X) <= MAX_SINGLE
-        )
 
     def _checked_training_samples(self, X: Any, y: Any) -> tuple[Any, IntArray]:
         """The samples and their classes; sets the labels and the number of features."""

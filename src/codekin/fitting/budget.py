@@ -184,6 +184,11 @@ def recipes_within(task: Task, limits: Limits) -> Recipes:
     tried: list[Trial] = []
     for kind in [*(kind for kind in ranked if task.room(first, n_members, kind, limits) > 0), plain]:
         tried.append((yield task.recipe(first, n_members, kind, limits)))
+        trial = tried[-1]
+        is_open = task.settings["candidates"] == "auto" and trial.recipe.candidates != "code"
+        if is_open and not trial.fits and limits.allow(trial.n_bytes):
+            # The code may list its candidates faster than an index.
+            tried.append((yield replace(trial.recipe, candidates="code")))
     best = max(tried, key=lambda trial: (trial.fits, trial.accuracy))
     if not best.fits and limits.allow(tried[-1].n_bytes):
         # Too slow: more bits or codes would be slower still.

@@ -197,7 +197,9 @@ class TrellisSettings:
 
     def _shared(self, recipe: Recipe) -> dict[str, Any]:
         """The settings of a plan that do not depend on the kind of code."""
-        of_recipe = {name: getattr(recipe, name) for name in ("n_members", "rerank", "candidates", "precision", "prune")}
+        of_recipe = {
+            name: getattr(recipe, name) for name in ("n_members", "rerank", "candidates", "precision", "prune")
+        }
         return {"n_classes": self.n_classes, "seed": self.seed, **of_recipe}
 
     def _tree_plan(self, recipe: Recipe) -> Plan:

@@ -108,7 +108,9 @@ class RankedCodes:
 
     def candidates(self, X: Any, margins: Margins, n: int | None, ranking: Reranking) -> Candidates:
         """The best ``n`` candidates of each sample, or all."""
-        return self._ranked(X, margins, self._n_candidates(ranking) if n is None else n, self._n_listed(ranking), ranking)
+        return self._ranked(
+            X, margins, self._n_candidates(ranking) if n is None else n, self._n_listed(ranking), ranking
+        )
 
     def rescored(self, X: Any, margins: Margins, ranking: Reranking) -> Candidates:
         """The candidates that were rescored, ranked; here, all of them."""

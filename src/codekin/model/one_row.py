@@ -125,7 +125,10 @@ class OneRowOfRanking(OneRow):
         self.margins, self.ranking = margins, cast("Reranking", model.ranking)
         trellis: Any = model.codebook.trellis
         self.loss, self.n_edges = model.decoder.loss, trellis.n_edges
-        self.graph, self.of_paths = (trellis.width, trellis.digits, trellis.edge_offsets), ranked.paths_for(self.ranking)
+        self.graph, self.of_paths = (
+            (trellis.width, trellis.digits, trellis.edge_offsets),
+            ranked.paths_for(self.ranking),
+        )
         *self.vectors, n_features = kernel_vectors(self.ranking.vectors)
         n_paths = model.n_classes if len(margins) > 1 or self.ranking.n_indexed else 0
         n_scored = 0 if self.ranking.vectors is None else model.n_classes
