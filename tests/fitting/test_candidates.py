@@ -35,6 +35,11 @@ def fitted(request, topics):
     return classifier.fit(topics.X, topics.y, validation=(topics.test.X[N_ROWS:], topics.test.y[N_ROWS:]))
 
 
+def losses_of_code(model, X):
+    parts = zip(model.members, model.lazy_margins(X), strict=True)
+    return sum(member.decoder.class_losses(margins) for member, margins in parts)
+
+
 def test_the_index_lists_candidates_and_the_code_its_best_class(fitted, topics):
     model, X = fitted.model_, topics.test.X[:N_ROWS]
     ranking = model.ranking
@@ -57,10 +62,7 @@ def test_losses_of_all_classes_agree_with_the_best_and_with_what_the_code_and_th
     np.testing.assert_array_equal(model.predict(X), classes[:, 0])
     np.testing.assert_array_equal(every.argmin(axis=1), classes[:, 0])
     assert (np.diff(losses, axis=1) >= 0).all()
-    of_code = sum(
-        member.decoder.class_losses(margins)
-        for member, margins in zip(model.members, model.lazy_margins(X), strict=True)
-    )
+    of_code = losses_of_code(model, X)
     products = np.asarray(X @ model.ranking.vectors.to_csr().T.toarray())
     for s in range(N_ROWS):
         own = candidates.classes[s][candidates.classes[s] >= 0]
@@ -87,10 +89,7 @@ def test_probabilities_add_up_to_one_and_the_best_come_first(fitted, topics):
 def test_certified_predictions_are_the_best_of_all_classes_by_the_codes(fitted, topics):
     model, X = fitted.model_, topics.test.X[:N_ROWS]
     found = model.candidates(X)
-    of_code = sum(
-        member.decoder.class_losses(margins)
-        for member, margins in zip(model.members, model.lazy_margins(X), strict=True)
-    )
+    of_code = losses_of_code(model, X)
     for s in np.flatnonzero(found.is_certified):
         own = found.classes[s][found.classes[s] >= 0]
         assert of_code[s, own].min() <= of_code[s].min() + 1e-6

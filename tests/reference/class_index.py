@@ -15,7 +15,7 @@ def truncated(vectors, n_entries):
 
 
 def best(vectors, X, k):
-    """The k classes with the largest sums of positive products, -1 if fewer have one; the smaller class among equals."""
+    """The k classes with the largest sums of positive products, -1 if fewer have one; the smaller of equals first."""
     found = np.full((len(X), k), -1)
     for s, x in enumerate(X):
         scores = np.maximum(vectors * x, 0).sum(axis=1)

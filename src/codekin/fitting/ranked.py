@@ -58,7 +58,7 @@ def fit_ranked(
         model, how = Judges(trial, method, samples.at(kept), judged, seed, source).choice()
         temperature = temperature_of(model, judged) if with_temperature else Temperature()
     members = tuple(size_corrected(members_to_be.fit(r, samples, None), sizes, power) for r in numbers)
-    vectors = final_vectors(members, method, samples, how, seed, source)
+    vectors = final_vectors(members, method, samples, how, seed, source=source)
     assert model.ranking is not None
     return Model(members, replace(model.ranking, vectors=vectors)), Temperature(temperature.value)
 

@@ -1,8 +1,8 @@
 """Re-ranking of the best classes of one or more codes and of an index.
 
 Members are codes on the same trellis with different orders of the classes; their losses are added. The candidates are
-the union of the members' best classes and those of an index of the class vectors, if there is one. Each gets its exact sum over the members, plus the dot product with its class
-vector if there are any.
+the union of the members' best classes and those of an index of the class vectors, if there is one. Each gets its exact
+sum over the members, plus the dot product with its class vector if there are any.
 """
 
 from __future__ import annotations

@@ -122,7 +122,7 @@ class Judges:
 
     def _is_true(self, found: Candidates) -> NDArray[np.bool_]:
         """Where the true classes are; a class that is not known is never right."""
-        return (found.classes == self.held_out.class_index[:, None]) & (found.classes >= 0)
+        return np.asarray((found.classes == self.held_out.class_index[:, None]) & (found.classes >= 0))
 
     def _within_reach(self, ranking: Reranking) -> Reranking:
         """The same for candidates on trees within the smallest reach that costs no accuracy."""
@@ -184,6 +184,7 @@ def final_vectors(
     samples: Samples,
     how: LearnedHow,
     seed: int,
+    *,
     source: CandidateSource = "code",
 ) -> ClassVectors | None:
     """The class vectors of codes that are learned from all samples, made as held-out samples chose."""

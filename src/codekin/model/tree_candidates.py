@@ -1,7 +1,7 @@
-"""Re-ranking of the best classes of one or more trees.
+"""Re-ranking of the best classes of one or more trees and of an index.
 
-Each tree searches for its best classes; the candidates are the union of what they find. Each gets its exact sum over
-all trees, since the probability of a given leaf depends only on its own path from the root.
+Each tree searches for its best classes; the candidates are the union of what they and the index find. Each gets its
+exact sum over all trees, since the probability of a given leaf depends only on its own path from the root.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class RankedTrees(RankedCodes):
     def _merged(
         self, margins: Any, found: Any, is_near: Any, indexed: IntArray
     ) -> tuple[IntArray, FloatArray, NDArray[np.bool_]]:
-        """The classes that some tree or the index lists, their losses over all trees, and whether they are candidates."""
+        """The classes that a tree or the index lists, their losses over all trees, and whether they are candidates."""
         from codekin.kernels.tree_ranking import merge_lists
 
         lists = [(*own, near) for own, near in zip(found, is_near, strict=True)]
