@@ -77,7 +77,7 @@ TRELLIS_RULES = (
     Rule(
         "candidates",
         "a re-ranking with class vectors, of which it makes an index. Got {rerank.given} and {n_spare.given}",
-        lambda s: s.candidates not in OF_INDEX or (s.rerank is not None and not s.n_spare),
+        lambda s: s.candidates not in OF_INDEX or (s.rerank in ("auto", *RERANK) and not s.n_spare),
     ),
     Rule("max_bits", TRELLIS_ONLY, lambda s: s.code != "tree" or s.max_bits is None),
     Rule("n_spare", TRELLIS_ONLY, lambda s: s.code != "tree" or not s.n_spare),
