@@ -68,7 +68,7 @@ SMALL = TextVectorizer(ngram_range=(1, 1))
         ({"code": "tree", "rerank": "centroid"}, TextVectorizer()),
         ({"code": "tree", "rerank": None, "width": 3, "precision": "int8", "assignment": "random"}, SMALL),
         ({"code": "tree", "rerank": "centroid", "width": 4, "n_members": 2, "assignment": "random"}, SMALL),
-        ({"code": "trellis", "rerank": "centroid"}, TextVectorizer()),
+        ({"code": "trellis", "rerank": "centroid", "candidates": "code"}, TextVectorizer()),
         ({"code": "trellis", "rerank": "centroid", "width": 5, "prune": 0.01, "precision": "int8"}, SMALL),
         (
             {"code": "trellis", "rerank": None, "width": 3, "assignment": "random"},
