@@ -167,7 +167,8 @@ def test_wrong_numbers_of_labels_and_inputs_are_refused(topics, tmp_path):
         export_onnx(ranked, tmp_path / "model.onnx", k=n + 1)
     with pytest.raises(ValueError, match="The 'input' parameter must be 'dense' or 'sparse'. Got 'texts' instead."):
         export_onnx(ranked, tmp_path / "model.onnx", input="texts")
-    indexed = TrellisClassifier(width=2, rerank="centroid", random_state=0).fit(topics.X, topics.y)
+    indexed = TrellisClassifier(width=2, rerank="centroid", candidates="index", random_state=0)
+    indexed.fit(topics.X, topics.y)
     with pytest.raises(ValueError, match="candidates of an index; train with candidates='code'"):
         export_onnx(indexed, tmp_path / "model.onnx")
 

@@ -28,7 +28,10 @@ CLASSIFIERS = {
         TrellisClassifier(width=2, rerank="centroid", precision="float32", candidates="code"),
         OneRowOfRanking,
     ),
-    "an index": (TrellisClassifier(width=2, rerank="centroid", precision="float32"), OneRowOfRanking),
+    "an index": (
+        TrellisClassifier(width=2, rerank="centroid", candidates="index", precision="float32"),
+        OneRowOfRanking,
+    ),
     "one byte and an index": (
         TrellisClassifier(width=5, rerank="centroid", precision="int8", candidates="both"),
         OneRowAtOnce,
@@ -38,7 +41,7 @@ CLASSIFIERS = {
         OneRow,
     ),
     "one byte a weight": (TrellisClassifier(width=5, rerank="centroid", precision="int8"), OneRowAtOnce),
-    "re-ranked pair": (TrellisClassifier(width=2, rerank="centroid", n_members=2), OneRowOfRanking),
+    "re-ranked pair": (TrellisClassifier(width=2, rerank="centroid", n_members=2, candidates="index"), OneRowOfRanking),
     "a pair without an index": (
         TrellisClassifier(width=2, rerank="centroid", n_members=2, candidates="code"),
         OneRowOfRanking,

@@ -175,7 +175,7 @@ CandidatesName = Annotated[
         metavar="NAME",
         rich_help_panel=CODE,
         help="What lists the classes to rescore: code (its best paths), index (of class vectors) or both; "
-        "auto is index for trellises of width 2 to 4.",
+        "auto is index for 100 or more classes on trellises of width 2 to 4.",
     ),
 ]
 NMembers = Annotated[

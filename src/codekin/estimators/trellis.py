@@ -108,7 +108,7 @@ class TrellisClassifier(PathProbabilities):
         samples of 100 classes or more, None otherwise, and what fits within a budget.
     candidates : {"auto", "code", "index", "both"}, default="auto"
         What lists the classes to rescore: the code's best paths, an index of the class vectors, or both. "auto" is
-        "index" for trellises of width 2 to 4, "code" for others and trees.
+        "index" for 100 or more classes on trellises of width 2 to 4, "code" otherwise.
     n_members : int or "auto", default="auto"
         How many codes of this width to train, each with its own order of the classes; their losses are added.
         "auto" is 1, or 2 for trees of more than 50,000 classes, or the best within a budget unless ``assignment`` is

@@ -91,7 +91,7 @@ class Task:
         fits = not self.has_tree and self.n_weights(width) * BYTES_PER_WEIGHT[precision] <= room
         (prune,) = self.choices("prune", (None if fits else "to fit",))
         code = self.settings["code"]
-        (candidates,) = self.choices("candidates", (candidate_source(code, rerank, width),))
+        (candidates,) = self.choices("candidates", (candidate_source(code, rerank, width, self.n_classes),))
         return Recipe(width, n_members, rerank, precision, prune, code, candidates)
 
     def is_worthwhile(self, recipe: Recipe, tried: list[Trial]) -> bool:

@@ -65,13 +65,14 @@ def tree_width(n_classes: int) -> int:
     return 1 << math.ceil(halvings / depth)
 
 
-def candidate_source(code: str, rerank: str | None, width: int) -> CandidateSource:
+def candidate_source(code: str, rerank: str | None, width: int, n_classes: int) -> CandidateSource:
     """What lists the candidates of a re-ranking by default.
 
-    >>> candidate_source("trellis", "learned", 2), candidate_source("tree", "learned", 64)
+    >>> candidate_source("trellis", "learned", 2, 1_000), candidate_source("tree", "learned", 64, 1_000)
     ('index', 'code')
     """
-    return "index" if code == "trellis" and rerank is not None and width <= NARROW_LISTS else "code"
+    is_narrow = code == "trellis" and width <= NARROW_LISTS and n_classes >= MANY_CLASSES
+    return "index" if is_narrow and rerank is not None else "code"
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,7 +169,7 @@ class TrellisSettings:
             defaults["precision"] = "int8" if is_compact else "float32"
             defaults["prune"] = GENTLE_PRUNING if is_compact and self.validation is not None else None
         width = defaults["width"] if given["width"] == "auto" else given["width"]
-        defaults["candidates"] = candidate_source(self.code, rerank, width)
+        defaults["candidates"] = candidate_source(self.code, rerank, width, self.n_classes)
         return Recipe(**{name: defaults[name] if value == "auto" else value for name, value in given.items()})
 
     def _widest(self, n_features: int) -> int:
