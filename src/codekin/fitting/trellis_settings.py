@@ -38,8 +38,8 @@ NARROW_ORDER, NARROW_ORDER_RANKED = 9, 4
 """The greatest widths at which the order of the classes is searched, without and with re-ranking: above, it is not
 measurably better than the depth-first order."""
 NARROW_LISTS = 4
-"""The greatest width at which an index lists better candidates than a trellis: at width 2 of 12,582 classes 46.8 and
-41.4 % are right, at width 5 46.9 and 46.7, at width 10 47.4 and 47.8."""
+"""The greatest width at which an index lists better candidates than a trellis: at width 2 of 12,582 classes 46.7 and
+42.1 % are right, at width 5 46.9 and 46.7, at width 10 47.4 and 47.8."""
 TOO_MANY_CLASSES = 50_000
 """With more classes, the factors that fit into memory carry too little information, and the depth-first order of a
 trellis is better: 17.9 against 16.4 % on 102,673 classes. Two trees are then 0.8 points better than one, and still

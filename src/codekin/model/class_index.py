@@ -20,8 +20,8 @@ from codekin.model.class_vectors import ClassVectors
 SAMPLES_PER_BLOCK = 512
 ENTRIES_OF_ALL = 2**17
 FEWEST_ENTRIES, MOST_ENTRIES = 8, 32
-"""How many entries of each class an index has. Twice as many find one class in a hundred more, in three times the
-time."""
+"""How many entries of each class an index has. With 16 instead of 8, the right one of 12,582 classes is among the best
+twenty for 79.5 instead of 77.9 % of the samples, and a sample meets 3.4 times as many entries."""
 
 
 def index_entries(n_classes: int) -> int:
