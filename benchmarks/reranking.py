@@ -54,7 +54,13 @@ class Journal:
 def measured(data, width, rerank, n_members, options, seed):
     """One fit: its accuracy in percent, size, prediction time and training time."""
     classifier = TrellisClassifier(
-        width, taxonomy=data.class_tree, rerank=rerank, n_members=n_members, random_state=seed, **options
+        width,
+        taxonomy=data.class_tree,
+        rerank=rerank,
+        candidates="code",
+        n_members=n_members,
+        random_state=seed,
+        **options,
     )
     begin = time.perf_counter()
     classifier.fit(data.X, data.y, validation=(data.validation.X, data.validation.y))

@@ -52,6 +52,24 @@ def test_text_for_people(ranked, topics, succeed):
     assert "certified predictions" in succeed("evaluate", folder, topics / "test.svm")
 
 
+@pytest.mark.parametrize(("source", "n_of_code"), [("index", 1), ("both", 20)])
+def test_candidates_of_an_index_are_shown(ranked, topics, succeed, source, n_of_code):
+    folder, train = ranked
+    facts = json.loads(train("--rerank", "centroid", "--candidates", source, "--json"))["ranking"]
+    assert (facts["n_candidates"], facts["n_indexed"]) == (min(n_of_code, 20), 20)
+    shown = succeed("inspect", folder)
+    assert "candidates of the index        20" in shown
+    assert load_model(folder).candidates == source
+    assert len(succeed("predict", folder, topics / "test.svm", "--top-k", 3).splitlines()) > 0
+
+
+def test_an_index_without_vectors_is_refused_in_the_words_of_the_command(run, topics, tmp_path):
+    shown = run("train", topics / "train.svm", tmp_path / "model", "--candidates", "index", "--rerank", "none")
+    assert shown.code == 2
+    assert "--candidates index needs a re-ranking with class vectors, of which it makes an index" in shown.err
+    assert not (tmp_path / "model").exists()
+
+
 def test_a_bad_name_is_refused(run, topics, tmp_path):
     shown = run("train", topics / "train.svm", tmp_path / "model", "--rerank", "best")
     assert shown.code == 2

@@ -25,7 +25,7 @@ LINEAR_TEXT = {
     "half precision": TrellisClassifier(width=2, rerank=None, precision="float16"),
     "one byte a weight": TrellisClassifier(width=5, rerank=None, precision="int8"),
     "free paths": TrellisClassifier(width=2, n_spare=9),
-    "re-ranked": TrellisClassifier(width=2, rerank="centroid", precision="int8"),
+    "re-ranked": TrellisClassifier(width=2, rerank="centroid", precision="int8", candidates="code"),
     "a tree": TrellisClassifier(code="tree", width=3, rerank=None, precision="float32"),
     "a tree of one-byte weights": TrellisClassifier(code="tree", width=2, rerank=None, precision="int8"),
     "a re-ranked tree": TrellisClassifier(code="tree", width=2, rerank="centroid", precision="float16"),
@@ -107,7 +107,7 @@ def test_learned_decoders_and_calibration_answer_like_the_classifier(settings, t
 def test_a_text_model_answers_like_the_classifier_on_real_texts(code, tmp_path):
     data = load_dataset("icd10cm")
     vectorizer = TextVectorizer(ngram_range=(1, 1)).fit(data.train.texts)
-    classifier = TrellisClassifier(code=code, rerank="centroid", random_state=0)
+    classifier = TrellisClassifier(code=code, rerank="centroid", candidates="code", random_state=0)
     classifier.fit(vectorizer.transform(data.train.texts[::4]), data.train.y[::4])
     X = vectorizer.transform(data.test.texts[::3])
     features, values = padded_rows(X)
@@ -161,12 +161,16 @@ def test_classes_out_of_reach_come_behind_the_candidates(topics, tmp_path):
 
 
 def test_wrong_numbers_of_labels_and_inputs_are_refused(topics, tmp_path):
-    ranked = TrellisClassifier(width=2, rerank="centroid", random_state=0).fit(topics.X, topics.y)
+    ranked = TrellisClassifier(width=2, rerank="centroid", candidates="code", random_state=0).fit(topics.X, topics.y)
     n = ranked.model_.ranking.n_candidates
     with pytest.raises(ValueError, match=f"This model ranks {n} candidates; at most as many labels can be exported"):
         export_onnx(ranked, tmp_path / "model.onnx", k=n + 1)
     with pytest.raises(ValueError, match="The 'input' parameter must be 'dense' or 'sparse'. Got 'texts' instead."):
         export_onnx(ranked, tmp_path / "model.onnx", input="texts")
+    indexed = TrellisClassifier(width=2, rerank="centroid", candidates="index", random_state=0)
+    indexed.fit(topics.X, topics.y)
+    with pytest.raises(ValueError, match="candidates of an index; train with candidates='code'"):
+        export_onnx(indexed, tmp_path / "model.onnx")
 
 
 def test_without_the_package_the_error_says_how_to_get_it(monkeypatch, tmp_path):

@@ -32,7 +32,7 @@ SMALL = TextVectorizer(ngram_range=(1, 1))
         ({"code": "tree", "rerank": "centroid"}, TextVectorizer()),
         ({"code": "tree", "rerank": None, "width": 3, "precision": "int8", "assignment": "random"}, SMALL),
         ({"code": "tree", "rerank": "centroid", "width": 4, "n_members": 2, "assignment": "random"}, SMALL),
-        ({"code": "trellis", "rerank": "centroid"}, TextVectorizer()),
+        ({"code": "trellis", "rerank": "centroid", "candidates": "code"}, TextVectorizer()),
         ({"code": "trellis", "rerank": "centroid", "width": 5, "prune": 0.01, "precision": "int8"}, SMALL),
         (
             {"code": "trellis", "rerank": None, "width": 3, "assignment": "random"},
@@ -78,6 +78,9 @@ def test_what_a_page_cannot_hold_is_refused_with_a_sentence(tmp_path):
         export_page(pair, tmp_path / "page", vectorizer=fitted)
     with pytest.raises(ValueError, match="A page holds a TrellisClassifier. Got one of type ECOCClassifier."):
         export_page(ECOCClassifier("arow", n_bits=3).fit(X, labels), tmp_path / "page", vectorizer=fitted)
+    indexed = TrellisClassifier(width=2, rerank="centroid", candidates="index", random_state=0).fit(X, labels)
+    with pytest.raises(ValueError, match="candidates of an index; train with candidates='code'"):
+        export_page(indexed, tmp_path / "page", vectorizer=fitted)
     single = TrellisClassifier(width=2, rerank=None, random_state=0).fit(X, labels)
     with pytest.raises(ValueError, match="features needs a vectorizer with as many. Got one with 2."):
         export_page(single, tmp_path / "page", vectorizer=TextVectorizer(ngram_range=(1, 1)).fit(["two words"]))

@@ -14,7 +14,10 @@ from codekin.learners import Checkpoints, Softmax
 from codekin.storage import load_model, save_model, stored_bytes
 from tests.fitting.open_settings import open_settings
 
-OPEN = {**dict.fromkeys(("width", "n_members", "rerank", "precision", "prune"), "auto"), "code": "trellis"}
+OPEN = {
+    **dict.fromkeys(("width", "n_members", "rerank", "candidates", "precision", "prune"), "auto"),
+    "code": "trellis",
+}
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +40,7 @@ def fitted(topics, *, assignment="preserving", **settings):
     ("code", "recipe", "method"),
     [
         ("auto", Recipe(8, 1, "learned", "int8", None, "tree"), "halving"),
-        ("trellis", Recipe(2, 1, "learned", "int8", 0.001), "portfolio"),
+        ("trellis", Recipe(2, 1, "learned", "int8", 0.001, candidates="index"), "portfolio"),
     ],
 )
 def test_many_classes_of_sparse_samples_are_re_ranked_and_small_weights_dropped(topics, code, recipe, method):
@@ -194,6 +197,17 @@ def test_a_wide_code_is_tried_first_and_others_while_all_take_three_times_its_wo
     assert [(recipe.width, recipe.n_members) for recipe in nothing] == [
         (10, 1), (10, 1), (20, 1), (10, 2), (5, 1), (3, 1), (2, 1)
     ]  # fmt: skip
+
+
+def test_candidates_of_the_code_are_tried_if_those_of_an_index_take_too_long():
+    limits = Limits(microseconds=5.0)
+    narrow = Task({**OPEN, "width": 2}, 1_000, 2_000, 10_000, 50_000)
+    recipes = asked(narrow, limits, lambda recipe: recipe.candidates == "code")
+    assert [(recipe.rerank, recipe.candidates) for recipe in recipes[:3]] == [
+        ("learned", "index"), ("learned", "code"), (None, "code")
+    ]  # fmt: skip
+    given = Task({**OPEN, "width": 2, "candidates": "index", "rerank": "learned"}, 1_000, 2_000, 10_000, 50_000)
+    assert {recipe.candidates for recipe in asked(given, limits, lambda recipe: False)} == {"index"}
 
 
 @pytest.mark.parametrize("n_classes", [300, 12_582, 80_000])

@@ -50,6 +50,7 @@ def test_a_row_is_ranked_by_its_margins_and_dot_products_whatever_the_room_was_u
             (order[None], empty, empty),
             *of_kernel[:3],
             weight,
+            np.empty((1, 0), np.intp),
             n_candidates,
             n_candidates,
             classes,

@@ -17,7 +17,18 @@ NOT_LISTED = np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int8),
 
 
 def ranked(
-    graph, costs, orders, vectors, X, weight, n_candidates, n_listed, n_out, may_end_early=False, is_listed=True
+    graph,
+    costs,
+    orders,
+    vectors,
+    X,
+    weight,
+    n_candidates,
+    n_listed,
+    n_out,
+    may_end_early=False,
+    is_listed=True,
+    indexed=None,
 ):
     n_members, n_samples, n_edges = costs.shape
     rows, compressed = sparse.csr_array(X.astype(np.float32)), sparse.csr_array(vectors)
@@ -44,6 +55,7 @@ def ranked(
         (*(limit.astype(np.float32) for limit in limits), float(longest)),
         X.shape[1],
         weight,
+        np.empty((n_samples, 0), np.intp) if indexed is None else indexed,
         n_candidates,
         n_listed,
         classes,
@@ -189,3 +201,39 @@ def test_long_class_vectors_that_are_looked_up_rank_as_those_that_are_walked_ove
     options = (graph, costs, orders, vectors, X, 0.3, n, n, min(n_members * n, graph.n_paths))
     for listed, walked in zip(ranked(*options), ranked(*options, is_listed=False), strict=True):
         assert listed.tobytes() == walked.tobytes()
+
+
+@given(graphs, seeds, st.integers(1, 3), st.integers(1, 5))
+@settings(max_examples=60, deadline=None)
+def test_given_classes_are_candidates_beside_those_of_the_codes(graph, seed, n_members, n_given):
+    rng = np.random.default_rng(seed)
+    costs = rng.normal(size=(n_members, 4, graph.n_edges))
+    orders = np.array([rng.permutation(graph.n_paths) for _ in range(n_members)])
+    vectors = rng.integers(-3, 4, size=(graph.n_paths, 5))
+    X = rng.normal(size=(4, 5))
+    n, n_given = int(rng.integers(1, graph.n_paths + 1)), min(n_given, graph.n_paths)
+    indexed = np.array([rng.permutation(graph.n_paths)[:n_given] for _ in range(4)])
+    indexed[0, rng.integers(0, n_given) :] = -1
+    n_out = min(n_members * n + n_given, graph.n_paths)
+    classes, losses, bounds = ranked(graph, costs, orders, vectors, X, 0.3, n, n, n_out, indexed=indexed)
+    of_codes, _, _ = ranked(graph, costs, orders, vectors, X, 0.3, n, n, min(n_members * n, graph.n_paths))
+    of_paths = [paths.all_path_totals(member, graph.n_paths, graph.width) for member in costs]
+    totals = sum(np.take_along_axis(t, np.argsort(o)[None], axis=1) for t, o in zip(of_paths, orders, strict=True))
+    final = totals - 0.3 * X.astype(np.float32) @ vectors.T
+    for s in range(4):
+        union = np.union1d(indexed[s], of_codes[s])
+        union = union[union >= 0]
+        assert set(classes[s]) - {-1} == set(union)
+        np.testing.assert_allclose(losses[s, : len(union)], np.sort(final[s, union]), rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(bounds[s, 0], totals[s, union].min(), atol=1e-9)
+        outside = np.setdiff1d(np.arange(graph.n_paths), union)
+        assert (totals[s, outside] >= bounds[s, 1] - 1e-9).all()
+    # The best one alone, whose search ends early, and all classes, of which the others follow.
+    first, of_first, _ = ranked(graph, costs, orders, vectors, X, 0.3, n, n, 1, may_end_early=True, indexed=indexed)
+    np.testing.assert_array_equal(first[:, 0], classes[:, 0])
+    np.testing.assert_array_equal(of_first[:, 0], losses[:, 0])
+    every, _, _ = ranked(graph, costs, orders, vectors, X, 0.3, n, graph.n_paths, graph.n_paths, indexed=indexed)
+    np.testing.assert_array_equal(np.sort(every, axis=1), np.tile(np.arange(graph.n_paths), (4, 1)))
+    for s in range(4):
+        n_candidates = int((classes[s] >= 0).sum())
+        np.testing.assert_array_equal(every[s, :n_candidates], classes[s, :n_candidates])

@@ -14,7 +14,7 @@ from codekin.datasets import TextVectorizer, load_dataset, make_sparse_topics
 from codekin.datasets.one_text import features_of_one_text
 from codekin.learners import AROW
 from codekin.learners.compact import CompactSparseLinearBits
-from codekin.model.one_row import OneRowAtOnce, OneRowOfCode, OneRowOfRanking, OneRowOfTrellis
+from codekin.model.one_row import OneRow, OneRowAtOnce, OneRowOfCode, OneRowOfRanking, OneRowOfTrellis
 from codekin.model.one_row_of_trees import OneRowOfRankedTree, OneRowOfRankedTrees, OneRowOfTree
 from codekin.storage import ModelInput
 
@@ -24,9 +24,28 @@ CLASSIFIERS = {
     "a trellis": (TrellisClassifier(width=2, rerank=None), OneRowOfTrellis),
     "half precision": (TrellisClassifier(width=2, rerank=None, precision="float16"), OneRowOfTrellis),
     "free paths": (TrellisClassifier(width=2, n_spare=9), OneRowOfCode),
-    "re-ranked": (TrellisClassifier(width=2, rerank="centroid", precision="float32"), OneRowOfRanking),
+    "re-ranked": (
+        TrellisClassifier(width=2, rerank="centroid", precision="float32", candidates="code"),
+        OneRowOfRanking,
+    ),
+    "an index": (
+        TrellisClassifier(width=2, rerank="centroid", candidates="index", precision="float32"),
+        OneRowOfRanking,
+    ),
+    "one byte and an index": (
+        TrellisClassifier(width=5, rerank="centroid", precision="int8", candidates="both"),
+        OneRowAtOnce,
+    ),
+    "a tree and an index": (
+        TrellisClassifier(code="tree", width=3, rerank="centroid", candidates="both"),
+        OneRow,
+    ),
     "one byte a weight": (TrellisClassifier(width=5, rerank="centroid", precision="int8"), OneRowAtOnce),
-    "re-ranked pair": (TrellisClassifier(width=2, rerank="centroid", n_members=2), OneRowOfRanking),
+    "re-ranked pair": (TrellisClassifier(width=2, rerank="centroid", n_members=2, candidates="index"), OneRowOfRanking),
+    "a pair without an index": (
+        TrellisClassifier(width=2, rerank="centroid", n_members=2, candidates="code"),
+        OneRowOfRanking,
+    ),
     "a pair": (TrellisClassifier(width=2, rerank=None, n_members=2), OneRowOfRanking),
     "a tree": (TrellisClassifier(code="tree", width=3, rerank=None), OneRowOfTree),
     "a re-ranked tree": (TrellisClassifier(code="tree", width=3, rerank="centroid"), OneRowOfRankedTree),

@@ -23,7 +23,7 @@ Y = np.arange(36) % 6
 def made(name):
     options = {"rerank": None, "n_members": 1, "random_state": 0}
     if name == "ranked":
-        return TrellisClassifier(2, **{**options, "rerank": "centroid"}).fit(X, Y)
+        return TrellisClassifier(2, **{**options, "rerank": "centroid", "candidates": "index"}).fit(X, Y)
     if name == "plain":
         return TrellisClassifier(2, **options).fit(X, Y)
     if name == "learners":
@@ -158,6 +158,8 @@ def test_an_assignment_of_a_trellis_far_beyond_its_classes_is_refused(tmp_path):
         ("plain", "classifier.temperature", float("nan"), "'temperature' must be a finite number greater than 0"),
         ("ranked", "ranking.temperature", float("nan"), "'temperature' must be a finite number greater than 0"),
         ("ranked", "ranking.n_candidates", 2.5, "'n_candidates' must be an integer"),
+        ("ranked", "ranking.index.n_candidates", -1, "'n_candidates' must be"),
+        ("ranked", "ranking.index.n_entries", 0, "index needs class vectors and at least one entry of each"),
         ("ranked", "ranking.vectors.n_features", 10**12, "weights for 12, 1000000000000 features"),
         ("plain", "classifier.report.bit_losses", [1.0], "the report is not of 6 classes"),
         ("plain", "classifier.report.n_members", "x", "'n_members' of the report must be of type int"),

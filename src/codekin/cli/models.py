@@ -65,6 +65,7 @@ def ranking_facts(model: Model) -> dict[str, Any] | None:
     return {
         "n_members": len(model.members),
         "n_candidates": min(model.ranking.n_candidates, model.n_classes),
+        "n_indexed": min(model.ranking.n_indexed, model.n_classes),
         "weight": model.ranking.weight,
         "temperature": model.ranking.temperature,
         "reach": model.ranking.reach if np.isfinite(model.ranking.reach) else None,
@@ -79,6 +80,8 @@ def ranking_text(facts: dict[str, Any] | None) -> list[str]:
         return []
     reach = "" if facts["reach"] is None else f", at most {facts['reach']:g} behind the best"
     lines = [f"  candidates of each code        {facts['n_candidates']}{reach}"]
+    if facts["n_indexed"]:
+        lines.append(f"  candidates of the index        {facts['n_indexed']}")
     if facts["n_vector_entries"] is not None:
         vectors = f"{facts['n_vector_entries']:,} entries, {in_units(facts['vector_bytes'])}"
         lines.append(f"  class vectors                  {vectors}, weight {facts['weight']:.3g}")

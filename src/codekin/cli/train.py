@@ -45,6 +45,7 @@ from codekin.cli.train_options import (
     AssignmentChoice,
     Average,
     Cache,
+    CandidatesName,
     Checkpoint,
     ClassWeight,
     CodeName,
@@ -120,6 +121,7 @@ def train(
     prune: Prune = "auto",
     precision: PrecisionName = "auto",
     rerank: Rerank = "auto",
+    candidates: CandidatesName = "auto",
     n_members: NMembers = "auto",
     n_spare: NSpare = 0,
     max_memory: MaxMemory = None,
@@ -173,6 +175,7 @@ def train(
         prune=prune,
         precision=precision,  # type: ignore[arg-type]
         rerank=None if rerank == "none" else rerank,  # type: ignore[arg-type]
+        candidates=candidates,  # type: ignore[arg-type]
         n_members=n_members,
         n_spare=n_spare,
         random_state=random_state,

@@ -15,6 +15,7 @@ from codekin.fitting.checked_choices import ASSIGNMENT_POLICIES
 from codekin.fitting.rules import RERANK
 from codekin.learners import LEARNERS
 from codekin.learners.compact import PRECISIONS
+from codekin.model.reranking import CANDIDATE_SOURCES
 
 ASSIGNMENT_NAMES = tuple(dict.fromkeys(["auto", *ASSIGNMENT_POLICIES, *ASSIGNMENTS]))
 
@@ -164,6 +165,17 @@ Rerank = Annotated[
         metavar="NAME",
         rich_help_panel=CODE,
         help=f"Rescore the best classes: none, {', '.join(RERANK)}; auto is learned from 100 classes on.",
+    ),
+]
+CandidatesName = Annotated[
+    str,
+    typer.Option(
+        "--candidates",
+        parser=one_of(("auto", *CANDIDATE_SOURCES)),
+        metavar="NAME",
+        rich_help_panel=CODE,
+        help="What lists the classes to rescore: code (its best paths), index (of class vectors) or both; "
+        "auto is index for 100 or more classes on trellises of width 2 to 4.",
     ),
 ]
 NMembers = Annotated[

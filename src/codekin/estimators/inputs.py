@@ -15,6 +15,7 @@ from sklearn.utils import check_consistent_length, column_or_1d, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
+from codekin._system.magnitudes import MAX_SINGLE, largest_magnitude
 from codekin.fitting.features import is_search
 
 
@@ -102,3 +103,16 @@ def first_step(learner: Any) -> Any:
     if hasattr(learner, "steps"):
         return next((first_step(step) for _, step in learner.steps if step not in (None, "passthrough")), learner)
     return first_step(learner.estimator) if is_search(learner) else learner
+
+
+def is_valid_already(classifier: Any, X: Any) -> bool:
+    """Whether scikit-learn's checks can be skipped: for a single row they take longer than the prediction."""
+    return (
+        isinstance(X, sparse.csr_matrix | sparse.csr_array)
+        and X.ndim == 2
+        and X.dtype in (np.float32, np.float64)
+        and X.shape[0] > 0
+        and X.shape[1] == classifier.n_features_in_
+        and not hasattr(classifier, "feature_names_in_")
+        and largest_magnitude(X) <= MAX_SINGLE
+    )

@@ -9,20 +9,19 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import csr_array, csr_matrix
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from codekin._system.magnitudes import MAX_SINGLE, check_single_precision, largest_magnitude
+from codekin._system.magnitudes import check_single_precision
 from codekin._system.stored_rows import StoredRows
 from codekin._system.workers import with_workers
 from codekin.coding import IntArray
 from codekin.coding.labels import EncodedLabels
 from codekin.estimators.coded import checked_weights
 from codekin.estimators.held_out import held_out_samples
-from codekin.estimators.inputs import label_array
+from codekin.estimators.inputs import is_valid_already, label_array
 from codekin.estimators.path_probabilities import PathProbabilities
 from codekin.estimators.taxonomies import as_class_tree
 from codekin.fitting.budget import fit_within_budget
@@ -30,11 +29,12 @@ from codekin.fitting.fit import begin_fit, fit_model, learn_batch
 from codekin.fitting.fit_facts import Fit
 from codekin.fitting.plan import Watch
 from codekin.fitting.recipe import Recipe, Trial
-from codekin.fitting.rules import RERANK
+from codekin.fitting.rules import OF_INDEX, RERANK
 from codekin.fitting.trellis_settings import TrellisSettings
 from codekin.learners import Checkpoints, EpochReport, Learner, learner_name
 from codekin.learners.compact import PRECISIONS, Precision
 from codekin.model import Model
+from codekin.model.reranking import CANDIDATE_SOURCES, CandidateSource
 from codekin.progress import Progress, listening
 from codekin.samples import Samples
 from codekin.storage.classifier_parts import ClassifierParts
@@ -42,7 +42,8 @@ from codekin.storage.classifier_parts import ClassifierParts
 
 def _learns_in_batches(classifier: TrellisClassifier) -> bool:
     has_budget = classifier.max_model_bytes is not None or classifier.max_microseconds is not None
-    if classifier.rerank in RERANK or classifier.n_members not in ("auto", 1) or has_budget:
+    is_ranked = classifier.rerank in RERANK or classifier.candidates in OF_INDEX
+    if is_ranked or classifier.n_members not in ("auto", 1) or has_budget:
         raise AttributeError(
             "Only a single code without re-ranking or a budget can be trained in batches; use fit instead."
         )
@@ -105,6 +106,9 @@ class TrellisClassifier(PathProbabilities):
         vectors trained to separate each class from those that the code confuses it with. The number of classes and the
         weight of the vectors are chosen on the validation samples of :meth:`fit`. "auto" is "learned" for sparse
         samples of 100 classes or more, None otherwise, and what fits within a budget.
+    candidates : {"auto", "code", "index", "both"}, default="auto"
+        What lists the classes to rescore: the code's best paths, an index of the class vectors, or both. "auto" is
+        "index" for 100 or more classes on trellises of width 2 to 4, "code" otherwise.
     n_members : int or "auto", default="auto"
         How many codes of this width to train, each with its own order of the classes; their losses are added.
         "auto" is 1, or 2 for trees of more than 50,000 classes, or the best within a budget unless ``assignment`` is
@@ -180,6 +184,7 @@ class TrellisClassifier(PathProbabilities):
         "prune": [Interval(Real, 0, 1, closed="left"), StrOptions({"auto"}), None],
         "precision": [StrOptions({"auto", *PRECISIONS})],
         "rerank": [StrOptions({"auto", *RERANK}), None],
+        "candidates": [StrOptions({"auto", *CANDIDATE_SOURCES})],
         "n_members": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "n_jobs": [Integral, None],
         "n_spare": [Interval(Integral, 0, None, closed="left")],
@@ -202,6 +207,7 @@ class TrellisClassifier(PathProbabilities):
         prune: float | Literal["auto"] | None = "auto",
         precision: Precision | Literal["auto"] = "auto",
         rerank: Literal["auto", "centroid", "learned"] | None = "auto",
+        candidates: CandidateSource | Literal["auto"] = "auto",
         n_members: int | Literal["auto"] = "auto",
         n_spare: int = 0,
         n_jobs: int | None = None,
@@ -220,6 +226,7 @@ class TrellisClassifier(PathProbabilities):
         self.prune = prune
         self.precision = precision
         self.rerank = rerank
+        self.candidates = candidates
         self.n_members = n_members
         self.n_spare = n_spare
         self.n_jobs = n_jobs
@@ -333,7 +340,9 @@ class TrellisClassifier(PathProbabilities):
         samples = Samples(X, class_index, checked_weights(sample_weight, X))
         if is_first:
             settings = self._settings().of_code(X)
-            recipe = replace(settings.default_recipe(X), rerank=None, precision="float32", prune=None)
+            recipe = replace(
+                settings.default_recipe(X), rerank=None, candidates="code", precision="float32", prune=None
+            )
             begun = begin_fit(settings.plan(recipe, has_validation=False), samples)
             return self._take(replace(begun, model=learn_batch(begun.model, begun.learner, samples, begun.rng)))
         self._set_model(learn_batch(self.model_, self.learner_, samples, self._rng))
@@ -341,23 +350,11 @@ class TrellisClassifier(PathProbabilities):
         return self
 
     def _validated_samples(self, X: Any) -> Any:
-        if self._is_valid(X):
+        if is_valid_already(self, X):
             return X
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float32, np.float64], reset=False)
         check_single_precision(X, is_to_learn_from=False)
         return X
-
-    def _is_valid(self, X: Any) -> bool:
-        """Whether scikit-learn's checks can be skipped: for a single row they take longer than the prediction."""
-        return (
-            isinstance(X, csr_matrix | csr_array)
-            and X.ndim == 2
-            and X.dtype in (np.float32, np.float64)
-            and X.shape[0] > 0
-            and X.shape[1] == self.n_features_in_
-            and not hasattr(self, "feature_names_in_")
-            and largest_magnitude(X) <= MAX_SINGLE
-        )
 
     def _checked_training_samples(self, X: Any, y: Any) -> tuple[Any, IntArray]:
         """The samples and their classes; sets the labels and the number of features."""

@@ -1,10 +1,19 @@
-"""How many labels an exported model can return."""
+"""What can be exported: candidates of codes only, and how many labels."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from codekin.decoding.minimum_loss import check_k
+
+
+def check_no_index(model: Any) -> None:
+    """Raise if an index lists candidates, which exported models cannot do."""
+    if model.ranking is not None and model.ranking.n_indexed:
+        raise ValueError(
+            "Exported models rescore the candidates of a code. Got one with candidates of an index; "
+            "train with candidates='code'."
+        )
 
 
 def check_n_labels(model: Any, k: int) -> None:

@@ -21,7 +21,7 @@ from codekin._system.files import whole_file
 from codekin._system.memory import in_units
 from codekin._version import __version__
 from codekin.decoding.learned import FARTHEST, SUM_DIGITS, WEIGHT_DIGITS
-from codekin.export.limits import check_n_labels
+from codekin.export.limits import check_n_labels, check_no_index
 from codekin.export.onnx_graph import DOUBLE, FLOAT, INT32, IR_VERSION, LOSSES_OF, OPSET, OnnxGraph
 from codekin.export.onnx_trees import leaf_losses, with_others_behind
 from codekin.learners.linear_rows import LinearRows, linear_rows
@@ -224,6 +224,7 @@ def _check_exportable(model: Any, *, is_sparse: bool) -> None:
             )
     if len(model.members) > 1:
         raise ValueError(f"Only a single code can be exported to ONNX. Got {len(model.members)} of them.")
+    check_no_index(model)
     if model.codebook.n_symbols > 2:
         raise ValueError(f"Only codes of two symbols can be exported to ONNX. Got {model.codebook.n_symbols} symbols.")
     if model.decoder.loss.name not in LOSSES_OF:

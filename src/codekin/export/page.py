@@ -16,7 +16,7 @@ from codekin._system.arrays import as_narrow
 from codekin._system.files import whole_file
 from codekin._version import __version__
 from codekin.datasets import FittedVectorizer
-from codekin.export.limits import check_n_labels
+from codekin.export.limits import check_n_labels, check_no_index
 from codekin.export.packing import Arrays, packed
 from codekin.export.page_trees import tree_arrays
 from codekin.learners.compact import CompactSparseLinearBits
@@ -92,6 +92,7 @@ def check_page(classifier: Any) -> None:
         raise ValueError(f"A page holds a TrellisClassifier. Got one of type {type(classifier).__name__}.")
     if model.codebook.tree is None and len(model.members) > 1:
         raise ValueError(f"A page holds a single trellis or trees. Got {len(model.members)} trellises.")
+    check_no_index(model)
 
 
 def described_model(classifier: Any, vectorizer: FittedVectorizer) -> tuple[dict[str, Any], Arrays]:

@@ -28,7 +28,7 @@ from codekin.fitting.ranked import holdout, temperature_of
 from codekin.fitting.recipe import Limits, Recipe, Trial, microseconds_of
 from codekin.fitting.shared_work import SharedWork
 from codekin.fitting.size import BYTES_PER_TRIAL, bytes_besides_weights, bytes_of_fit, fixed_bytes
-from codekin.fitting.trellis_settings import TrellisSettings
+from codekin.fitting.trellis_settings import TrellisSettings, candidate_source
 from codekin.learners import Checkpoints
 from codekin.model.class_vectors import LARGEST_GAP, n_class_entries
 from codekin.progress import tell, within
@@ -93,7 +93,9 @@ class Task:
         room = self.room(width, n_members, rerank, limits)
         fits = not self.has_tree and self.n_weights(width) * BYTES_PER_WEIGHT[precision] <= room
         (prune,) = self.choices("prune", (None if fits else "to fit",))
-        return Recipe(width, n_members, rerank, precision, prune, self.settings["code"])
+        code = self.settings["code"]
+        (candidates,) = self.choices("candidates", (candidate_source(code, rerank, width, self.n_classes),))
+        return Recipe(width, n_members, rerank, precision, prune, code, candidates)
 
     def is_worthwhile(self, recipe: Recipe, tried: list[Trial]) -> bool:
         """Whether all trials including this one take at most three times the work of the first one alone.
@@ -187,6 +189,11 @@ def recipes_within(task: Task, limits: Limits) -> Recipes:
     tried: list[Trial] = []
     for kind in [*(kind for kind in ranked if task.room(first, n_members, kind, limits) > 0), plain]:
         tried.append((yield task.recipe(first, n_members, kind, limits)))
+        trial = tried[-1]
+        is_open = task.settings["candidates"] == "auto" and trial.recipe.candidates != "code"
+        if is_open and not trial.fits and limits.allow(trial.n_bytes):
+            # The code may list its candidates faster than an index.
+            tried.append((yield replace(trial.recipe, candidates="code")))
     best = max(tried, key=lambda trial: (trial.fits, trial.accuracy))
     if not best.fits and limits.allow(tried[-1].n_bytes):
         # Too slow: more bits or codes would be slower still.

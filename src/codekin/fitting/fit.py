@@ -90,7 +90,7 @@ def fit_model(
     temperature = Temperature()
     if plan.is_ranked:
         options: Any = {"held_out": held_out, "rng": rng, "with_temperature": with_temperature}
-        model, temperature = fit_ranked(members, plan.rerank, samples, **options)
+        model, temperature = fit_ranked(members, plan.rerank, samples, source=plan.candidates, **options)
     else:
         model = Model((_sized(members.fit(0, samples, held_out), samples, held_out),))
         if held_out is not None and with_temperature:

@@ -12,6 +12,7 @@ from codekin.coding import Codebook
 from codekin.fitting.checked_choices import shown
 from codekin.learners import Checkpoints, EpochReport, Learner
 from codekin.learners.compact import Precision
+from codekin.model.reranking import CandidateSource
 
 Seed = tuple[int, ...]
 
@@ -43,6 +44,7 @@ class Plan:
     - ``decoding``: by the loss, by weights learned from margins, or by the latter if it pays on held-out samples.
     - ``calibrate``: turn margins into log-odds with samples that the bits have not seen.
     - ``rerank``: how the best classes are rescored.
+    - ``candidates``: what lists the classes to rescore.
     - ``precision``: how weights are stored.
     - ``prune``: how much validation accuracy pruning may cost; "to fit" drops weights that cost next to nothing, and
       as many more as a budget requires.
@@ -64,6 +66,7 @@ class Plan:
     calibrate: Literal["cv", "holdout"] | None = None
     n_members: int = 1
     rerank: Literal["centroid", "learned"] | None = None
+    candidates: CandidateSource = "code"
     precision: Precision = "float32"
     prune: float | Literal["to fit"] | None = None
 

@@ -12,6 +12,7 @@ from codekin.fitting.part import part_of_classes
 from codekin.model import Model
 from codekin.model.class_sizes import best_power, class_sizes, size_corrected
 from codekin.model.judges import Judges, RerankMethod, final_vectors
+from codekin.model.reranking import CandidateSource
 from codekin.model.temperature import Temperature, fit_temperature
 from codekin.progress import within
 from codekin.samples import Samples
@@ -26,14 +27,15 @@ def fit_ranked(
     *,
     held_out: Samples | None,
     rng: np.random.Generator,
+    source: CandidateSource = "code",
     with_temperature: bool = True,
 ) -> tuple[Model, Temperature]:
     """Fit the members and choose how their candidates are ranked.
 
     Without validation samples, a trial chooses, and then everything is fitted with all samples and these choices. On
     trees the trial has a part of the classes: it makes as good choices as one with all of them, in a fraction of the
-    time. On trellises it has all classes and nine tenths of the samples. The temperature is that of the probabilities
-    before the re-ranking; ``with_temperature=False`` leaves it at 1.
+    time. On trellises it has all classes and nine tenths of the samples. ``source`` lists the candidates. The
+    temperature is that of the probabilities before the re-ranking; ``with_temperature=False`` leaves it at 1.
     """
     numbers = range(len(members_to_be.codes))
     # Not from the generator itself: the codes must be the same as without a re-ranking.
@@ -43,7 +45,7 @@ def fit_ranked(
         sizes = class_sizes(samples, members[0].code.n_classes)
         power = best_power(members[0], sizes, held_out)
         members = tuple(size_corrected(member, sizes, power) for member in members)
-        model, _ = Judges(members, method, samples, held_out, seed).choice()
+        model, _ = Judges(members, method, samples, held_out, seed, source).choice()
         return model, temperature_of(model, held_out) if with_temperature else Temperature()
     has_trees = members_to_be.codes[0].codebook.tree is not None
     with within("on some of the classes" if has_trees else "on nine tenths of the samples"):
@@ -53,14 +55,14 @@ def fit_ranked(
         sizes = class_sizes(taught, trial[0].code.n_classes)
         power = best_power(trial[0], sizes, judges)
         trial = tuple(size_corrected(member, sizes, power) for member in trial)
-        model, how = Judges(trial, method, taught, judges, seed).choice()
+        model, how = Judges(trial, method, taught, judges, seed, source).choice()
         temperature = temperature_of(model, judges) if with_temperature else Temperature()
         ranking = model.ranking
     assert ranking is not None
     del tried, on_trial, trial, model, taught, judges  # before all samples are learned from
     sizes = class_sizes(samples, members_to_be.codes[0].n_classes)
     members = tuple(size_corrected(members_to_be.fit(r, samples, None), sizes, power) for r in numbers)
-    vectors = final_vectors(members, method, samples, how, seed)
+    vectors = final_vectors(members, method, samples, how, seed, source=source)
     return Model(members, replace(ranking, vectors=vectors)), Temperature(temperature.value)
 
 

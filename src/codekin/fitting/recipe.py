@@ -9,9 +9,12 @@ from typing import Any, Literal
 from codekin._system.memory import in_units
 from codekin._system.threads import limited_threads
 from codekin.learners.compact import Precision
+from codekin.model.reranking import CandidateSource
 
 GENTLE_PRUNING = 0.001
 """How much validation accuracy pruning may cost by default."""
+
+LISTED_BY = {"code": "", "index": " of an index", "both": " of the code and an index"}
 
 
 @dataclass(frozen=True)
@@ -23,6 +26,7 @@ class Recipe:
     - ``prune``: how much validation accuracy pruning may cost; "to fit" drops weights that cost next to nothing, and
       as many more as a budget requires.
     - ``code``: what the codewords are paths of.
+    - ``candidates``: what lists the classes to rescore.
     """
 
     width: int
@@ -31,6 +35,7 @@ class Recipe:
     precision: Precision
     prune: float | Literal["to fit"] | None
     code: Literal["trellis", "tree"] = "trellis"
+    candidates: CandidateSource = "code"
 
     @classmethod
     def of(cls, plan: Any) -> Recipe:
@@ -42,7 +47,7 @@ class Recipe:
         """A few words."""
         kind = "tree of width" if self.code == "tree" else "width"
         parts = [f"{kind} {self.width}" if self.n_members == 1 else f"{self.n_members} x {kind} {self.width}"]
-        parts += [f"{self.rerank} re-ranking"] * (self.rerank is not None)
+        parts += [f"{self.rerank} re-ranking{LISTED_BY[self.candidates]}"] * (self.rerank is not None)
         parts.append(self.precision)
         pruned = (
             [] if self.prune is None else ["pruned " + (self.prune if self.prune == "to fit" else f"by {self.prune:g}")]

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 from codekin.fitting.choices import is_one_order
 
 RERANK = ("centroid", "learned")
+OF_INDEX = ("index", "both")
+"""Sources of candidates that need class vectors."""
 ALONE = ("auto", 1)
 """Numbers of members that allow a single code."""
 
@@ -71,6 +73,11 @@ TRELLIS_RULES = (
         "n_spare",
         "a single code without re-ranking. Got {n_members.given} and {rerank.given}",
         lambda s: not s.n_spare or (s.n_members in ALONE and s.rerank not in RERANK),
+    ),
+    Rule(
+        "candidates",
+        "a re-ranking with class vectors, of which it makes an index. Got {rerank.given} and {n_spare.given}",
+        lambda s: s.candidates not in OF_INDEX or (s.rerank in ("auto", *RERANK) and not s.n_spare),
     ),
     Rule("max_bits", TRELLIS_ONLY, lambda s: s.code != "tree" or s.max_bits is None),
     Rule("n_spare", TRELLIS_ONLY, lambda s: s.code != "tree" or not s.n_spare),

@@ -12,7 +12,7 @@ from codekin.kernels.reranking import rank_candidates_in
 @njit(cache=True, nogil=True)
 def rank_row_of_bytes(
     room, row, weights, bias, slope, product, costs, trellis, of_paths, vectors, by_feature, reach, weight,
-    n_candidates, n_listed, classes, losses, scores, bounds
+    indexed, n_candidates, n_listed, classes, losses, scores, bounds
 ):  # fmt: skip
     """Compute the margins of one row from integer weights, make them costs, and rank the candidates.
 
@@ -29,15 +29,15 @@ def rank_row_of_bytes(
     row_of_feature, steps, scales = weights
     sparse_times_bytes(indptr, indices, values, row_of_feature, steps, scales, product)
     _rank_product(
-        room, row, bias, slope, product, costs, trellis, of_paths, vectors, by_feature, reach, weight, n_candidates,
-        n_listed, classes, losses, scores, bounds
+        room, row, bias, slope, product, costs, trellis, of_paths, vectors, by_feature, reach, weight, indexed,
+        n_candidates, n_listed, classes, losses, scores, bounds
     )  # fmt: skip
 
 
 @njit(cache=True, nogil=True)
 def rank_row_of_gaps(
     room, row, weights, bias, slope, product, costs, trellis, of_paths, vectors, by_feature, reach, weight,
-    n_candidates, n_listed, classes, losses, scores, bounds
+    indexed, n_candidates, n_listed, classes, losses, scores, bounds
 ):  # fmt: skip
     """Do the same with sparse weights.
 
@@ -47,20 +47,20 @@ def rank_row_of_gaps(
     weight_indptr, gaps, places, table, scales = weights
     sparse_times_gapped(indptr, indices, values, weight_indptr, gaps, places, table, scales, product)
     _rank_product(
-        room, row, bias, slope, product, costs, trellis, of_paths, vectors, by_feature, reach, weight, n_candidates,
-        n_listed, classes, losses, scores, bounds
+        room, row, bias, slope, product, costs, trellis, of_paths, vectors, by_feature, reach, weight, indexed,
+        n_candidates, n_listed, classes, losses, scores, bounds
     )  # fmt: skip
 
 
 @njit(cache=True, nogil=True)
 def _rank_product(
-    room, row, bias, slope, product, costs, trellis, of_paths, vectors, by_feature, reach, weight, n_candidates,
-    n_listed, classes, losses, scores, bounds
+    room, row, bias, slope, product, costs, trellis, of_paths, vectors, by_feature, reach, weight, indexed,
+    n_candidates, n_listed, classes, losses, scores, bounds
 ):  # fmt: skip
     """Make costs of a product with the weights, and rank the candidates."""
     for j in range(product.shape[1]):
         costs[0, 0, j] = slope * np.float64(product[0, j] + bias[j])
     rank_candidates_in(
-        room, costs, trellis, of_paths, row, vectors, by_feature, reach, weight, n_candidates, n_listed, classes,
-        losses, scores, bounds
+        room, costs, trellis, of_paths, row, vectors, by_feature, reach, weight, indexed, n_candidates, n_listed,
+        classes, losses, scores, bounds
     )  # fmt: skip

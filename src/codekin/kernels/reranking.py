@@ -27,27 +27,28 @@ WALKED_MEANWHILE = 4
 
 @njit(cache=True, nogil=True)
 def rank_candidates(
-    costs, trellis, of_paths, rows, vectors, by_feature, reach, n_features, weight, n_candidates, n_listed, classes,
-    losses, scores, bounds
+    costs, trellis, of_paths, rows, vectors, by_feature, reach, n_features, weight, indexed, n_candidates, n_listed,
+    classes, losses, scores, bounds
 ):  # fmt: skip
-    """Rank the candidates of each sample: the union of the members' cheapest paths, rescored with class vectors.
+    """Rank the candidates of each sample: the union of given classes and the members' cheapest paths, rescored.
 
-    The loss of a candidate is the sum of its path costs over the members; for those among the first ``n_candidates`` of
-    a member, minus ``weight`` times the dot product of the sample and the class vector. Further listed classes follow
-    behind them in their own order, their losses raised as far as necessary. The lists end early if no class that is
-    not on them can still be among the ``n_out`` best (Fagin's threshold).
+    The loss of a candidate is the sum of its path costs over the members; for given classes and those among the first
+    ``n_candidates`` of a member, minus ``weight`` times the dot product of the sample and the class vector. Further
+    listed classes follow behind them in their own order, their losses raised as far as necessary. The lists end early
+    if no class that is not on them can still be among the ``n_out`` best (Fagin's threshold).
 
     ``costs``: float (n_samples, n_members, n_edges + 1). The last column is zero.
     ``trellis``: tuple (width, digits, offsets). The graph of all members.
     ``of_paths``: tuple (class_of_path, path_of_class, edges_of_path). Integer arrays of shapes (n_members, n_paths),
         (n_members, n_paths) and (n_paths, n_slices + 2), the last one filled up with ``n_edges``; the second and third
-        may be empty when there is one member.
+        may be empty when there is one member and no class is given.
     ``rows``: tuple (indptr, indices, values). The samples, compressed.
     ``vectors``: tuple (indptr, features, steps, scales). The class vectors, compressed; empty if there are none.
     ``by_feature``: tuple (indptr, classes, steps, turns). The same entries feature by feature; ``turns`` says to which
         of four sums an entry belongs: see ``_walked``. Empty to walk over the entries of every candidate.
     ``reach``: tuple (highest, lowest, longest). The largest and the smallest entry of all vectors on each feature, and
         the length of the longest vector.
+    ``indexed``: int (n_samples, n). Classes that are candidates whatever their paths cost, each once; -1 for none.
     ``n_candidates``, ``n_listed``: how many paths of each member are rescored, and how many are listed, at least as
         many.
     ``classes``, ``losses``, ``scores``: (n_samples, n_out). Receive the best classes, -1 where there are no more;
@@ -56,11 +57,11 @@ def rank_candidates(
         outside them is below.
     """
     # One member lists no class twice.
-    n_paths = of_paths[0].shape[1] if costs.shape[1] > 1 else 0
+    n_paths = of_paths[0].shape[1] if costs.shape[1] > 1 or indexed.shape[1] > 0 else 0
     room = scoring_room(n_features, len(vectors[3]) if len(by_feature[0]) > 0 else 0, n_paths)
     rank_candidates_in(
-        room, costs, trellis, of_paths, rows, vectors, by_feature, reach, weight, n_candidates, n_listed, classes,
-        losses, scores, bounds
+        room, costs, trellis, of_paths, rows, vectors, by_feature, reach, weight, indexed, n_candidates, n_listed,
+        classes, losses, scores, bounds
     )  # fmt: skip
 
 
@@ -85,8 +86,8 @@ def scoring_room(n_features, n_classes, n_paths):
 
 @njit(cache=True, nogil=True)
 def rank_candidates_in(
-    room, costs, trellis, of_paths, rows, vectors, by_feature, reach, weight, n_candidates, n_listed, classes, losses,
-    scores, bounds
+    room, costs, trellis, of_paths, rows, vectors, by_feature, reach, weight, indexed, n_candidates, n_listed, classes,
+    losses, scores, bounds
 ):  # fmt: skip
     """Do what :func:`rank_candidates` does, in the room of :func:`scoring_room`: for single samples, half the time."""
     spread, sums, summed_for, listed_for, clock = room
@@ -98,6 +99,8 @@ def rank_candidates_in(
     n_samples, n_members, n_columns = costs.shape
     n_out = classes.shape[1]
     has_vectors, has_lists = len(vector_indptr) > 0, len(by_feature[0]) > 0
+    n_indexed = indexed.shape[1]
+    may_repeat = n_members > 1 or n_indexed > 0
 
     n_ways, edges, enters = ways_onward(width, digits)
     n_vertices = len(n_ways)
@@ -124,36 +127,37 @@ def rank_candidates_in(
         ceiling = ROUNDING_UP * min(by_largest, longest * math.sqrt(squares))
         n_kept, n_others = np.int64(0), 0  # _keep is compiled once, for one type of numbers
         least, worst, outside = np.inf, -np.inf, 0.0
-        for n in range(n_listed):
+        # Round -1 has the given classes, each later one the next path of every member.
+        for n in range(-1 if n_indexed > 0 else 0, n_listed):
             outside = 0.0
-            for r in range(n_members):
-                first_edge, first_row = r * n_columns, r * n_vertices
-                if n == 0:
-                    first_paths(
-                        row, first_edge, offsets, n_ways, edges, enters, first_row, best, rank, length, last, price,
-                        place
-                    )  # fmt: skip
+            for r in range(n_members if n >= 0 else n_indexed):
+                cost, c = 0.0, np.int64(0)
+                if n >= 0:
+                    first_edge, first_row = r * n_columns, r * n_vertices
+                    if n == 0:
+                        first_paths(
+                            row, first_edge, offsets, n_ways, edges, enters, first_row, best, rank, length, last, price,
+                            place
+                        )  # fmt: skip
+                    else:
+                        next_path(
+                            row, first_edge, offsets, n_ways, edges, enters, first_row, best, rank, length, last, price,
+                            place, walk
+                        )  # fmt: skip
+                    source = first_row + n_vertices - 1
+                    cost = best[source, n]
+                    outside += cost
+                    c = np.int64(class_of_path[r, rank[source, n]])
+                elif indexed[s, r] < 0:
+                    break
                 else:
-                    next_path(
-                        row, first_edge, offsets, n_ways, edges, enters, first_row, best, rank, length, last, price,
-                        place, walk
-                    )  # fmt: skip
-                source = first_row + n_vertices - 1
-                cost = best[source, n]
-                outside += cost
-                c = np.int64(class_of_path[r, rank[source, n]])
-                if n_members > 1:
+                    c = np.int64(indexed[s, r])
+                if may_repeat:
                     if listed_for[c] == now:
                         continue
                     listed_for[c] = now
-                    cost = 0.0
-                    for member in range(n_members):
-                        path = path_of_class[member, c]
-                        # From the last edge to the first, as the lists add: the same numbers to the last bit.
-                        along = 0.0
-                        for step in range(edges_of_path.shape[1] - 1, -1, -1):
-                            along += row[member * n_columns + edges_of_path[path, step]]
-                        cost += along
+                if n_members > 1 or n < 0:
+                    cost = _total_cost(row, n_columns, path_of_class, edges_of_path, c)
                 least = min(least, cost)
                 if n >= n_candidates:
                     others[n_others], other_costs[n_others] = c, cost
@@ -173,7 +177,9 @@ def rank_candidates_in(
                 loss = cost - weight * score
                 worst = max(worst, loss)
                 n_kept = _keep(classes, losses, scores, s, n_kept, c, loss, score)
-            if n_kept == n_out and outside - weight * ceiling >= losses[s, n_out - 1]:
+            if n_kept < n_out or n < 0:
+                continue
+            if n + 1 >= n_candidates or outside - weight * ceiling >= losses[s, n_out - 1]:
                 break
         bounds[s, 0], bounds[s, 1] = least, outside
         if has_vectors:
@@ -190,6 +196,20 @@ def rank_candidates_in(
                 n_kept = _keep(classes, losses, scores, s, n_kept, others[p], loss, 0.0)
         for p in range(n_kept, n_out):
             classes[s, p], losses[s, p], scores[s, p] = -1, np.inf, 0.0
+
+
+@njit(cache=True, nogil=True)
+def _total_cost(row, n_columns, path_of_class, edges_of_path, c):
+    """Sum the costs on the paths of a class over the members."""
+    total = 0.0
+    for member in range(path_of_class.shape[0]):
+        path = path_of_class[member, c]
+        # From the last edge to the first, as the lists add: the same numbers to the last bit.
+        along = 0.0
+        for step in range(edges_of_path.shape[1] - 1, -1, -1):
+            along += row[member * n_columns + edges_of_path[path, step]]
+        total += along
+    return total
 
 
 @njit(cache=True, nogil=True)

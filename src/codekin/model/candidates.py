@@ -1,8 +1,8 @@
-"""Re-ranking of the best classes of one or more codes.
+"""Re-ranking of the best classes of one or more codes and of an index.
 
 Members are codes on the same trellis with different orders of the classes; their losses are added. The candidates are
-the union of the members' best classes. Each gets its exact sum over the members, plus the dot product with its class
-vector if there are any.
+the union of the members' best classes and those of an index of the class vectors, if there is one. Each gets its exact
+sum over the members, plus the dot product with its class vector if there are any.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ from codekin.model.reranking import Reranking
 SAMPLES_PER_BLOCK = 512
 BLOCKS_AT_ONCE = 4
 """How many blocks of samples are ranked before the next margins are computed, or two for each thread."""
+
+PathArrays = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,9 +111,9 @@ class RankedCodes:
 
     def candidates(self, X: Any, margins: Margins, n: int | None, ranking: Reranking) -> Candidates:
         """The best ``n`` candidates of each sample, or all."""
-        n_listed = self._n_listed(ranking)
-        n_out = min(n_listed * len(self.codes), self.n_classes) if n is None else n
-        return self._ranked(X, margins, n_out, n_listed, ranking)
+        return self._ranked(
+            X, margins, self._n_candidates(ranking) if n is None else n, self._n_listed(ranking), ranking
+        )
 
     def rescored(self, X: Any, margins: Margins, ranking: Reranking) -> Candidates:
         """The candidates that were rescored, ranked; here, all of them."""
@@ -125,19 +127,29 @@ class RankedCodes:
         """How many of its best classes each member contributes."""
         return min(ranking.n_candidates, self.n_classes)
 
+    def _n_candidates(self, ranking: Reranking) -> int:
+        """How many candidates there are at most."""
+        return min(self._n_listed(ranking) * len(self.codes) + ranking.n_indexed, self.n_classes)
+
     @cached_property
-    def of_paths(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-        """The maps from paths to classes and back for each member, and the edges of each path if needed."""
-        class_of_path = np.array(
-            [code.assignment.class_of_codeword(self.n_classes) for code in self.codes], dtype=np.int32
-        )
-        if len(self.codes) == 1:
-            nothing = np.zeros((0, 0), dtype=np.int32)
-            return class_of_path, nothing, nothing
+    def class_of_path(self) -> NDArray[np.int32]:
+        """The class of each path, for each member."""
+        return np.array([code.assignment.class_of_codeword(self.n_classes) for code in self.codes], dtype=np.int32)
+
+    @cached_property
+    def of_paths(self) -> PathArrays:
+        """The maps from paths to classes and back for each member, and the edges of each path."""
         path_of_class = np.array([code.assignment.codeword_of_class for code in self.codes], dtype=np.int32)
         trellis: Any = self.codes[0].codebook.trellis
         edges = trellis.unrank(np.arange(self.n_classes))
-        return class_of_path, path_of_class, np.where(edges < 0, trellis.n_edges, edges).astype(np.int32)
+        return self.class_of_path, path_of_class, np.where(edges < 0, trellis.n_edges, edges).astype(np.int32)
+
+    def paths_for(self, ranking: Reranking) -> PathArrays:
+        """The same, without what is not needed: one code without an index gives the losses of its classes itself."""
+        if len(self.codes) > 1 or ranking.n_indexed:
+            return self.of_paths
+        nothing = np.zeros((0, 0), dtype=np.int32)
+        return self.class_of_path, nothing, nothing
 
     def _constant_losses(self, margins: Margins) -> FloatArray:
         """The part of the loss that is the same for all classes of a sample."""
@@ -156,7 +168,8 @@ class RankedCodes:
         rows = SparseRows.of(X, n_features) if has_vectors else SparseRows.of(sparse.csr_array((n_samples, 1)))
         classes = np.empty((n_samples, n_out), dtype=np.intp)
         losses, scores, bounds = np.empty((n_samples, n_out)), np.empty((n_samples, n_out)), np.empty((n_samples, 2))
-        graph = trellis.width, trellis.digits, trellis.edge_offsets
+        graph, of_paths = (trellis.width, trellis.digits, trellis.edge_offsets), self.paths_for(ranking)
+        indexed = ranking.indexed(X, n_samples, self.n_threads)
 
         def fill(start: int, stop: int) -> None:
             n_members = len(self.codes)
@@ -166,13 +179,14 @@ class RankedCodes:
             rank_candidates(
                 costs,
                 graph,
-                self.of_paths,
+                of_paths,
                 (rows.indptr[start : stop + 1], rows.indices, rows.values),
                 vectors,
                 by_feature,
                 reach,
                 n_features,
                 float(ranking.weight),
+                indexed[start:stop],
                 min(ranking.n_candidates, n_listed),
                 n_listed,
                 classes[start:stop],

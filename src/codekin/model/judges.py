@@ -10,15 +10,17 @@ from itertools import islice
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from codekin._system.stored_rows import StoredRows
 from codekin.coding import FloatArray, IntArray
 from codekin.model import Candidates, Member, Model
+from codekin.model.class_index import ClassIndex, index_entries
 from codekin.model.class_vectors import ClassVectors, centroid_vectors, centroids
 from codekin.model.learned_vectors import RATE, learned_vectors
 from codekin.model.mixture import mixed_vectors, share_of_means, three_weights
-from codekin.model.reranking import CANDIDATE_NUMBERS, TOLERANCE, Reranking, best_weight
+from codekin.model.reranking import CANDIDATE_NUMBERS, TOLERANCE, CandidateSource, Reranking, best_weight
 from codekin.model.temperature import fit_candidate_temperature
 from codekin.progress import tell
 from codekin.samples import Samples
@@ -37,7 +39,11 @@ REACHES = (2.0, 3.0, 5.0)
 MOST_FOR_REACH = 4_000
 REACH_TOLERANCE = 0.0005
 
+NUMBERS_OF_INDEX = (20, 50)
+"""The numbers of candidates of an index to try."""
+
 RerankMethod = Literal["centroid", "learned"]
+Listed = tuple[Reranking, Candidates]
 
 
 class LearnedHow(NamedTuple):
@@ -49,57 +55,98 @@ class LearnedHow(NamedTuple):
 
 @dataclass
 class Judges:
-    """Held-out samples that choose how the candidates of codes are ranked."""
+    """Held-out samples that choose how the candidates of codes or of an index are ranked."""
 
     members: tuple[Member, ...]
     method: RerankMethod | None
     samples: Samples
     held_out: Samples
     seed: int
+    source: CandidateSource = "code"
 
     def choice(self) -> tuple[Model, LearnedHow]:
         """The codes ranked as is right most often, and how that was learned."""
-        n_classes, held_out = self.members[0].code.n_classes, self.held_out
-        tries = CANDIDATE_NUMBERS if self.members[0].code.codebook.tree is None else CANDIDATE_NUMBERS_OF_TREES
-        numbers = list(dict.fromkeys(min(n, n_classes) for n in tries))
         tell("listing candidates to choose by")
-        # What the codes list does not depend on the vectors that rescore it; one code's short lists begin its long one.
-        is_alone = len(self.members) == 1
-        lists = [_listed(self.members, n, held_out.X) for n in numbers[-1 if is_alone else 0 :]]
-        if is_alone:
-            longest = lists[0]
-            lists = [
-                replace(longest, **{name: getattr(longest, name)[:, :n] for name in ("classes", "losses", "scores")})
-                for n in numbers
-            ]
-        self.lists = list(zip(numbers, lists, strict=True))
-        # A class that is not known is never right.
-        self.is_true = [(found.classes == held_out.class_index[:, None]) & (found.classes >= 0) for found in lists]
-        means = None
-        if self.method == "learned":
-            means = class_means(self.samples, n_classes)
-            of_means = self._scores(ClassVectors.of(means))
+        # What codes list does not depend on the vectors that rescore it; what an index lists does.
+        self.of_codes = self._lists_of_codes() if self.source == "code" else []
+        means = class_means(self.samples, self.members[0].code.n_classes) if self.method == "learned" else None
+        self.of_means = None if means is None else ClassVectors.of(means)
+        scores_of_means = None if self.of_means is None else self._scores(self.of_means)
         best, highest, how = None, -1.0, LearnedHow()
-        for i, vectors in enumerate(_vectors_after_passes(self.members, self.method, self.samples, self.seed, means)):
+        for i, vectors in enumerate(
+            _vectors_after_passes(self.members, self.method, self.samples, self.seed, self.source, means=means)
+        ):
             scores, share = self._scores(vectors), 0.0
-            if means is not None:
-                assert vectors is not None
-                share = share_of_means(three_weights((-lists[-1].losses, scores[-1], of_means[-1]), self.is_true[-1]))
-                scores = [m if share == np.inf else v + share * m for v, m in zip(scores, of_means, strict=True)]
-            reranking, accuracy = self._best(scores)
+            if scores_of_means is not None:
+                share = self._share_of_means(vectors, scores, scores_of_means)
+                scores = [m if share == np.inf else v + share * m for v, m in zip(scores, scores_of_means, strict=True)]
+            mixed = None
+            if self.source == "code":
+                tried = [(ranking, found, of) for (ranking, found), of in zip(self.of_codes, scores, strict=True)]
+            else:
+                mixed = _mixed(vectors, means, share)
+                tried = self._lists_of_index(mixed)
+            reranking, accuracy = self._best(tried)
             gain = accuracy - highest
             if gain > 0:
-                mixed = vectors if means is None or vectors is None else mixed_vectors(vectors, means, share)
+                mixed = _mixed(vectors, means, share) if mixed is None else mixed
                 best, highest, how = replace(reranking, vectors=mixed), accuracy, LearnedHow(i + 1, share)
             if gain < TOLERANCE:
                 break  # a further pass is not worth its time
         assert best is not None
-        del means, vectors, scores, lists, self.lists, self.is_true  # only the choice needs them
+        del means, vectors, mixed, scores, scores_of_means, tried, self.of_codes, self.of_means  # only the choice needs
         best = self._within_reach(best)
         tell("fitting the temperature of the re-ranking")
-        candidates = Model(self.members, best).candidates(held_out.X)
-        ranking = replace(best, temperature=fit_candidate_temperature(candidates, held_out.class_index))
-        return Model(self.members, ranking), how
+        candidates = Model(self.members, best).candidates(self.held_out.X)
+        temperature = fit_candidate_temperature(candidates, self.held_out.class_index)
+        return Model(self.members, replace(best, temperature=temperature)), how
+
+    def _numbers(self, tries: tuple[int, ...]) -> list[int]:
+        """The numbers of candidates to try."""
+        n_classes, tree = self.members[0].code.n_classes, self.members[0].code.codebook.tree
+        return list(dict.fromkeys(min(n, n_classes) for n in (tries if tree is None else CANDIDATE_NUMBERS_OF_TREES)))
+
+    def _lists_of_codes(self) -> list[Listed]:
+        """What the codes list; one code's short lists begin its long one."""
+        numbers = self._numbers(CANDIDATE_NUMBERS)
+        if len(self.members) > 1:
+            return [(Reranking(n), self._listed(Reranking(n))) for n in numbers]
+        longest = self._listed(Reranking(numbers[-1]))
+        names = ("classes", "losses", "scores")
+        return [
+            (Reranking(n), replace(longest, **{name: getattr(longest, name)[:, :n] for name in names})) for n in numbers
+        ]
+
+    def _listed(self, ranking: Reranking) -> Candidates:
+        """The candidates of the codes alone, in narrow types: there are no scores yet."""
+        found = Model(self.members, ranking).candidates(self.held_out.X)
+        classes: Any = found.classes.astype(np.int32)
+        return replace(found, classes=classes, scores=np.broadcast_to(0.0, classes.shape))
+
+    def _share_of_means(
+        self, vectors: ClassVectors | None, scores: list[FloatArray], scores_of_means: list[FloatArray]
+    ) -> float:
+        """How much of the class means to add to learned vectors, by the longest lists."""
+        assert vectors is not None
+        assert self.of_means is not None
+        if self.source == "code":
+            found, of_both = self.of_codes[-1][1], (scores[-1], scores_of_means[-1])
+        else:
+            n = self._numbers(NUMBERS_OF_INDEX)[-1]
+            found = Model(self.members, Reranking.of_index(self.source, n, vectors)).candidates(self.held_out.X)
+            of_both = found.scores, self.of_means.scores(self.held_out.X, found.classes)
+        return share_of_means(three_weights((-found.losses, *of_both), self._is_true(found)))
+
+    def _lists_of_index(self, vectors: ClassVectors | None) -> list[tuple[Reranking, Candidates, FloatArray]]:
+        """What an index of these vectors lists, short lists first, and its dot products with the samples."""
+        assert vectors is not None
+        rankings = [Reranking.of_index(self.source, n, vectors) for n in self._numbers(NUMBERS_OF_INDEX)]
+        lists = [(ranking, Model(self.members, ranking).candidates(self.held_out.X)) for ranking in rankings]
+        return [(ranking, found, found.scores) for ranking, found in lists]
+
+    def _is_true(self, found: Candidates) -> NDArray[np.bool_]:
+        """Where the true classes are; a class that is not known is never right."""
+        return np.asarray((found.classes == self.held_out.class_index[:, None]) & (found.classes >= 0))
 
     def _within_reach(self, ranking: Reranking) -> Reranking:
         """The same for candidates on trees within the smallest reach that costs no accuracy."""
@@ -116,20 +163,21 @@ class Judges:
         return replace(ranking, reach=min(enough, default=np.inf))
 
     def _scores(self, vectors: ClassVectors | None) -> list[FloatArray]:
-        """The dot products of all listed candidates with the samples."""
-        if vectors is None:
-            return [found.scores for _, found in self.lists]
+        """The dot products of all candidates that the codes list with the samples."""
+        lists = [found for _, found in self.of_codes]
+        if vectors is None or not lists:
+            return [found.scores for found in lists]
         if len(self.members) > 1:
-            return [vectors.scores(self.held_out.X, found.classes) for _, found in self.lists]
-        longest = vectors.scores(self.held_out.X, self.lists[-1][1].classes)
-        return [longest[:, :n] for n, _ in self.lists]
+            return [vectors.scores(self.held_out.X, found.classes) for found in lists]
+        longest = vectors.scores(self.held_out.X, lists[-1].classes)
+        return [longest[:, : found.classes.shape[1]] for found in lists]
 
-    def _best(self, scores: list[FloatArray]) -> tuple[Reranking, float]:
+    def _best(self, lists: list[tuple[Reranking, Candidates, FloatArray]]) -> tuple[Reranking, float]:
         """The weight and the number of candidates that are right most often; few candidates are faster."""
         tried: list[tuple[Reranking, float]] = []
-        for (n, found), of_list, is_true in zip(self.lists, scores, self.is_true, strict=True):
-            weight, accuracy = best_weight(found.losses, of_list, is_true)
-            tried.append((Reranking(n, None, weight), accuracy))
+        for ranking, found, scores in lists:
+            weight, accuracy = best_weight(found.losses, scores, self._is_true(found))
+            tried.append((replace(ranking, weight=weight), accuracy))
         highest = max(accuracy for _, accuracy in tried)
         return next((reranking, accuracy) for reranking, accuracy in tried if accuracy >= highest - TOLERANCE)
 
@@ -140,16 +188,25 @@ def class_means(samples: Samples, n_classes: int) -> sparse.csr_array:
 
 
 def final_vectors(
-    members: tuple[Member, ...], method: RerankMethod | None, samples: Samples, how: LearnedHow, seed: int
+    members: tuple[Member, ...],
+    method: RerankMethod | None,
+    samples: Samples,
+    how: LearnedHow,
+    seed: int,
+    *,
+    source: CandidateSource = "code",
 ) -> ClassVectors | None:
     """The class vectors of codes that are learned from all samples, made as held-out samples chose."""
     means = class_means(samples, members[0].code.n_classes) if method == "learned" else None
-    passes = _vectors_after_passes(members, method, samples, seed, means)
+    passes = _vectors_after_passes(members, method, samples, seed, source, means=means)
     (vectors,) = deque(islice(passes, how.n_passes), maxlen=1)
     del passes  # what only learning needs
-    if vectors is None or means is None or how.share_of_means == 0:
-        return vectors
-    return mixed_vectors(vectors, means, how.share_of_means)
+    return _mixed(vectors, means, how.share_of_means)
+
+
+def _mixed(vectors: ClassVectors | None, means: sparse.csr_array | None, share: float) -> ClassVectors | None:
+    """Learned vectors with their share of the class means; all others as they are."""
+    return vectors if vectors is None or means is None or share == 0 else mixed_vectors(vectors, means, share)
 
 
 def _vectors_after_passes(
@@ -157,6 +214,8 @@ def _vectors_after_passes(
     method: RerankMethod | None,
     samples: Samples,
     seed: int,
+    source: CandidateSource,
+    *,
     means: sparse.csr_array | None,
 ) -> Iterator[ClassVectors | None]:
     """The class vectors to try, one after the other; they are learned from the class means."""
@@ -166,10 +225,16 @@ def _vectors_after_passes(
     if method == "centroid":
         vectors = centroid_vectors(samples.X, samples.class_index, n_classes=n_classes, sample_weight=samples.weights)
         return iter([vectors])
+    index = None
+    if source != "code":
+        assert means is not None
+        index = ClassIndex.of(ClassVectors.of(means), index_entries(n_classes))
     passes = learned_vectors(
         samples.X,
         samples.class_index,
-        partial(_confused, members) if isinstance(samples.X, StoredRows) else _confused(members, samples.X),
+        partial(_confused, members, index)
+        if isinstance(samples.X, StoredRows)
+        else _confused(members, index, samples.X),
         n_classes=n_classes,
         sample_weight=samples.weights,
         means=means,
@@ -186,22 +251,21 @@ def _told(passes: Iterator[ClassVectors]) -> Iterator[ClassVectors]:
         yield next(passes)
 
 
-def _listed(members: tuple[Member, ...], n: int, X: Any) -> Candidates:
-    """The candidates of the codes alone, in narrow types: there are no scores yet."""
-    found = Model(members, Reranking(n)).candidates(X)
-    classes: Any = found.classes.astype(np.int32)
-    return replace(found, classes=classes, scores=np.broadcast_to(0.0, classes.shape))
-
-
-def _confused(members: tuple[Member, ...], X: Any) -> IntArray:
-    """The best classes of each sample under the codes alone, some samples at a time."""
+def _confused(members: tuple[Member, ...], index: ClassIndex | None, X: Any) -> IntArray:
+    """The best classes of each sample under the codes alone, or half of them by an index; some samples at a time."""
     is_tree = members[0].code.codebook.tree is not None
     n = N_CONFUSED_IN_TREES if is_tree else N_CONFUSED
     # One tree is enough, and others would double the time.
-    model = Model(tuple(member.hasty() for member in members[: 1 if is_tree else None]), Reranking(n))
-    n = min(n, model.n_classes)
-    blocks = []
+    of_codes = tuple(member.hasty() for member in members[: 1 if is_tree else None])
+    n = min(n if index is None else n // 2, members[0].code.n_classes)
+    model, blocks = Model(of_codes, Reranking(n)), []
     for start in range(0, X.shape[0], SAMPLES_PER_BLOCK):
         tell("listing the classes that are confused", start, X.shape[0], unit="samples")
-        blocks.append(model.candidates(X[start : start + SAMPLES_PER_BLOCK], n).classes.astype(np.int32))
+        rows = X[start : start + SAMPLES_PER_BLOCK]
+        listed = model.candidates(rows, n).classes
+        if index is not None:
+            found = index.best(rows, n)
+            found[(found[:, :, None] == listed[:, None]).any(axis=2)] = -1
+            listed = np.hstack([listed, found])
+        blocks.append(listed.astype(np.int32))
     return np.concatenate(blocks)

@@ -125,12 +125,16 @@ class OneRowOfRanking(OneRow):
         self.margins, self.ranking = margins, cast("Reranking", model.ranking)
         trellis: Any = model.codebook.trellis
         self.loss, self.n_edges = model.decoder.loss, trellis.n_edges
-        self.graph, self.of_paths = (trellis.width, trellis.digits, trellis.edge_offsets), ranked.of_paths
+        self.graph, self.of_paths = (
+            (trellis.width, trellis.digits, trellis.edge_offsets),
+            ranked.paths_for(self.ranking),
+        )
         *self.vectors, n_features = kernel_vectors(self.ranking.vectors)
-        n_paths = model.n_classes if len(margins) > 1 else 0
+        n_paths = model.n_classes if len(margins) > 1 or self.ranking.n_indexed else 0
         n_scored = 0 if self.ranking.vectors is None else model.n_classes
         self.n_scored, self.weight = min(self.ranking.n_candidates, model.n_classes), float(self.ranking.weight)
         self.rank: Any = rank_candidates_in
+        self.index = _RowIndex(self.ranking, model.n_classes)
         # The last cost of each member is zero, and stays so.
         costs = len(margins), self.n_edges + 1
         self.rooms = Rooms(
@@ -139,7 +143,7 @@ class OneRowOfRanking(OneRow):
 
     def best(self, row: Row, k: int, *, has_losses: bool) -> tuple[IntArray, FloatArray]:
         """As above."""
-        every = [margins(row) for margins in self.margins]
+        every, indexed = [margins(row) for margins in self.margins], self.index.best(row)
         f = (every[0] if len(every) == 1 else np.hstack(every)).astype(np.float64)
         classes, (losses, scores) = np.empty((1, k), np.intp), np.empty((2, 1, k))
         room, costs, bounds = own = self.rooms.take()
@@ -152,6 +156,7 @@ class OneRowOfRanking(OneRow):
             NO_ROW if self.ranking.vectors is None else row[:3],
             *self.vectors,
             self.weight,
+            indexed,
             self.n_scored,
             max(k, self.n_scored),
             classes,
@@ -163,6 +168,29 @@ class OneRowOfRanking(OneRow):
         if has_losses:
             losses += self.loss(-f).sum(axis=1, keepdims=True)
         return classes[0], losses[0]
+
+
+class _RowIndex:
+    """The classes that the index of a re-ranking contributes to one row; none if there is no index."""
+
+    def __init__(self, ranking: Reranking, n_classes: int) -> None:
+        from codekin.kernels.class_index import best_of_index_in, index_room
+
+        self.n = min(ranking.n_indexed, n_classes)
+        self.search: Any = best_of_index_in
+        if self.n:
+            self.arrays = ranking.index.by_class, ranking.index.by_list
+            n_lists = 2 * ranking.index.n_features
+            self.rooms = Rooms(lambda: index_room(n_lists, n_classes))
+
+    def best(self, row: Row) -> IntArray:
+        """The classes, (1, n); -1 if there are fewer."""
+        found = np.empty((1, self.n), np.intp)
+        if self.n:
+            room = self.rooms.take()
+            self.search(room, row[:3], *self.arrays, found)
+            self.rooms.give_back(room)
+        return found
 
 
 class OneRowAtOnce(OneRowOfRanking):
@@ -195,6 +223,7 @@ class OneRowAtOnce(OneRowOfRanking):
             self.of_paths,
             *self.vectors,
             self.weight,
+            self.index.best(row),
             self.n_scored,
             max(k, self.n_scored),
             classes,

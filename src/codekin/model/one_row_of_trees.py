@@ -130,4 +130,6 @@ def one_row_of_trees(model: Model) -> OneRow:
     """The fastest way to the best classes of one row of a model on trees."""
     if model.ranking is None:
         return OneRowOfTree(model)
+    if model.ranking.n_indexed:
+        return OneRow(model)
     return OneRowOfRankedTree(model) if len(model.members) == 1 else OneRowOfRankedTrees(model)

@@ -81,7 +81,9 @@ def likely_classes(model: Model, X: Any, largest: np.float32, temperature: float
     """
     ranking = model.ranking
     # Classes behind the candidates may be more probable than the last of these.
-    first = FIRST_LIST if ranking is None else FIRST_LIST + ranking.n_candidates * len(model.members)
+    first = FIRST_LIST
+    if ranking is not None:
+        first += ranking.n_candidates * len(model.members) + ranking.n_indexed
     for start in range(0, X.shape[0], SAMPLES_PER_BLOCK):
         tell("listing probable classes", start, X.shape[0], unit="samples")
         block = X[start : start + SAMPLES_PER_BLOCK]

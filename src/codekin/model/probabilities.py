@@ -29,14 +29,24 @@ def top_k_probabilities(model: Model, X: Any, k: int, temperature: float) -> tup
     candidates = model._ranked.candidates(X, margins, None, model.ranking)
     shared = _of_candidates(model, margins, candidates, temperature)
     # The candidates come first among the best classes, in the same order.
-    if k <= model.ranking.n_candidates and (candidates.classes[:, :k] >= 0).all():
+    if k <= candidates.classes.shape[1] and (candidates.classes[:, :k] >= 0).all():
         return candidates.classes[:, :k], np.exp(shared[:, :k])
     classes, _ = model.top_k(X, k)
     logs = code_log_probabilities(model, margins, classes, temperature)
-    n = min(k, shared.shape[1])
-    is_candidate = candidates.classes[:, :n] >= 0
-    logs[:, :n][is_candidate] = shared[:, :n][is_candidate]
-    return classes, np.exp(logs)
+    return classes, np.exp(_with_those_of_candidates(logs, classes, candidates.classes, shared, model.n_classes))
+
+
+def _with_those_of_candidates(
+    logs: FloatArray, classes: IntArray, candidates: IntArray, shared: FloatArray, n_classes: int
+) -> FloatArray:
+    """The numbers of some classes of each sample, replaced by those of candidates wherever these are among them."""
+    first = np.arange(len(classes))[:, None] * n_classes
+    is_listed = candidates >= 0
+    keys, own = (first + candidates)[is_listed], shared[is_listed]
+    order = np.argsort(keys)
+    keys, own, asked = keys[order], own[order], first + classes
+    place = np.minimum(np.searchsorted(keys, asked), len(keys) - 1)
+    return np.where((keys[place] == asked) & (classes >= 0), own[place], logs)
 
 
 def all_log_probabilities(model: Model, X: Any, temperature: float) -> FloatArray:

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from codekin.coding import FloatArray
+from codekin.coding import FloatArray, IntArray
+from codekin.model.class_index import ClassIndex, index_entries
 from codekin.model.class_vectors import ClassVectors
 
 CANDIDATE_NUMBERS = (10, 20, 50, 100)
 """The numbers of candidates per code to try."""
+CANDIDATE_SOURCES = ("code", "index", "both")
+"""What lists candidates: the best paths of the codes, an index of the class vectors, or both."""
+CandidateSource = Literal["code", "index", "both"]
 TOLERANCE = 0.002
 """Fewer candidates are preferred at this loss of accuracy, a fifth of a point: they determine the time."""
 N_WEIGHTS = 60
@@ -20,7 +26,7 @@ SAMPLES_PER_BLOCK = 1_024
 
 @dataclass(frozen=True, eq=False)
 class Reranking:
-    """The last step of a prediction: the best classes of one or several codes, rescored.
+    """The last step of a prediction: the best classes of one or several codes and of an index, rescored.
 
     The loss of a candidate is the sum of its decoding losses, minus ``weight`` times the dot product of the sample and
     the class's vector.
@@ -38,6 +44,10 @@ class Reranking:
     reach : float, default=inf
         On trees, classes whose loss is larger than the smallest of their code by more than this are no candidates: they
         would not become the best, and need not be looked for.
+    n_indexed : int, default=0
+        How many classes an index of the vectors contributes, whatever their losses.
+    n_entries : int, default=0
+        How many entries of each vector the index has.
     """
 
     n_candidates: int
@@ -45,6 +55,8 @@ class Reranking:
     weight: float = 0.0
     temperature: float = 1.0
     reach: float = np.inf
+    n_indexed: int = 0
+    n_entries: int = 0
 
     def __post_init__(self) -> None:
         """Check the numbers."""
@@ -58,6 +70,34 @@ class Reranking:
             raise ValueError(
                 f"The 'temperature' of a re-ranking must be greater than 0. Got {self.temperature} instead."
             )
+        if self.n_indexed < 0 or (self.n_indexed > 0 and (self.vectors is None or self.n_entries < 1)):
+            raise ValueError(
+                "A re-ranking with an index needs class vectors and at least one entry of each. "
+                f"Got n_indexed={self.n_indexed} and n_entries={self.n_entries}."
+            )
+
+    @classmethod
+    def of_index(cls, source: CandidateSource, n: int, vectors: ClassVectors) -> Self:
+        """The n best classes of an index, and the best one or the n best of each code, not yet rescored."""
+        n_entries = index_entries(vectors.n_classes)
+        return cls(n if source == "both" else 1, vectors, n_indexed=n, n_entries=n_entries)
+
+    @property
+    def source(self) -> CandidateSource:
+        """What lists the candidates."""
+        return "code" if self.n_indexed == 0 else "index" if self.n_candidates == 1 else "both"
+
+    @cached_property
+    def index(self) -> ClassIndex:
+        """The index of the class vectors."""
+        assert self.vectors is not None
+        return ClassIndex.of(self.vectors, self.n_entries)
+
+    def indexed(self, X: Any, n_samples: int, n_threads: int | None = None) -> IntArray:
+        """The classes that the index contributes to each sample, -1 if there are fewer."""
+        if self.n_indexed == 0:
+            return np.empty((n_samples, 0), dtype=np.intp)
+        return self.index.best(X, min(self.n_indexed, self.index.n_classes), n_threads)
 
 
 def best_weight(losses: FloatArray, scores: FloatArray, is_true: NDArray[np.bool_]) -> tuple[float, float]:

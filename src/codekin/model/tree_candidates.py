@@ -1,7 +1,7 @@
-"""Re-ranking of the best classes of one or more trees.
+"""Re-ranking of the best classes of one or more trees and of an index.
 
-Each tree searches for its best classes; the candidates are the union of what they find. Each gets its exact sum over
-all trees, since the probability of a given leaf depends only on its own path from the root.
+Each tree searches for its best classes; the candidates are the union of what they and the index find. Each gets its
+exact sum over all trees, since the probability of a given leaf depends only on its own path from the root.
 """
 
 from __future__ import annotations
@@ -40,8 +40,7 @@ class RankedTrees(RankedCodes):
 
     def rescored(self, X: Any, margins: Any, ranking: Reranking) -> Candidates:
         """The candidates within reach; -1 behind them."""
-        n_listed = self._n_listed(ranking)
-        n_out = min(n_listed * len(self.codes), self.n_classes)
+        n_out, n_listed = self._n_candidates(ranking), self._n_listed(ranking)
         return self._ranked(X, margins, n_out, n_listed, ranking, is_complete=False)
 
     def _ranked(
@@ -57,11 +56,12 @@ class RankedTrees(RankedCodes):
         is_near = [own <= own[:, :1] + ranking.reach for _, own in found]
         for near in is_near:
             near[:, n_rescored:] = False
-        if len(found) == 1:
+        indexed = ranking.indexed(X, len(is_near[0]), self.n_threads)
+        if len(found) == 1 and not ranking.n_indexed:
             classes, losses = found[0]
             is_candidate = is_near[0] & (classes >= 0)
         else:
-            classes, losses, is_candidate = self._merged(margins, found, is_near)
+            classes, losses, is_candidate = self._merged(margins, found, is_near, indexed)
         # A class that a tree has not listed is at most as probable as the total that the tree has not listed.
         least = sum(-np.log(np.clip(1 - np.exp(-own).sum(axis=1), 1e-300, 1)) for _, own in found)
         is_certified = (losses.min(axis=1) <= least) | (n_listed == self.n_classes)
@@ -73,18 +73,32 @@ class RankedTrees(RankedCodes):
         rank_listed(classes, losses, is_candidate, float(ranking.weight), scores, *best)
         return Candidates(*best, is_certified)
 
-    def _merged(self, margins: Any, found: Any, is_near: Any) -> tuple[IntArray, FloatArray, NDArray[np.bool_]]:
-        """The classes that some tree lists, their losses summed over all trees, and whether they are candidates."""
+    def _merged(
+        self, margins: Any, found: Any, is_near: Any, indexed: IntArray
+    ) -> tuple[IntArray, FloatArray, NDArray[np.bool_]]:
+        """The classes that a tree or the index lists, their losses over all trees, and whether they are candidates."""
         from codekin.kernels.tree_ranking import merge_lists
 
-        listed, losses = (np.hstack([own[i] for own in found]) for i in range(2))
-        merged, known = np.empty_like(listed), np.empty((len(found), *listed.shape))
+        lists = [(*own, near) for own, near in zip(found, is_near, strict=True)]
+        if indexed.shape[1]:
+            # The index knows no losses: what it lists as if a further tree did is left open in all others.
+            lists.append((indexed, np.full(indexed.shape, np.nan), np.ones(indexed.shape, dtype=bool)))
+        n_each = max(own.shape[1] for own, _, _ in lists)
+        listed, losses, near = (
+            np.hstack([_widened(own[i], n_each, empty) for own in lists]) for i, empty in enumerate((-1, np.nan, False))
+        )
+        merged, known = np.empty_like(listed), np.empty((len(lists), *listed.shape))
         is_candidate = np.empty(listed.shape, dtype=bool)
-        n = merge_lists(listed, losses, np.hstack(is_near), listed.shape[1] // len(found), merged, known, is_candidate)
+        n = merge_lists(listed, losses, near, n_each, merged, known, is_candidate)
         merged, is_candidate = merged[:, :n].copy(), is_candidate[:, :n].copy()
         total = np.zeros(merged.shape)
         decoders: tuple[Any, ...] = self.decoders
-        for decoder, part, own in zip(decoders, margins, known[:, :, :n], strict=True):
+        for decoder, part, own in zip(decoders, margins, known[: len(found), :, :n], strict=True):
             is_open = np.isnan(own)
             total += np.where(is_open, decoder.losses_of(part, np.where(is_open, merged, -1)), own)
         return merged, total, is_candidate
+
+
+def _widened(array: NDArray[Any], n_columns: int, empty: Any) -> NDArray[Any]:
+    """The array with further columns that are empty, if it has fewer."""
+    return np.pad(array, ((0, 0), (0, n_columns - array.shape[1])), constant_values=empty)

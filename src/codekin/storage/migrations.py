@@ -1,7 +1,8 @@
 """Migration of descriptions from earlier formats: one function for each version that changed them.
 
 Version 2 introduced weights of one or two bytes, version 3 vocabularies with shared prefixes. Their predecessors are
-still read by ``weights`` and ``model_input``, since the arrays did not change.
+still read by ``weights`` and ``model_input``, since the arrays did not change. Version 6 introduced indexes, which
+earlier rankings do not have.
 """
 
 from __future__ import annotations

@@ -33,6 +33,8 @@ def describe_ranking(model: Model, arrays: Arrays, learners: list[Any]) -> Json:
     }
     if np.isfinite(reranking.reach):
         description["reach"] = reranking.reach
+    if reranking.n_indexed:
+        description["index"] = {"n_candidates": reranking.n_indexed, "n_entries": reranking.n_entries}
     vectors = reranking.vectors
     if vectors is not None:
         arrays.update({f"vector_{name}": array for name, array in vectors.to_arrays().items()})
@@ -48,12 +50,14 @@ def restore_ranking(first: Member, description: Json, arrays: Arrays, learners: 
         own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
         members.append(restore_member(member, own, learners))
     vectors = _restore_vectors(description["vectors"], arrays) if "vectors" in description else None
+    index = description.get("index", {"n_candidates": 0, "n_entries": 0})
     reranking = Reranking(
         whole_number(description["n_candidates"], "n_candidates", smallest=1),
         vectors,
         float(description["weight"]),
         positive_number(description["temperature"], "temperature"),
         positive_number(description["reach"], "reach") if "reach" in description else np.inf,
+        *(whole_number(index[name], name) for name in ("n_candidates", "n_entries")),
     )
     return Model(tuple(members), reranking)
 

@@ -1,0 +1,187 @@
+"""The best classes of an inverted index, without looking at all that share a feature with the sample.
+
+An entry belongs to a list: one for the positive and one for the negative entries of each feature. A sample meets the
+lists of its features that have its own signs, so that all products are positive and a sum of some of them is a lower
+bound of the score. They are read in the order of the most that they can add, until all that are left cannot lift a
+class that has not been met to the k best (MaxScore: Turtle and Flood 1995). Only then are the classes that can be among
+the k best scored. To leave a list before its end, when its entries get small, is slower: it leaves too much open.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from codekin.kernels.reranking import distinct_features, longest_row
+
+ROUNDING_DOWN = 1 - 1e-9
+"""The same products are added up in another order."""
+WORTHWHILE = 8
+"""How many entries must be left for each class that was met, so that a better threshold is worth its time."""
+
+
+@njit(cache=True, nogil=True)
+def index_room(n_lists, n_classes):
+    """Make room for searching one sample after the other, in one call or in many.
+
+    Returns ``spread`` float (n_lists,): zero, except while a sample is searched for.
+    ``sums`` float (n_classes,), ``met_for`` int (n_classes,): the products of a class so far, and the sample that they
+        belong to.
+    ``met`` int32 (n_classes,), ``others`` float (n_classes,): the classes that were met, and room for their sums.
+    ``clock`` int (1,): how many samples have been searched for.
+    """
+    return (
+        np.zeros(n_lists),
+        np.empty(n_classes),
+        np.zeros(n_classes, np.int64),
+        np.empty(n_classes, np.int32),
+        np.empty(n_classes),
+        np.zeros(1, np.int64),
+    )
+
+
+@njit(cache=True, nogil=True)
+def best_of_index(rows, by_class, by_list, best):
+    """List the classes with the largest scores for each sample, the largest first; the smaller class among equals.
+
+    ``rows``: tuple (indptr, indices, values). The samples, compressed; features may come twice.
+    ``by_class``: tuple (indptr, lists, values). The entries of each class; list ``2 f`` has the positive ones on
+        feature ``f`` and list ``2 f + 1`` the negative ones. ``values`` are sizes.
+    ``by_list``: tuple (indptr, classes, values). The same entries by list, the largest first.
+    ``best``: int (n_samples, k). Receives the classes, -1 if fewer have a score above zero.
+    """
+    room = index_room(len(by_list[0]) - 1, len(by_class[0]) - 1)
+    best_of_index_in(room, rows, by_class, by_list, best)
+
+
+@njit(cache=True, nogil=True)
+def best_of_index_in(room, rows, by_class, by_list, best):
+    """Do what :func:`best_of_index` does, in the room of :func:`index_room`."""
+    spread, sums, met_for, met, others, clock = room
+    indptr, features, x = rows
+    class_indptr, lists, sizes = by_class
+    list_indptr, classes, values = by_list
+    k = best.shape[1]
+    # The lists of a sample, what they and all that follow can add, and the scores of its best classes.
+    n_most = longest_row(indptr)
+    own, most, scores = np.empty(n_most, np.int64), np.empty(n_most + 1), np.empty(k)
+    for s in range(best.shape[0]):
+        clock[0] += 1
+        now = clock[0]
+        n_own = _met_lists(indptr[s], indptr[s + 1], features, x, list_indptr, spread, own)
+        threshold = _order_by_most(n_own, list_indptr, values, spread, own, most, k)
+        n_met, n_left, i = 0, 0, 0
+        for p in range(n_own):
+            n_left += list_indptr[own[p] + 1] - list_indptr[own[p]]
+        # What the lists from i on can add is not enough for a class that has not been met.
+        while i < n_own and most[i] >= threshold:
+            for j in range(list_indptr[own[i]], list_indptr[own[i] + 1]):
+                c = classes[j]
+                if met_for[c] != now:
+                    met_for[c], sums[c], met[n_met] = now, 0.0, c
+                    n_met += 1
+                sums[c] += spread[own[i]] * values[j]
+            n_left -= list_indptr[own[i] + 1] - list_indptr[own[i]]
+            i += 1
+            # Raising the threshold takes time for each class that was met; at the end it saves scoring most of them.
+            is_last = i == n_own or most[i] < threshold
+            if n_met > k and (is_last or n_left > WORTHWHILE * n_met):
+                for p in range(n_met):
+                    others[p] = sums[met[p]]
+                threshold = max(threshold, ROUNDING_DOWN * _kth_largest(others, n_met, k))
+        n_best = 0
+        for p in range(n_met):
+            c = met[p]
+            if sums[c] + most[i] < threshold:
+                continue
+            score = 0.0
+            for j in range(class_indptr[c], class_indptr[c + 1]):
+                score += spread[lists[j]] * sizes[j]
+            n_best = _keep_largest(best[s], scores, n_best, c, score)
+        best[s, n_best:] = -1
+        for p in range(indptr[s], indptr[s + 1]):
+            spread[2 * features[p]], spread[2 * features[p] + 1] = 0.0, 0.0
+
+
+@njit(cache=True, nogil=True)
+def _met_lists(start, stop, features, x, list_indptr, spread, own):
+    """Spread a sample over the lists that it meets, write those to ``own``, and return how many there are."""
+    for p in range(start, stop):
+        spread[2 * features[p]] += x[p]
+    n_own = 0
+    for p in range(distinct_features(features, start, stop, own)):
+        at = 2 * own[p]
+        if spread[at] < 0:
+            spread[at + 1], spread[at] = -spread[at], 0.0
+            at += 1
+        if spread[at] > 0 and list_indptr[at] < list_indptr[at + 1]:
+            own[n_own] = at
+            n_own += 1
+    return n_own
+
+
+@njit(cache=True, nogil=True)
+def _order_by_most(n_own, list_indptr, values, spread, own, most, k):
+    """Sort the lists by the most that they can add; return a score that k classes of one of them have at least.
+
+    ``own``: changed in place.
+    ``most``: receives what all lists from each place on can add together; zero behind the last one.
+    """
+    threshold = 0.0
+    for p in range(n_own):
+        first, stop = list_indptr[own[p]], list_indptr[own[p] + 1]
+        most[p] = spread[own[p]] * values[first]
+        if stop - first >= k:
+            threshold = max(threshold, ROUNDING_DOWN * spread[own[p]] * values[first + k - 1])
+    gap = n_own // 2
+    while gap > 0:
+        for p in range(gap, n_own):
+            at, largest, place = own[p], most[p], p
+            while place >= gap and most[place - gap] < largest:
+                own[place], most[place] = own[place - gap], most[place - gap]
+                place -= gap
+            own[place], most[place] = at, largest
+        gap //= 2
+    most[n_own] = 0.0
+    for p in range(n_own - 1, -1, -1):
+        most[p] += most[p + 1]
+    return threshold
+
+
+@njit(cache=True, nogil=True)
+def _kth_largest(numbers, n, k):
+    """Give the k-th largest of the first n numbers, which are moved around (Hoare's selection)."""
+    low, high = 0, n - 1
+    while low < high:
+        middle = numbers[(low + high) // 2]
+        i, j = low, high
+        while i <= j:
+            while numbers[i] > middle:
+                i += 1
+            while numbers[j] < middle:
+                j -= 1
+            if i <= j:
+                numbers[i], numbers[j] = numbers[j], numbers[i]
+                i, j = i + 1, j - 1
+        if k - 1 <= j:
+            high = j
+        elif k - 1 >= i:
+            low = i
+        else:
+            break
+    return numbers[k - 1]
+
+
+@njit(cache=True, nogil=True)
+def _keep_largest(classes, scores, n, c, score):
+    """Put a class into a sorted list, behind equal scores of smaller classes, if there is room; return its length."""
+    if n < len(classes):
+        n += 1
+    elif score < scores[n - 1] or (score == scores[n - 1] and c > classes[n - 1]):
+        return n
+    place = n - 1
+    while place > 0 and (scores[place - 1] < score or (scores[place - 1] == score and classes[place - 1] > c)):
+        classes[place], scores[place] = classes[place - 1], scores[place - 1]
+        place -= 1
+    classes[place], scores[place] = c, score
+    return n
