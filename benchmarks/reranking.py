@@ -1,7 +1,7 @@
 """What rescoring the best classes is worth: accuracy, bytes and microseconds, with and without, one code and two.
 
     python benchmarks/reranking.py [--data-home FOLDER] [--sets ...] [--widths 2 5] [--members 1 2] [--seeds 1]
-    python benchmarks/reranking.py --widths 10 20 --members 1 --prune 0.001 --assignment preserving --learner softmax
+    python benchmarks/reranking.py --widths 10 20 --members 1 --prune 0.001 --assignment preserving --estimator softmax
 
 Trellises in learnability order with the default learner, without re-ranking, with class means and with learned class
 vectors, each as one code and as two codes whose losses are added. The second command is for wide, pruned trellises.
@@ -135,7 +135,7 @@ def parsed():
     parser.add_argument("--precision", choices=["float32", "float16", "int8"], default="int8")
     parser.add_argument("--prune", type=float, help="the validation accuracy that pruning may cost")
     parser.add_argument("--assignment", default="learnability")
-    parser.add_argument("--learner", default="auto")
+    parser.add_argument("--estimator", default="auto")
     parser.add_argument("--journal", type=Path, help="where to write every fit, and to look for earlier ones")
     return parser.parse_args()
 
@@ -143,7 +143,7 @@ def parsed():
 def main():
     arguments = parsed()
     journal = Journal(arguments.journal)
-    options = {name: getattr(arguments, name) for name in ("assignment", "learner", "precision", "prune")}
+    options = {name: getattr(arguments, name) for name in ("assignment", "estimator", "precision", "prune")}
     print(f"{arguments.seeds} seeds;", ", ".join(f"{name}: {value}" for name, value in options.items()))
     print(as_line(["data", "width", "codes", "re-rank", "accuracy", "MB", "us", "train s", "best of", "certified"]))
     print("|---" + "|---:" * 9 + "|")
