@@ -86,8 +86,8 @@ class TrellisClassifier(PathProbabilities):
         "preserving" gives the paths, in their order, to the classes in the tree's depth-first order. "learnability"
         starts there, searches for the paths whose bits are easiest to learn, and needs no taxonomy. Also "random",
         "breaking", "online" (of LTLS: a class gets its path with its first sample), a search from
-        ``codekin.assignments.ASSIGNMENTS``, or the path of each class. For a tree, "auto" is "preserving" with a
-        taxonomy of at most 50,000 classes, otherwise "halving": nodes are halves of class means.
+        ``codekin.assignments.ASSIGNMENTS``, or the path of each class. For a tree, "auto" is "halving": nodes are
+        halves of class means; with a taxonomy a pilot on some of the classes chooses between that and "preserving".
     estimator : "auto", "arow", "softmax" or Learner, default="auto"
         The learner of the bits: ``AROW()`` learns each on its own, ``Softmax()`` all of them together, so that the true
         path wins among all paths. "auto" is AROW at width 2 and softmax above, where it is one or two points better.
