@@ -74,7 +74,13 @@ def test_a_folder_gets_a_page(text_model, succeed, tmp_path):
 def test_other_names_and_models_without_texts_are_refused(text_model, topics, run, succeed, tmp_path):
     shown = run("export", text_model, tmp_path / "model.pmml")
     assert shown.code == 2
-    assert "The name of an exported model must end in .onnx, or be that of a folder. Got" in shown.err
+    assert (
+        "The name of an exported model must end in .onnx, or be that of a folder for a page, such as page/. Got"
+        in shown.err
+    )
+    shown = run("export", text_model, text_model)
+    assert shown.code == 2
+    assert "is the model itself. Export it to another folder." in shown.err
     succeed("train", topics / "train.svm", tmp_path / "model", "--quiet", "--rerank", "none")
     shown = run("export", tmp_path / "model", tmp_path / "page")
     assert shown.code == 2

@@ -47,7 +47,12 @@ def export(
     and its vectorizer inside.
     """
     if target.suffix and target.suffix != ".onnx" and not target.is_dir():
-        raise ValueError(f"The name of an exported model must end in .onnx, or be that of a folder. Got {target}.")
+        raise ValueError(
+            "The name of an exported model must end in .onnx, or be that of a folder for a page, such as page/. "
+            f"Got {target}."
+        )
+    if target.exists() and target.resolve() == model.resolve():
+        raise ValueError(f"{target} is the model itself. Export it to another folder.")
     check_needs(context, EXPORT_NEEDS)
     saved = loaded_classifier(model, Display(quiet))
     vectorizer, k = saved.model_input.vectorizer, min(top_k, len(saved.model.classes_))

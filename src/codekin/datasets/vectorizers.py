@@ -97,7 +97,8 @@ class TextVectorizer:
             vectorizer.fit(counted_off(texts, "learning the vocabulary", unit="texts"))
         except ValueError:
             # scikit-learn's messages vary and mention options that do not exist here.
-            reason = "there are no words in them" if self.min_df == 1 else f"nothing is in {self.min_df:,} of them"
+            nothing = "there are no words of two characters or more in them"
+            reason = nothing if self.min_df == 1 else f"nothing is in {self.min_df:,} of them"
             raise ValueError(f"No features can be made from these {len(texts):,} texts: {reason}.") from None
         return FittedVectorizer(self, tuple(vectorizer.get_feature_names_out()), np.asarray(vectorizer.idf_))
 
