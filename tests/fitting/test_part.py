@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from codekin import TrellisClassifier
 from codekin.datasets import make_sparse_topics
 from codekin.fitting import part
+from codekin.model.class_index import index_entries
 from codekin.samples import Samples
 
 
@@ -68,3 +69,13 @@ def test_a_tree_is_ranked_even_if_every_class_has_a_single_sample():
     X = np.eye(120)
     classifier = TrellisClassifier(code="tree", rerank="learned", random_state=0).fit(X, np.arange(120))
     assert classifier.score(X, np.arange(120)) == 1
+
+
+def test_an_index_has_the_entries_that_suit_all_classes_not_those_of_the_trial(topics, monkeypatch):
+    monkeypatch.setattr(part, "LEAST_SAMPLES", 1_000)
+    monkeypatch.setattr(part, "MOST_SAMPLES", 1_000)
+    monkeypatch.setattr(part, "LEAST_CLASSES", 10)
+    monkeypatch.setattr("codekin.model.class_index.ENTRIES_OF_ALL", 300 * 9)
+    classifier = TrellisClassifier(code="tree", rerank="centroid", candidates="index", random_state=0)
+    ranking = classifier.fit(topics.train.X, topics.train.y).model_.ranking
+    assert ranking.n_entries == index_entries(300) == 9

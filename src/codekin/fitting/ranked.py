@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from codekin.coding import IntArray
@@ -62,8 +60,8 @@ def fit_ranked(
     del tried, on_trial, trial, model, taught, judges  # before all samples are learned from
     sizes = class_sizes(samples, members_to_be.codes[0].n_classes)
     members = tuple(size_corrected(members_to_be.fit(r, samples, None), sizes, power) for r in numbers)
-    vectors = final_vectors(members, method, samples, how, seed, source=source)
-    return Model(members, replace(ranking, vectors=vectors)), Temperature(temperature.value)
+    ranking = ranking.with_vectors(final_vectors(members, method, samples, how, seed, source=source))
+    return Model(members, ranking), Temperature(temperature.value)
 
 
 def _most_samples(members: Members, samples: Samples, rng: np.random.Generator) -> tuple[Members, Samples, Samples]:
