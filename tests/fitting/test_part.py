@@ -58,10 +58,12 @@ def test_every_class_keeps_a_sample_to_learn_from(class_index):
 
 
 def test_without_validation_samples_the_bits_of_a_tree_are_learned_once_from_all_samples(topics):
-    settings = {"code": "tree", "random_state": 0}
+    settings = {"code": "tree", "precision": "float32", "random_state": 0}
     plain = TrellisClassifier(rerank=None, **settings).fit(topics.train.X, topics.train.y)
     ranked = TrellisClassifier(rerank="learned", **settings).fit(topics.train.X, topics.train.y)
     np.testing.assert_array_equal(plain.assignment_.codeword_of_class, ranked.assignment_.codeword_of_class)
+    for name in ("children", "values"):
+        np.testing.assert_array_equal(getattr(plain.model_.bits, name), getattr(ranked.model_.bits, name))
     assert ranked.score(topics.test.X, topics.test.y) >= plain.score(topics.test.X, topics.test.y) - 0.005
 
 
