@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codekin import TrellisClassifier
-from codekin.datasets import make_sparse_topics
+from codekin._system import stored_rows
+from codekin.datasets import SparseData, cached_data, make_sparse_topics, write_data
 from codekin.fitting import part
 from codekin.model.class_index import index_entries
 from codekin.samples import Samples
@@ -81,3 +82,18 @@ def test_an_index_has_the_entries_that_suit_all_classes_not_those_of_the_trial(t
     classifier = TrellisClassifier(code="tree", rerank="centroid", candidates="index", random_state=0)
     ranking = classifier.fit(topics.train.X, topics.train.y).model_.ranking
     assert ranking.n_entries == index_entries(300) == 9
+
+
+@pytest.mark.parametrize("options", [{}, {"n_members": 2, "assignment": "random"}])
+def test_trees_of_samples_on_disk_are_learned_even_if_class_means_do_not_fit(topics, options, monkeypatch, tmp_path):
+    monkeypatch.setattr(stored_rows, "LEAST_PAGE", 1)
+    monkeypatch.setattr(part, "LEAST_SAMPLES", 500)
+    X, (kept, y) = topics.train.X[:1_000], np.unique(topics.train.y[:1_000], return_inverse=True)
+    write_data(tmp_path / "train.svm", SparseData(X, y, np.arange(len(kept))))
+    stored = cached_data(tmp_path / "train.svm", n_features=2_000, max_memory=60_000).X
+    with pytest.raises(MemoryError, match=f"The means of {len(kept)} classes"):
+        part.part_of_classes(Samples(stored, y), len(kept))
+    options = options or {"taxonomy": topics.class_tree.restricted_to(kept)}
+    fitted = TrellisClassifier(8, code="tree", rerank=None, random_state=0, **options).fit(stored, y)
+    assert fitted.assignment_.method == options.get("assignment", "preserving")
+    assert fitted.score(X, y) > 0.5
