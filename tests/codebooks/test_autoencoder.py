@@ -61,6 +61,13 @@ def test_the_codebook_does_not_depend_on_the_number_of_threads():
     assert np.array_equal(*made)
 
 
+@pytest.mark.filterwarnings("error")
+def test_classes_that_are_all_equally_similar_get_a_useful_code():
+    codebook = autoencoder(5, 6, class_distances=places(5), bandwidth=1e12, n_steps=20, rng=0)
+    assert codebook.n_constant_columns == 0
+    assert codebook.has_distinct_columns
+
+
 def test_columns_that_are_constant_or_there_twice_are_changed_where_it_costs_least():
     matrix = np.array([[1, 1, 1], [1, 1, 1], [1, -1, -1], [1, -1, -1]], dtype=np.int8)
     margins = np.array([[4.0, 9, 9], [3, 9, 9], [2, 9, 1], [1, 9, 2]])

@@ -65,6 +65,16 @@ def test_class_vectors_need_memory_for_each_of_their_entries(topics):
         limited(recipe, enough - 1).fit(topics.X, y)
 
 
+def test_entries_are_counted_only_where_the_samples_have_more_than_fit(topics, monkeypatch):
+    monkeypatch.setattr("codekin.fitting.memory_needs.n_class_entries", lambda *_: pytest.fail("entries were counted"))
+    monkeypatch.setattr("codekin.fitting.fit.choose_parts", lambda *_: 1 / 0)  # what follows the check
+    recipe, enough = {"width": 2, "rerank": "centroid"}, BYTES_PER_ENTRY * topics.X.nnz
+    with pytest.raises(ZeroDivisionError):
+        limited(recipe, enough).fit(topics.X, np.asarray(topics.y))
+    with pytest.raises(pytest.fail.Exception, match="entries were counted"):
+        limited(recipe, enough - 1).fit(topics.X, np.asarray(topics.y))
+
+
 def test_a_budget_is_searched_among_the_widths_that_fit(topics):
     n_bytes = 8 * 20_000 * 50  # not enough for width 5 or 10
     found = limited({"max_model_bytes": 10**6, "code": "trellis", "rerank": None}, n_bytes)

@@ -4,8 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codekin import TrellisClassifier
-from codekin.datasets import make_sparse_topics
+from codekin._system import stored_rows
+from codekin.datasets import SparseData, cached_data, make_sparse_topics, write_data
 from codekin.fitting import part
+from codekin.model.class_index import index_entries
 from codekin.samples import Samples
 
 
@@ -57,10 +59,12 @@ def test_every_class_keeps_a_sample_to_learn_from(class_index):
 
 
 def test_without_validation_samples_the_bits_of_a_tree_are_learned_once_from_all_samples(topics):
-    settings = {"code": "tree", "random_state": 0}
+    settings = {"code": "tree", "precision": "float32", "random_state": 0}
     plain = TrellisClassifier(rerank=None, **settings).fit(topics.train.X, topics.train.y)
     ranked = TrellisClassifier(rerank="learned", **settings).fit(topics.train.X, topics.train.y)
     np.testing.assert_array_equal(plain.assignment_.codeword_of_class, ranked.assignment_.codeword_of_class)
+    for name in ("children", "values"):
+        np.testing.assert_array_equal(getattr(plain.model_.bits, name), getattr(ranked.model_.bits, name))
     assert ranked.score(topics.test.X, topics.test.y) >= plain.score(topics.test.X, topics.test.y) - 0.005
 
 
@@ -68,3 +72,28 @@ def test_a_tree_is_ranked_even_if_every_class_has_a_single_sample():
     X = np.eye(120)
     classifier = TrellisClassifier(code="tree", rerank="learned", random_state=0).fit(X, np.arange(120))
     assert classifier.score(X, np.arange(120)) == 1
+
+
+def test_an_index_has_the_entries_that_suit_all_classes_not_those_of_the_trial(topics, monkeypatch):
+    monkeypatch.setattr(part, "LEAST_SAMPLES", 1_000)
+    monkeypatch.setattr(part, "MOST_SAMPLES", 1_000)
+    monkeypatch.setattr(part, "LEAST_CLASSES", 10)
+    monkeypatch.setattr("codekin.model.class_index.ENTRIES_OF_ALL", 300 * 9)
+    classifier = TrellisClassifier(code="tree", rerank="centroid", candidates="index", random_state=0)
+    ranking = classifier.fit(topics.train.X, topics.train.y).model_.ranking
+    assert ranking.n_entries == index_entries(300) == 9
+
+
+@pytest.mark.parametrize("options", [{}, {"n_members": 2, "assignment": "random"}])
+def test_trees_of_samples_on_disk_are_learned_even_if_class_means_do_not_fit(topics, options, monkeypatch, tmp_path):
+    monkeypatch.setattr(stored_rows, "LEAST_PAGE", 1)
+    monkeypatch.setattr(part, "LEAST_SAMPLES", 500)
+    X, (kept, y) = topics.train.X[:1_000], np.unique(topics.train.y[:1_000], return_inverse=True)
+    write_data(tmp_path / "train.svm", SparseData(X, y, np.arange(len(kept))))
+    stored = cached_data(tmp_path / "train.svm", n_features=2_000, max_memory=60_000).X
+    with pytest.raises(MemoryError, match=f"The means of {len(kept)} classes"):
+        part.part_of_classes(Samples(stored, y), len(kept))
+    options = options or {"taxonomy": topics.class_tree.restricted_to(kept)}
+    fitted = TrellisClassifier(8, code="tree", rerank=None, random_state=0, **options).fit(stored, y)
+    assert fitted.assignment_.method == options.get("assignment", "preserving")
+    assert fitted.score(X, y) > 0.5

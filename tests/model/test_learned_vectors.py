@@ -5,6 +5,7 @@ import pytest
 from scipy import sparse
 
 from codekin.datasets import make_sparse_topics
+from codekin.model import learned_vectors as learning
 from codekin.model.class_vectors import centroid_vectors, centroids
 from codekin.model.learned_vectors import learned_vectors
 
@@ -55,6 +56,26 @@ def test_the_number_of_threads_changes_nothing(topics, monkeypatch):
         learned.append(vectors)
     np.testing.assert_array_equal(learned[0].steps, learned[1].steps)
     np.testing.assert_array_equal(learned[0].scales, learned[1].scales)
+
+
+def test_samples_at_a_time_change_nothing_but_the_memory(topics, monkeypatch):
+    y, rooms, vectors = np.asarray(topics.y), [], []
+    made = learning._buffer
+
+    def buffer(n_samples, n_compared, n_entries):
+        rooms.append(n_entries)
+        return made(n_samples, n_compared, n_entries)
+
+    monkeypatch.setattr(learning, "_buffer", buffer)
+    for at_once in (2**20, 5_000, 1):
+        monkeypatch.setattr(learning, "ENTRIES_AT_ONCE", at_once)
+        vectors.append(next(learned_vectors(topics.X, y, others(y, 40), rng=7)))
+        most_of_row = 40 * np.diff(topics.X.indptr).max()
+        assert 0 < max(rooms) <= max(2 * at_once, most_of_row)
+        rooms.clear()
+    for other in vectors[1:]:
+        np.testing.assert_array_equal(other.steps, vectors[0].steps)
+        np.testing.assert_array_equal(other.scales, vectors[0].scales)
 
 
 def test_known_means_are_where_learning_begins(topics):

@@ -1,9 +1,11 @@
 """Folders written by earlier versions still load and make the same predictions.
 
 ``folders_of_version_2.zip`` holds a folder of every kind of model, written by the last version before the format
-changed, with samples and the models' predictions.
+changed, with samples and the models' predictions; ``folders_of_version_5.zip`` one of every kind of code and ranking,
+from before candidates of an index.
 """
 
+import json
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -15,6 +17,10 @@ from codekin.storage import load_saved
 
 ARCHIVE = Path(__file__).with_name("folders_of_version_2.zip")
 KINDS = sorted({name.partition("/")[0] for name in ZipFile(ARCHIVE).namelist() if "/" in name})
+
+
+ARCHIVE_5 = Path(__file__).with_name("folders_of_version_5.zip")
+KINDS_5 = sorted({name.partition("/")[0] for name in ZipFile(ARCHIVE_5).namelist() if "/" in name})
 
 
 @pytest.fixture(scope="module")
@@ -50,3 +56,22 @@ def test_a_folder_of_version_2_predicts_what_it_predicted(kind, home, expected):
 
 def test_the_archive_has_a_folder_of_every_kind():
     assert len(KINDS) == 13
+
+
+@pytest.mark.parametrize("kind", KINDS_5)
+def test_a_folder_of_version_5_predicts_what_it_predicted(kind, tmp_path):
+    with ZipFile(ARCHIVE_5) as archive:
+        archive.extractall(tmp_path)
+    with np.load(tmp_path / "expected.npz") as arrays:
+        expected = dict(arrays)
+    shape = len(expected["S_indptr"]) - 1, int(expected["n_features"])
+    X = sparse.csr_array((expected["S_data"], expected["S_indices"], expected["S_indptr"]), shape=shape)
+    assert json.loads((tmp_path / kind / "model.json").read_text())["format_version"] == 5
+    model = load_saved(tmp_path / kind).model
+    assert model.predict(X).astype(str).tolist() == expected[f"{kind}.predictions"].tolist()
+    np.testing.assert_allclose(model.predict_proba(X[:10]), expected[f"{kind}.probabilities"], rtol=1e-5, atol=1e-7)
+    assert model.candidates == "auto"
+
+
+def test_the_archive_of_version_5_has_every_kind_of_code_and_ranking():
+    assert {code + kind for code in ("tree", "trellis") for kind in ("", "-members", "-ranked")} == set(KINDS_5)

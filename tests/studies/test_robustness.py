@@ -2,6 +2,7 @@ import json
 import shutil
 from math import factorial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from codekin.datasets.registry import DatasetEntry
 from codekin.decoding import MinimumLossDecoder
 from codekin.studies import load_study, run_study, write_report
 from codekin.studies.engine.workspace import Workspace
+from codekin.studies.robustness import verdict
 from codekin.studies.robustness.responses import swept_problem
 from codekin.studies.robustness.results import found_cases
 from codekin.studies.robustness.sweeping import codebook_of, conditions, margins_under, splits_of
@@ -179,3 +181,8 @@ def test_a_page_of_half_a_run_shows_what_is_there(copied):
     workspace.journal_path.write_bytes(b"".join(lines[:n_swept]))
     text = write_report(study, workspace.folder.parent).read_text(encoding="utf-8")
     assert "Not finished, or not begun" in text
+
+
+def test_losses_have_a_minus_sign_and_names_keep_their_hyphens(monkeypatch):
+    monkeypatch.setattr(verdict, "condition_relations", lambda case: {verdict.CLEAN: {"difference": [-1.25]}})
+    assert verdict._clean_gains([SimpleNamespace(capacity="half-wide")]) == "−1.2 (half-wide)"

@@ -109,6 +109,11 @@ def frozen(array: AnyArray) -> AnyArray:
     return array
 
 
+def writeable(array: NDArray[Any]) -> NDArray[Any]:
+    """The array, or a copy if it is read-only, so that kernels are compiled for one kind."""
+    return array if array.flags.writeable else np.array(array)
+
+
 def as_narrow(integers: NDArray[Any]) -> NDArray[Any]:
     """The same integers in the smallest type that holds them all.
 

@@ -112,7 +112,7 @@ def autoencoder(
     weights = _first_weights(n_codewords, n_bits, np.random.default_rng(rng))
     with threadpool_limits(1, user_api="blas"):  # sums, and so the signs, must not depend on the number of threads
         trained = _trained(weights, rows, separation, separation_weight, n_steps)
-    hidden = np.tanh(rows @ trained[0] + trained[1])
+        hidden = np.tanh(rows @ trained[0] + trained[1])
     return Codebook(useful_signs(hidden), name="autoencoder", is_designed=True)
 
 
@@ -144,9 +144,10 @@ def loss_and_gradients(
 
 
 def _centred(rows: FloatArray) -> FloatArray:
-    """Rows around their mean, of mean square length 1."""
+    """Rows around their mean, of mean square length 1; 0 if all are equal, as with a bandwidth beyond all distances."""
     centred = rows - rows.mean(axis=0)
-    return np.asarray(centred / np.sqrt((centred**2).sum(axis=1).mean()))
+    length = np.sqrt((centred**2).sum(axis=1).mean())
+    return np.asarray(centred / length if length > 0 else centred)
 
 
 def _first_weights(n_classes: int, n_bits: int, rng: np.random.Generator) -> Weights:

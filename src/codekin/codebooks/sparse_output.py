@@ -106,9 +106,9 @@ def sparse_output(
     n_columns = n_binary_columns(n_codewords)
     default = default_n_bits(n_codewords, DENSE_BITS_PER_DOUBLING, n_columns=n_columns)
     n_bits = checked_n_bits(n_bits, n_codewords, n_columns=n_columns, default=default)
-    similarities = _scaled(class_similarities(distance_matrix(class_distances, n_codewords), bandwidth))
     columns = _lengthened(np.random.default_rng(rng).normal(size=(n_codewords, n_bits)))
     with threadpool_limits(1, user_api="blas"):  # sums, and so the signs, must not depend on the number of threads
+        similarities = _scaled(class_similarities(distance_matrix(class_distances, n_codewords), bandwidth))
         for _ in range(n_steps):
             columns = _lengthened(columns - STEP * gradient(columns, similarities, decorrelation))
     matrix = _with_zeros(useful_signs(columns), np.abs(columns), sparsity)

@@ -1,7 +1,7 @@
 """Whether a plan fits into the memory that its learner is allowed, before anything is allocated.
 
-Learners check their own weights as well. On a tree that is all: how many weights its
-nodes keep is known only after they are learned.
+Learners check their own weights as well. On a tree that is all: how many weights its nodes keep is known only after
+they are learned.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ def check_memory_needs(plan: Plan, samples: Samples) -> None:
     if limit is None:
         return
     _check_codes(plan, int(samples.X.shape[1]), limit)
-    if plan.rerank is not None and is_sparse(samples.X):
-        most = limit // BYTES_PER_ENTRY
+    most = limit // BYTES_PER_ENTRY
+    # Class vectors have at most as many entries as the samples, so that these are counted by class only if it matters.
+    if plan.rerank is not None and is_sparse(samples.X) and samples.X.nnz > most:
         n_entries = n_class_entries(samples.X, samples.class_index, plan.n_classes, most)
         if n_entries > most:
             raise MemoryError(

@@ -26,12 +26,17 @@ ENOUGH_JUDGES = 1_000
 
 
 def better_leaves(policies: tuple[str, ...], samples: Samples, tree: ClassTree, *, width: int, learner: Learner) -> str:
-    """The policy for the leaves that a pilot finds the most accurate; the first one where there are too few samples.
+    """The policy for the leaves that a pilot finds the most accurate.
+
+    The first one where there are too few samples, or where class means do not fit into memory, which others need.
 
     - ``tree``: the known class tree, for the policies that need one.
     - ``width``: the most children of a node.
     """
-    part = part_of_classes(samples, tree.n_classes)
+    try:
+        part = part_of_classes(samples, tree.n_classes)
+    except MemoryError:
+        return policies[0]
     if len(part.judges) < ENOUGH_JUDGES:
         return policies[0]
     known = tree.restricted_to(part.classes)

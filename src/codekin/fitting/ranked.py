@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from contextlib import suppress
 
 import numpy as np
 
@@ -34,8 +34,9 @@ def fit_ranked(
 
     Without validation samples, a trial chooses, and then everything is fitted with all samples and these choices. On
     trees the trial has a part of the classes: it makes as good choices as one with all of them, in a fraction of the
-    time. On trellises it has all classes and nine tenths of the samples. ``source`` lists the candidates. The
-    temperature is that of the probabilities before the re-ranking; ``with_temperature=False`` leaves it at 1.
+    time. On trellises, and where class means do not fit into memory, it has all classes and nine tenths of the samples.
+    ``source`` lists the candidates. The temperature is that of the probabilities before the re-ranking;
+    ``with_temperature=False`` leaves it at 1.
     """
     numbers = range(len(members_to_be.codes))
     # Not from the generator itself: the codes must be the same as without a re-ranking.
@@ -47,10 +48,8 @@ def fit_ranked(
         members = tuple(size_corrected(member, sizes, power) for member in members)
         model, _ = Judges(members, method, samples, held_out, seed, source).choice()
         return model, temperature_of(model, held_out) if with_temperature else Temperature()
-    has_trees = members_to_be.codes[0].codebook.tree is not None
-    with within("on some of the classes" if has_trees else "on nine tenths of the samples"):
-        tried = _some_classes(members_to_be, samples) if has_trees else _most_samples(members_to_be, samples, rng)
-        on_trial, taught, judges = tried
+    on_trial, taught, judges = _on_trial(members_to_be, samples, rng)
+    with within("on nine tenths of the samples" if on_trial is members_to_be else "on some of the classes"):
         trial = tuple(on_trial.fit(r, taught, None) for r in numbers)
         sizes = class_sizes(taught, trial[0].code.n_classes)
         power = best_power(trial[0], sizes, judges)
@@ -59,11 +58,19 @@ def fit_ranked(
         temperature = temperature_of(model, judges) if with_temperature else Temperature()
         ranking = model.ranking
     assert ranking is not None
-    del tried, on_trial, trial, model, taught, judges  # before all samples are learned from
+    del on_trial, trial, model, taught, judges  # before all samples are learned from
     sizes = class_sizes(samples, members_to_be.codes[0].n_classes)
     members = tuple(size_corrected(members_to_be.fit(r, samples, None), sizes, power) for r in numbers)
-    vectors = final_vectors(members, method, samples, how, seed, source=source)
-    return Model(members, replace(ranking, vectors=vectors)), Temperature(temperature.value)
+    ranking = ranking.with_vectors(final_vectors(members, method, samples, how, seed, source=source))
+    return Model(members, ranking), Temperature(temperature.value)
+
+
+def _on_trial(members: Members, samples: Samples, rng: np.random.Generator) -> tuple[Members, Samples, Samples]:
+    """The members of a trial, samples to learn from and samples that judge."""
+    if members.codes[0].codebook.tree is not None:
+        with suppress(MemoryError):  # the class means of samples on disk may not fit, and a tree does without them
+            return _some_classes(members, samples)
+    return _most_samples(members, samples, rng)
 
 
 def _most_samples(members: Members, samples: Samples, rng: np.random.Generator) -> tuple[Members, Samples, Samples]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from codekin._system.arrays import as_narrow
+from codekin._system.arrays import as_narrow, writeable
 from codekin._system.sparse_rows import SparseRows
 from codekin._system.threads import run_blocks
 from codekin.coding import FloatArray, IntArray
@@ -94,7 +94,7 @@ class TreeBits:
         """The weights as kernels take them."""
         chunk_indptr = np.concatenate([[0], np.cumsum(self.counts, dtype=np.int64)])
         starts = np.concatenate([[0], np.cumsum(self.lengths, dtype=np.int64)])
-        own = (_writeable(array) for array in (self.children, self.values, self.bias))
+        own = (writeable(array) for array in (self.children, self.values, self.bias))
         return (chunk_indptr, self.nodes.astype(np.int32), starts, *own)
 
     @cached_property
@@ -187,11 +187,6 @@ class TreeBits:
     def decompressed(self) -> TreeBits:
         """The same predictors with weights of single precision."""
         return replace(self, weights=self.values, scale=None)
-
-
-def _writeable(array: NDArray[Any]) -> NDArray[Any]:
-    """The array, or a copy if it is read-only, so that the kernels are compiled for one kind."""
-    return array if array.flags.writeable else np.array(array)
 
 
 def sizes_of_steps(scale: tuple[float, float]) -> Float32Array:

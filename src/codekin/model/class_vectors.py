@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from codekin._system.arrays import writeable
 from codekin._system.sparse_rows import SparseRows
 from codekin._system.stored_rows import StoredRows, class_sums
 from codekin._system.threads import run_blocks
@@ -113,7 +114,7 @@ class ClassVectors:
 
         indptr, classes, places = listed_by_feature(self.indptr, self.features, self.n_features)
         steps, turns = np.empty(self.n_entries, dtype=np.int8), np.empty(self.n_entries, dtype=np.int8)
-        turns_by_feature(self.indptr, classes, places, _writeable(self.steps), steps, turns)
+        turns_by_feature(self.indptr, classes, places, writeable(self.steps), steps, turns)
         return indptr, classes, steps, turns
 
     def scores(self, X: Any, classes: IntArray) -> FloatArray:
@@ -222,13 +223,8 @@ def listed_by_feature(
     n_entries = len(features)
     where = np.int32 if n_entries <= np.iinfo(np.int32).max else np.int64
     listed = np.empty(n_features + 1, dtype=np.int64), np.empty(n_entries, dtype=np.int32), np.empty(n_entries, where)
-    list_by_feature(indptr, _writeable(features), *listed)
+    list_by_feature(indptr, writeable(features), *listed)
     return listed
-
-
-def _writeable(array: NDArray[Any]) -> NDArray[Any]:
-    """The array, or a copy if it is read-only, so that the kernels are compiled for one kind."""
-    return array if array.flags.writeable else np.array(array)
 
 
 def n_class_entries(X: Any, class_index: IntArray, n_classes: int, most: float = np.inf) -> int:

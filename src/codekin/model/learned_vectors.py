@@ -22,7 +22,11 @@ RATE = 0.5
 """The share of a Newton step that is made."""
 FIRST_CURVATURE = 0.2
 SAMPLES_AT_ONCE = 1_024
-"""For how many samples a thread finds the entries that their steps need."""
+"""For how many samples at most a thread finds the entries that their steps need."""
+ENTRIES_AT_ONCE = 2**20
+"""For how many such entries, about, each of 12 bytes: thousand dense samples would need far more."""
+MOST_THREADS = 8
+"""Each has two lists of entries ready, so that all of them take 200 MB at most, however many processors there are."""
 
 
 def learned_vectors(
@@ -106,21 +110,23 @@ class _Learning:
         rows, n_compared = SparseRows.of(X), candidates.shape[1] + 1
         of_rows = rows.indptr, rows.indices, rows.values
         listed = np.ascontiguousarray(candidates, dtype=np.int32)
-        batches = [order[start : start + SAMPLES_AT_ONCE] for start in range(0, len(order), SAMPLES_AT_ONCE)]
+        n_each = max(1, int(most_entries(order, rows.indptr, n_compared)) // max(1, len(order)))
+        at_once = min(max(1, ENTRIES_AT_ONCE // n_each), SAMPLES_AT_ONCE)
+        batches = [order[start : start + at_once] for start in range(0, len(order), at_once)]
         room_for = max((int(most_entries(batch, rows.indptr, n_compared)) for batch in batches), default=0)
         rooms: list[Any] = []
         # As many as are in use at a time, to be used again.
         buffers: list[Any] = []
 
         def found(batch: IntArray) -> Any:
-            room, buffer = taken(rooms, self._room), taken(buffers, lambda: _buffer(n_compared, room_for))
+            room, buffer = taken(rooms, self._room), taken(buffers, lambda: _buffer(at_once, n_compared, room_for))
             of_classes = (self.indptr, self.features), self.by_feature
             arguments: Any = batch, of_rows, classes, listed, *of_classes, room, *buffer
             find_entries(*arguments)
             rooms.append(room)
             return batch, buffer
 
-        for batch, buffer in prepared(found, batches, n_threads=available_threads()):
+        for batch, buffer in prepared(found, batches, n_threads=min(available_threads(), MOST_THREADS)):
             steps: Any = batch, weights, *buffer, self.rate, self.values, self.curvature
             learn_vectors(*steps)
             buffers.append(buffer)
@@ -129,11 +135,11 @@ class _Learning:
         return np.zeros(self.n_features, dtype=np.float32), np.full(len(self.indptr) - 1, -1, dtype=np.int32)
 
 
-def _buffer(n_compared: int, n_entries: int) -> tuple[NDArray[Any], ...]:
+def _buffer(n_samples: int, n_compared: int, n_entries: int) -> tuple[NDArray[Any], ...]:
     """Room for what the steps of some samples need."""
     return (
-        np.empty((SAMPLES_AT_ONCE, n_compared), dtype=np.int32),
-        np.empty((SAMPLES_AT_ONCE, n_compared + 1), dtype=np.int64),
+        np.empty((n_samples, n_compared), dtype=np.int32),
+        np.empty((n_samples, n_compared + 1), dtype=np.int64),
         np.empty(n_entries, dtype=np.int64),
         np.empty(n_entries, dtype=np.float32),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, Self
 
@@ -81,6 +81,11 @@ class Reranking:
         """The n best classes of an index, and the best one or the n best of each code, not yet rescored."""
         n_entries = index_entries(vectors.n_classes)
         return cls(n if source == "both" else 1, vectors, n_indexed=n, n_entries=n_entries)
+
+    def with_vectors(self, vectors: ClassVectors | None) -> Self:
+        """The same ranking by other vectors, perhaps of more classes: an index has as many entries as suit these."""
+        n_entries = index_entries(vectors.n_classes) if vectors is not None and self.n_indexed else 0
+        return replace(self, vectors=vectors, n_entries=n_entries)
 
     @property
     def source(self) -> CandidateSource:

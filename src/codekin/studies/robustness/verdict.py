@@ -47,8 +47,8 @@ def verdict(data: str, found: Mapping[str, Sequence[Case]]) -> str:
 def _clean_gains(cases: Sequence[Case]) -> str:
     """What preserving gains on clean samples, by capacity; empty if that is not known yet."""
     clean = {case.capacity: condition_relations(case).get(CLEAN, {}).get("difference") for case in cases}
-    gains = [f"{value[0]:.1f} ({name})" for name, value in clean.items() if value is not None]
-    return ", ".join(gains).replace("-", "−")
+    gains = ((f"{value[0]:.1f}".replace("-", "−"), name) for name, value in clean.items() if value is not None)
+    return ", ".join(f"{gain} ({name})" for gain, name in gains)
 
 
 def _robust_relations(case: Case) -> list[Mapping[str, list[float] | None]]:
