@@ -91,7 +91,8 @@ def test_the_number_of_threads_changes_nothing(method):
         assert result.n_evaluations == results[0].n_evaluations
 
 
-@searches
+# Umeyama's matching is for distances that are nearly those of the codewords; for others it promises nothing.
+@pytest.mark.parametrize("method", [name for name in ASSIGNMENTS if name not in NO_SEARCH | ORDERS | {"umeyama"}])
 @pytest.mark.parametrize(("n_classes", "n_codewords"), [(9, 9), (6, 9)])
 def test_preserving_is_below_and_breaking_above_the_mean_of_random_assignments(method, n_classes, n_codewords):
     for seed in range(3):
@@ -99,7 +100,7 @@ def test_preserving_is_below_and_breaking_above_the_mean_of_random_assignments(m
         preserving = solve(method, codebook, distances, sense="preserving", rng=0)
         breaking = solve(method, codebook, distances, sense="breaking", rng=0)
         assert preserving.z > breaking.z
-        if method not in ("greedy", "umeyama"):
+        if method != "greedy":
             assert preserving.z > 0 > breaking.z
 
 

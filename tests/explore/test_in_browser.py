@@ -67,7 +67,7 @@ def explored(classifier, icd):
 @pytest.mark.parametrize(
     "settings",
     [
-        {"code": "trellis", "rerank": "centroid", "width": 2, "assignment": "random"},
+        {"code": "trellis", "rerank": "centroid", "width": 2, "assignment": "random", "candidates": "code"},
         {"code": "trellis", "rerank": None, "width": 3, "assignment": "random"},
         {"code": "tree", "rerank": "centroid"},
         {"code": "tree", "rerank": None, "width": 2, "assignment": "random"},

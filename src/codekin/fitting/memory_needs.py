@@ -11,8 +11,6 @@ from codekin._system.stored_rows import is_sparse
 from codekin.coding import Codebook
 from codekin.fitting.learner_choice import memory_limit
 from codekin.fitting.plan import Plan
-from codekin.learners import Softmax
-from codekin.learners.softmax import BYTES_PER_WEIGHT
 from codekin.model.class_vectors import n_class_entries
 from codekin.samples import Samples
 
@@ -46,8 +44,8 @@ def _check_codes(plan: Plan, n_features: int, limit: int) -> None:
         return
     n_weights = n_features * plan.codebook.n_bits
     kept = BYTES_PER_KEPT_WEIGHT[plan.precision] * (plan.n_members - 1)
-    # AROW learns as many bits at a time as fit.
-    needed = n_weights * (kept + (BYTES_PER_WEIGHT if isinstance(plan.learner, Softmax) else 0))
+    # A learner that does not say how much a weight takes learns as many bits at a time as fit.
+    needed = n_weights * (kept + getattr(plan.learner, "bytes_per_weight", 0))
     if needed > limit:
         codes = "A code needs" if plan.n_members == 1 else f"{plan.n_members} codes need"
         raise MemoryError(

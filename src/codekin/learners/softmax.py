@@ -104,6 +104,8 @@ class Softmax:
     """True: there is nothing to calibrate."""
     learns_trees: ClassVar[bool] = True
     """Node by node."""
+    bytes_per_weight: ClassVar[int] = BYTES_PER_WEIGHT
+    """While all bits are learned together: the weight and its curvature."""
 
     def __post_init__(self) -> None:
         """Check the hyper-parameters."""

@@ -46,8 +46,8 @@ class ClassIndex:
     >>> vectors = ClassVectors.of([[3.0, 1.0, 0.0], [1.0, 2.0, -4.0], [0.0, 0.0, 5.0]])
     >>> index = ClassIndex.of(vectors, n_entries=2)
     >>> index.best(np.array([[1.0, 1.0, 0.0], [1.0, 0.0, 1.0]]), 2)
-    array([[ 0,  1],
-           [ 2,  0]])
+    array([[0, 1],
+           [2, 0]])
     """
 
     by_class: tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]] = field(repr=False)
