@@ -1,5 +1,7 @@
 """Available memory, on systems that report it and on systems that do not."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from codekin._system import memory
@@ -60,7 +62,9 @@ def test_other_words_are_no_sizes(text):
 
 
 def test_freed_memory_is_given_back_where_the_system_can_do_that(monkeypatch):
-    memory.give_back()
-    for library in (None, object()):
+    asked = []
+    libraries = (None, object(), SimpleNamespace(malloc_trim=asked.append))
+    for library in libraries:
         monkeypatch.setattr(memory, "_c_library", lambda found=library: found)
         memory.give_back()
+    assert asked == [0]  # by the one that can

@@ -173,8 +173,7 @@ class Codebook:
         for start in range(0, self.n_codewords, ROWS_AT_ONCE):
             some = words[start : start + ROWS_AT_ONCE]
             distances = codeword_distances(some, words)
-            is_other = np.ones(distances.shape, dtype=bool)
-            is_other[np.arange(len(some)), start + np.arange(len(some))] = False
+            is_other = ~np.eye(len(some), self.n_codewords, k=start, dtype=bool)
             yield distances[is_other]
 
     @cached_property
