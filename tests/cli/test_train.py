@@ -1,6 +1,7 @@
 """Training from the command line: what its options do, and that an interruption changes nothing."""
 
 import json
+import re
 import signal
 import subprocess
 import time
@@ -124,9 +125,31 @@ def test_validation_stops_early_calibrates_and_prunes(icd, succeed, tmp_path):
     pruned = json.loads(
         succeed("train", icd / "train.tsv", tmp_path / "pruned", "--n-epochs", 3, "--prune", 0.01, *options)
     )
+    measured = json.loads(succeed("evaluate", tmp_path / "full", icd / "validation.tsv", "--json"))
+    assert full["validation_accuracy"] == pytest.approx(measured["accuracy"])  # that of the finished model
     assert full["validation_accuracy"] > 0.75
     assert full["temperature"] != 1
     assert pruned["model_bytes"] < full["model_bytes"]
+
+
+def test_the_summary_begins_with_the_accuracy_on_validation_samples(icd, succeed, tmp_path):
+    options = ("--validation", icd / "validation.tsv", "--n-epochs", 1)
+    first, *others = succeed("train", icd / "test.tsv", tmp_path / "model", *options).splitlines()
+    assert re.fullmatch(r"validation accuracy 0\.\d{4}", first)
+    assert any(re.search(r"error .* on [\d,]+ training samples", line) for line in others)
+
+
+def test_files_whose_columns_are_not_a_label_and_a_text_get_a_note(run, tmp_path):
+    source = tmp_path / "numbered.tsv"
+    lines = [f"{i}\t{'cat' if i % 2 else 'dog'}\tthe {'mews' if i % 2 else 'barks'} {i}" for i in range(20)]
+    source.write_text("\n".join(lines) + "\n")
+    notes = run("train", source, tmp_path / "model", "--n-epochs", 1).err
+    assert "no two lines have the same label" in notes
+    assert "every line has more than two columns" in notes
+    source.write_text("\n".join(line.split("\t", 1)[1] for line in lines) + "\n")
+    notes = run("train", source, tmp_path / "model", "--n-epochs", 1).err
+    assert "same label" not in notes
+    assert "two columns" not in notes
 
 
 def test_validation_samples_of_unknown_classes_are_refused_or_counted(topics, run, tmp_path):

@@ -194,6 +194,18 @@ def test_saving_again_replaces_a_model_and_nothing_else(saved, digits, tmp_path)
     assert (tmp_path / "notes" / "mine.txt").read_text() == "keep"
 
 
+def test_a_model_is_not_saved_where_other_files_lie_beside_one(saved, digits):
+    X, y = digits
+    classifier = ECOCClassifier(RidgeClassifier(), n_bits=7, random_state=1).fit(X, y)
+    (saved / "notes.txt").write_text("keep")
+    (saved / "pictures").mkdir()
+    before = load_model(saved).predict(X)
+    with pytest.raises(FileExistsError, match=r"model holds notes\.txt and 1 more besides a model"):
+        save_model(classifier, saved)
+    assert (saved / "notes.txt").read_text() == "keep"
+    assert (load_model(saved).predict(X) == before).all()
+
+
 def test_a_failed_save_leaves_the_old_model_and_no_debris(saved, digits, tmp_path, monkeypatch):
     X, y = digits
     classifier = ECOCClassifier(RidgeClassifier(), n_bits=7, random_state=1).fit(X, y)

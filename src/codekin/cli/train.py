@@ -83,6 +83,7 @@ from codekin.datasets.reading import format_of
 from codekin.datasets.training_samples import SampleReader, TrainingSamples
 from codekin.estimators import TrellisClassifier
 from codekin.fitting.learner_choice import AutoLearner
+from codekin.fitting.report import report_text
 from codekin.fitting.rules import TRELLIS_RULES
 from codekin.learners import AROW, Checkpoints, EpochReport, Softmax
 from codekin.progress import tell
@@ -339,7 +340,6 @@ def _summary(
 ) -> dict[str, Any]:
     report = classifier.report().as_dict()
     del report["bit_losses"]
-    scores = [epoch.score for epoch in epochs if epoch.score is not None]
     return {
         "model": str(model),
         "model_bytes": bytes_in(model),
@@ -348,16 +348,26 @@ def _summary(
         "width": classifier.codebook_.graph.width if classifier.codebook_.graph is not None else None,
         **report,
         "n_epochs": max((epoch.epoch for epoch in epochs), default=0),
-        "validation_accuracy": max(scores, default=None),
+        "validation_accuracy": _validation_accuracy(classifier, samples),
         "temperature": classifier.temperature_,
         "ranking": ranking_facts(classifier.model_),
     }
 
 
+def _validation_accuracy(classifier: TrellisClassifier, samples: TrainingSamples) -> float | None:
+    """The share of the validation samples that the finished model gets right."""
+    if samples.held_out is None:
+        return None
+    X, labels = samples.held_out
+    tell(f"predicting {counted(len(labels), 'validation sample')}")
+    return float(np.mean(classifier.predict(X) == labels))
+
+
 def _text(classifier: TrellisClassifier, summary: dict[str, Any]) -> str:
-    lines = [str(classifier.report())]
+    lines = []
     if summary["validation_accuracy"] is not None:
-        lines.append(f"  best validation accuracy       {summary['validation_accuracy']:.4f}")
+        lines.append(f"validation accuracy {summary['validation_accuracy']:.4f}")
+    lines.append(report_text(classifier.report(), measured_on="training sample"))
     lines += ranking_text(summary["ranking"])
     lines.append(
         f"{summary['n_samples']:,} samples x {summary['n_features']:,} features in {summary['seconds']:.1f} s; "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -79,6 +79,8 @@ class SampleReader:
         _check_classes(data, source)
         if not isinstance(data, TextData):
             return TrainingSamples(data.X, data, ModelInput(None, data.encoding))
+        for doubt in _doubts(data):
+            self.note(f"{source}: {doubt}")
         try:
             fitted = self.vectorizer.fit(data.texts)
         except ValueError as error:
@@ -140,7 +142,19 @@ def _text_bytes(source: Path) -> int:
     return source.stat().st_size * (USUAL_COMPRESSION if source.suffix == ".gz" else 1)
 
 
+def _doubts(data: TextData) -> Iterator[str]:
+    """Yields what suggests that the columns of a file are not a label and a text."""
+    if _n_classes(data) == data.n_samples:
+        yield "no two lines have the same label. The label is what stands before the first tab."
+    if all("\t" in text for text in data.texts):
+        yield "every line has more than two columns. The first is the label, all others are the text."
+
+
 def _check_classes(data: Data, source: str) -> None:
     """Raise if there is only one class."""
-    if len(data.classes if data.classes is not None else ()) < 2:
+    if _n_classes(data) < 2:
         raise DataError(source, f"samples of at least 2 classes are needed. All {data.n_samples:,} have one label.")
+
+
+def _n_classes(data: Data) -> int:
+    return 0 if data.classes is None else len(data.classes)

@@ -137,36 +137,22 @@ class FitReport:
 
     def __str__(self) -> str:
         """A few lines for the terminal."""
-        of_codes = f" of {counted(self.n_members, 'code')}" if self.n_members > 1 else ""
-        learner = f", {self.learner} learner" if self.learner else ""
-        return "\n".join(
-            [
-                f"{counted(self.n_classes, 'class')}, {self._columns()}{of_codes}: "
-                f"{self.codebook} codebook, {self.assignment} assignment{learner}",
-                *([f"  codebook chosen since          {self.codebook_reason}"] if self.codebook_reason else []),
-                f"  minimum distance rho           {self.min_distance:g}",
-                *self._measures(),
-                *self._score(),
-                *self._decoding(),
-                *self._likelihood(),
-                *self._choice(),
-            ]
-        )
+        return report_text(self)
 
     def _columns(self) -> str:
         if self.n_symbols == 2:
             return counted(self.n_bits, "bit")
         return f"{counted(self.n_bits, 'column')} of {self.n_symbols} symbols"
 
-    def _measures(self) -> list[str]:
-        """Measurements on samples, for the terminal."""
+    def _measures(self, kind: str) -> list[str]:
+        """Measurements on samples of some kind, for the terminal."""
+        samples = f" on {counted(self.n_measured, kind)}" if self.n_measured else ""
         if not len(self.bit_losses) and not isnan(self.error):
-            return [f"  error                          {self.error:.4f} on {counted(self.n_measured, 'sample')}"]
+            return [f"  error                          {self.error:.4f}{samples}"]
         if not len(self.bit_losses):
             what = f"losses of the {'bits' if self.n_symbols == 2 else 'columns'}"
             return [f"  {what:<30} not measured; report(X, y) measures them on samples"]
         hardest = np.argsort(-self.bit_losses, kind="stable")[:3]
-        samples = f" on {counted(self.n_measured, 'sample')}" if self.n_measured else ""
         is_binary = self.n_symbols == 2
         average = "average binary loss epsilon" if is_binary else "average loss of the columns"
         lines = [
@@ -220,6 +206,25 @@ class FitReport:
             f"  chosen within {self.budget}: the most accurate of {len(self.trials)} on the validation samples",
             *(f"  {'*' if trial is chosen else ' '} {trial}" for trial in self.trials),
         ]
+
+
+def report_text(report: FitReport, measured_on: str = "sample") -> str:
+    """A report for the terminal; ``measured_on`` is what to call a sample that it was measured on."""
+    of_codes = f" of {counted(report.n_members, 'code')}" if report.n_members > 1 else ""
+    learner = f", {report.learner} learner" if report.learner else ""
+    return "\n".join(
+        [
+            f"{counted(report.n_classes, 'class')}, {report._columns()}{of_codes}: "
+            f"{report.codebook} codebook, {report.assignment} assignment{learner}",
+            *([f"  codebook chosen since          {report.codebook_reason}"] if report.codebook_reason else []),
+            f"  minimum distance rho           {report.min_distance:g}",
+            *report._measures(measured_on),
+            *report._score(),
+            *report._decoding(),
+            *report._likelihood(),
+            *report._choice(),
+        ]
+    )
 
 
 def fit_report(

@@ -27,6 +27,7 @@ from codekin.storage.files import (
     ARRAYS,
     DESCRIPTION,
     LEARNER_FILE,
+    MODEL_FILES,
     Json,
     ModelFolderError,
     folder_bytes,
@@ -173,6 +174,13 @@ def check_target(folder: str | os.PathLike[str]) -> Path:
     target = Path(folder)
     if target.exists() and not (target.is_dir() and ((target / DESCRIPTION).exists() or not visible(target))):
         raise FileExistsError(f"{target} exists and is not a model folder. Choose another name.")
+    others = [] if not target.exists() else [path for path in visible(target) if path.name not in MODEL_FILES]
+    if others:
+        more = "" if len(others) == 1 else f" and {len(others) - 1} more"
+        raise FileExistsError(
+            f"{target} holds {min(path.name for path in others)}{more} besides a model; saving another there would "
+            "remove that. Move it, or choose another name."
+        )
     check_folder(target)
     return target
 

@@ -22,6 +22,7 @@ FORMAT_VERSION = 6
 version 4 parameters of both classifiers have the same names; since version 5 a code may be a tree; since version 6 an
 index may list candidates."""
 DESCRIPTION, ARRAYS, LEARNER_FILE = "model.json", "arrays.safetensors", "learners.skops"
+MODEL_FILES = (DESCRIPTION, ARRAYS, LEARNER_FILE)
 
 Json = dict[str, Any]
 
