@@ -5,12 +5,14 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
 import pytest
 from joblib import parallel_config
 
+from codekin._system.workers import with_workers
 from codekin.progress import listening
 from codekin.studies.engine.runner import Outcome, run_stages, unfinished
 from codekin.studies.engine.task import Stage, Task
@@ -85,6 +87,18 @@ def test_results_do_not_depend_on_the_number_of_processes(tmp_path):
 
 def double(task, _workspace):
     return Outcome({"double": 2 * task.parameters["n"]}, {"n": np.array([task.parameters["n"]])})
+
+
+def count_finished(_task, workspace):
+    return Outcome({"n_finished": len(Workspace(workspace.folder).journal.records)})
+
+
+@pytest.mark.parametrize("workers", [nullcontext, lambda: with_workers(1)])
+def test_one_process_saves_each_result_before_the_next_task(tmp_path, workers):
+    stages = [Stage("counting", [Task("count", {"n": n}) for n in range(6)])]
+    with workers():
+        run_stages(stages, {"count": count_finished}, Workspace(tmp_path), n_jobs=1)
+    assert [one.result["n_finished"] for one in Workspace(tmp_path).journal.records.values()] == [*range(6)]
 
 
 @pytest.fixture

@@ -81,9 +81,12 @@ def _performed(
     tasks: Sequence[Task], functions: Mapping[str, TaskFunction], workspace: Workspace, n_jobs: int
 ) -> Iterator[tuple[Task, Record]]:
     """The results of the workers as they arrive; in rounds if joblib's backend can only return lists."""
+    n_threads, parent = 1 if n_jobs > 1 else None, process_to_end_with()
+    if n_jobs == 1:
+        yield from (_perform(functions[task.kind], task, workspace, n_threads, parent) for task in tasks)
+        return
     return_as = returned_as("generator_unordered")
     n_at_once = TASKS_PER_ROUND * n_jobs if return_as == "list" else len(tasks)
-    n_threads, parent = 1 if n_jobs > 1 else None, process_to_end_with()
     with _dead_workers_named(workspace), Parallel(n_jobs=min(n_jobs, len(tasks)), return_as=return_as) as pool:
         for start in range(0, len(tasks), n_at_once):
             yield from pool(
