@@ -8,11 +8,13 @@ from sklearn.datasets import load_digits, load_iris
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from codekin import ECOCClassifier, load_model, save_model
+from codekin import ECOCClassifier, TrellisClassifier, load_model, save_model
 from codekin.codebooks import trellis_codebook
 from codekin.coding import Assignment, Code
+from codekin.datasets import TextVectorizer
 from codekin.explore.kinship import kinship
 from codekin.explore.measured import chosen_samples, confusions
+from codekin.explore.page import _typed
 from codekin.samples import Samples
 
 X, Y = load_digits(return_X_y=True)
@@ -70,6 +72,17 @@ def test_a_page_is_one_file_without_links_to_others(classifier, tmp_path):
 def test_bits_that_are_not_linear_have_a_page_without_contributions():
     trees = ECOCClassifier(DecisionTreeClassifier(max_depth=3), n_bits=8, random_state=0).fit(X[:300], Y[:300])
     assert len(trees.explore(X[300:320], Y[300:320]).html) < 200_000
+
+
+def test_a_page_that_cannot_predict_typed_texts_says_which_part_of_the_model_is_why():
+    texts = [f"{word} {word}{i % 3}" for i, word in enumerate(["ash", "elm", "fir", "oak"] * 6)]
+    vectorizer = TextVectorizer().fit(texts)
+    settings = {"code": "trellis", "rerank": "learned", "random_state": 0}
+    for choice, said in ({"candidates": "index"}, "candidates of an index"), ({"n_members": 2}, "Got 2 trellises"):
+        model = TrellisClassifier(2, **settings, **choice).fit(vectorizer.transform(texts), [0, 1, 2, 3] * 6)
+        content, note = _typed(model, vectorizer)
+        assert not content
+        assert said in note
 
 
 def test_samples_may_be_whatever_the_learner_takes(tmp_path):

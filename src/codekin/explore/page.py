@@ -146,11 +146,8 @@ def _typed(classifier: Any, vectorizer: FittedVectorizer | None) -> tuple[str, s
     model = classifier.model_
     try:
         check_page(classifier)
-    except ValueError:
-        return (
-            "",
-            "Texts can be typed for trees of classes and for a single code on a trellis; this model is another one.",
-        )
+    except ValueError as error:
+        return "", f"Texts cannot be typed here. {error}"
     if model.n_classes > MOST_TO_TYPE:
         return "", f"Texts can be typed for up to {MOST_TO_TYPE:,} classes."
     description, arrays = described_model(classifier, vectorizer)
