@@ -14,6 +14,7 @@ from codekin.decoding import MinimumLossDecoder
 from codekin.studies import load_study, run_study, write_report
 from codekin.studies.engine.workspace import Workspace
 from codekin.studies.robustness import verdict
+from codekin.studies.robustness.results import Case
 from codekin.studies.robustness.responses import swept_problem
 from codekin.studies.robustness.results import found_cases
 from codekin.studies.robustness.sweeping import codebook_of, conditions, margins_under, splits_of
@@ -186,3 +187,10 @@ def test_a_page_of_half_a_run_shows_what_is_there(copied):
 def test_losses_have_a_minus_sign_and_names_keep_their_hyphens(monkeypatch):
     monkeypatch.setattr(verdict, "condition_relations", lambda case: {verdict.CLEAN: {"difference": [-1.25]}})
     assert verdict._clean_gains([SimpleNamespace(capacity="half-wide")]) == "−1.2 (half-wide)"
+
+
+def test_conditions_that_leave_nothing_right_do_not_count_for_the_verdict():
+    relation = {"difference": [1.0, 0.1], "slope": [1.0, 0.1], "at_equal_accuracy": [0.0, 1.0]}
+    compared = {name: {**relation, "mean": mean} for name, mean in (("clean", 80.0), ("noise", 60.0), ("blur", 0.2))}
+    case = Case("plain", "dense-8", compared={"conditions": compared})
+    assert "in 1 of 1 corrupted or attacked cases" in verdict.verdict("digits", {"dense-8": [case]})

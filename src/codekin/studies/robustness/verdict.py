@@ -52,15 +52,26 @@ def _clean_gains(cases: Sequence[Case]) -> str:
 
 
 def _robust_relations(case: Case) -> list[Mapping[str, list[float] | None]]:
-    """The relations under all conditions but the clean one, and under attacks that leave something."""
+    """The relations under all conditions but the clean one, and under attacks, that leave something."""
     found: list[Mapping[str, list[float] | None]] = [
-        one for name, one in condition_relations(case).items() if name != CLEAN
+        one
+        for name, one in condition_relations(case).items()
+        if name != CLEAN and mean_accuracy(case, name) >= SMALLEST
     ]
     answers = case.under_attack
     if answers is not None:
         places = range(1, len(answers.names))
         found += [answers.relations(place) for place in places if answers.accuracies(place).mean() >= SMALLEST]
     return found
+
+
+def mean_accuracy(case: Case, condition: str) -> float:
+    """The mean accuracy of all assignments under a condition, or of all networks."""
+    if case.compared is not None:
+        return float(case.compared["conditions"][condition]["mean"])
+    answers = case.under_conditions
+    assert answers is not None
+    return float(answers.accuracies(list(answers.names).index(condition)).mean())
 
 
 def _share_beyond(values: Sequence[Sequence[float] | None], sign: int) -> int:
