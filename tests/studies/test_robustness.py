@@ -14,9 +14,8 @@ from codekin.decoding import MinimumLossDecoder
 from codekin.studies import load_study, run_study, write_report
 from codekin.studies.engine.workspace import Workspace
 from codekin.studies.robustness import verdict
-from codekin.studies.robustness.results import Case
 from codekin.studies.robustness.responses import swept_problem
-from codekin.studies.robustness.results import found_cases
+from codekin.studies.robustness.results import Case, found_cases
 from codekin.studies.robustness.sweeping import codebook_of, conditions, margins_under, splits_of
 from codekin.studies.robustness.tasks import compare_task, network_tasks, pairs_task, respond_task, sweep_tasks
 from codekin.studies.splits.dichotomies import least_squares
