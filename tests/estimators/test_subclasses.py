@@ -29,7 +29,7 @@ EAGER = {"min_samples": 1, "max_error": 0.0, "min_gain": 0.0}
 """Splits whatever can be split."""
 PRESETS = [
     SubclassClassifier(random_state=0),
-    SubclassClassifier(LogisticRegression(), **EAGER),
+    SubclassClassifier(LogisticRegression(max_iter=1000), **EAGER),
     SubclassClassifier(RidgeClassifier(), **EAGER),
     SubclassClassifier(KNeighborsClassifier()),
     SubclassClassifier(GaussianNB(), **EAGER),
@@ -56,6 +56,7 @@ def digits():
     return X / 16, y
 
 
+@pytest.mark.filterwarnings("ignore:divide by zero")
 @parametrize_with_checks(PRESETS)
 def test_scikit_learns_estimator_checks(estimator, check):
     check(estimator)
@@ -76,6 +77,7 @@ def test_classes_of_two_far_blobs_are_near_chance_as_a_whole_and_separated_in_pa
     assert np.bincount(classifier.class_of_part_).max() == 2
 
 
+@pytest.mark.filterwarnings("ignore:divide by zero")
 @pytest.mark.parametrize("estimator", WRAPPED, ids=str)
 def test_with_one_part_per_class_it_is_the_wrapped_classifier(estimator, digits):
     X, y = digits[0][:400], np.array(list("abcdefghij"))[digits[1][:400]]
@@ -275,6 +277,7 @@ def test_wrong_choices_are_refused_in_one_sentence(changes, message):
         SubclassClassifier(**changes).fit(*make_crossed_blobs())
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_samples_that_are_no_table_cannot_be_split():
     class Reader(GaussianNB):
         """Learns from texts, badly."""

@@ -38,8 +38,9 @@ def folder(classifier, tmp_path):
     return save_model(classifier, tmp_path / "model")
 
 
-@pytest.mark.parametrize("kind", LABELS)
-@pytest.mark.parametrize("wrapped", WRAPPED)
+@pytest.mark.parametrize(
+    ("wrapped", "kind"), [*((name, "text") for name in WRAPPED), ("one_vs_rest", "object"), ("one_vs_rest", "int")]
+)
 def test_a_round_trip_is_exact(wrapped, kind, tmp_path):
     X, y = crossed(LABELS[kind])
     classifier = SubclassClassifier(WRAPPED[wrapped], max_error=0.0, max_parts=3).fit(X, y)
