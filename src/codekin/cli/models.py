@@ -14,7 +14,6 @@ from codekin.datasets import ReadOptions
 from codekin.datasets.options import LabelKind, label_kind
 from codekin.datasets.reading import ReadProgress
 from codekin.datasets.samples import Data
-from codekin.estimators import SubclassClassifier
 from codekin.model import Model
 from codekin.progress import tell
 from codekin.storage import ModelFolderError, SavedModel, load_saved
@@ -37,7 +36,7 @@ def loaded_classifier(folder: Path, display: Display, *, takes_parts: bool = Fal
 
 def has_parts(classifier: Any) -> bool:
     """Whether the classes of a classifier have parts, each with its own codeword."""
-    return isinstance(classifier, SubclassClassifier)
+    return hasattr(classifier, "class_of_part_")
 
 
 def reading_options(

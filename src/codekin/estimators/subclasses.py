@@ -69,7 +69,8 @@ class SubclassClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     estimator : classifier, default=None
-        What learns the parts: any classifier of scikit-learn's kind. None means :class:`ECOCClassifier`.
+        What learns the parts: any classifier of scikit-learn's kind. None means :class:`ECOCClassifier`. Its labels are
+        the numbers of the parts, so a "balanced" ``class_weight`` balances parts, and weights by label are an error.
     max_parts : int, default=8
         The largest number of parts of a class; 1 for whole classes.
     min_samples : int, default=10
