@@ -19,10 +19,10 @@ from inspect import signature
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
-from sklearn.cluster import KMeans
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import Ridge
 
-from codekin import TrellisClassifier
+from codekin import SubclassClassifier, TrellisClassifier
 from codekin.assignments import assign
 from codekin.class_distances import learnability_distances, mean_distances
 from codekin.class_distances.learnability import class_moments
@@ -192,22 +192,31 @@ def eigen_targets(problem, n_bits, seed):
     return float((apart.argmin(axis=1) == problem.y_test).mean())
 
 
+class CodedLeastSquares(ClassifierMixin, BaseEstimator):
+    """Least squares for the bits of a random code under a learnability assignment, and loss-based decoding."""
+
+    def __init__(self, n_bits, seed):
+        self.n_bits, self.seed = n_bits, seed
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        codebook = dense_random(len(self.classes_), self.n_bits, rng=self.seed)
+        between = learnability_distances(X, y, ridge=RIDGE)
+        self.matrix_ = codebook.matrix[assign(codebook, between, rng=self.seed).codeword_of_class]
+        self.learner_ = LeastSquares(X, y, len(self.classes_))
+        return self
+
+    def predict(self, X):
+        margins = self.learner_.margins(X, self.matrix_)
+        return (margins @ self.matrix_.T).argmax(axis=1)
+
+
 def subclasses(problem, n_bits, seed):
-    """Escalera et al. (2008), simplified: every class halved by k-means, a random code for the halves."""
-    part = np.zeros(len(problem.y), dtype=int)
-    for k in range(problem.n_classes):
-        rows = np.flatnonzero(problem.y == k)
-        part[rows] = KMeans(2, n_init=1, random_state=seed).fit_predict(problem.X[rows]) if len(rows) > 1 else 0
-    finer, class_of = 2 * problem.y + part, np.arange(2 * problem.n_classes) // 2
-    present = np.unique(finer)
-    finer, class_of = np.searchsorted(present, finer), class_of[present]
-    learner = LeastSquares(problem.X, finer, len(class_of))
-    codebook = dense_random(len(class_of), n_bits, rng=seed)
-    between = learnability_distances(problem.X, finer, ridge=RIDGE)
-    matrix = codebook.matrix[assign(codebook, between, rng=seed).codeword_of_class]
-    margins = learner.margins(problem.X_test, matrix)
-    losses = (margins**2).sum(axis=1)[:, None] - 2 * margins @ matrix.T
-    return float((class_of[losses.argmin(axis=1)] == problem.y_test).mean())
+    """Escalera et al. (2008): classes are split as long as the training error falls; a random code for the parts."""
+    classifier = SubclassClassifier(CodedLeastSquares(n_bits, seed)).fit(problem.X, problem.y)
+    errors, n_parts = classifier.training_errors_, len(classifier.class_of_part_)
+    print(f"    {n_parts} parts, training error {100 * errors[0]:.1f} to {100 * errors[-1]:.1f} %", flush=True)
+    return float(classifier.score(problem.X_test, problem.y_test))
 
 
 DESIGNS = {

@@ -11,7 +11,7 @@ from codekin._version import __version__
 if TYPE_CHECKING:
     from codekin.classes import ClassTree
     from codekin.coding import Assignment, Codebook
-    from codekin.estimators import ECOCClassifier, TrellisClassifier
+    from codekin.estimators import ECOCClassifier, SubclassClassifier, TrellisClassifier
     from codekin.model import Model
     from codekin.predicting import Predictor
     from codekin.storage import load_model, save_model
@@ -23,6 +23,7 @@ _HOME = {
     "Model": "codekin.model",
     "ECOCClassifier": "codekin.estimators",
     "Predictor": "codekin.predicting",
+    "SubclassClassifier": "codekin.estimators",
     "TrellisClassifier": "codekin.estimators",
     "load_model": "codekin.storage",
     "save_model": "codekin.storage",
@@ -35,6 +36,7 @@ __all__ = [
     "ECOCClassifier",
     "Model",
     "Predictor",
+    "SubclassClassifier",
     "TrellisClassifier",
     "__version__",
     "load_model",

@@ -14,7 +14,7 @@ from scipy.sparse import csr_array, vstack
 from codekin._system.memory import in_units
 from codekin._system.threads import limited_threads
 from codekin.cli.display import Display
-from codekin.cli.models import loaded_classifier, reading_options, sample_chunks
+from codekin.cli.models import has_parts, loaded_classifier, reading_options, sample_chunks
 from codekin.cli.option_needs import TAXONOMY_NEEDS, check_needs, check_standard_input
 from codekin.cli.options import AsJson, Format, IndexBase, Multilabel, NThreads, Quiet, Taxonomy, TaxonomyLayout
 from codekin.cli.streams import show
@@ -57,9 +57,10 @@ def evaluate(
     check_needs(context, TAXONOMY_NEEDS)
     check_standard_input({"DATA": data, "--taxonomy": taxonomy})
     display = Display(quiet)
-    saved = loaded_classifier(model, display)
+    saved = loaded_classifier(model, display, takes_parts=True)
     classifier = saved.model
-    tree = None if classifier.class_distances_ is None else classifier.class_distances_.tree
+    distances = None if has_parts(classifier) else classifier.class_distances_
+    tree = None if distances is None else distances.tree
     if taxonomy is not None:
         tree = read_taxonomy(taxonomy, classes=classifier.classes_, layout=taxonomy_layout)  # type: ignore[arg-type]
     options = reading_options(saved, index_base, multilabel=multilabel)
@@ -68,7 +69,8 @@ def evaluate(
         for X, read in sample_chunks(saved, data, format, options, ROWS_AT_ONCE, telling(f"predicting {data}")):
             predictions.add(X, read.index_among(classifier.classes_))
         tell("timing predictions")
-        microseconds = microseconds_of(classifier.model_, csr_array(vstack(predictions.timed)))
+        timed = classifier if has_parts(classifier) else classifier.model_
+        microseconds = microseconds_of(timed, csr_array(vstack(predictions.timed)))
         class_index = np.concatenate(predictions.true)
         measures = prediction_measures(np.concatenate(predictions.best), class_index, tree=tree, at=AT)
     result = {
@@ -104,15 +106,20 @@ class _Predictions:
 
     def add(self, X: Any, class_index: Any) -> None:
         """Predict some samples of these classes, -1 for unknown ones."""
-        model, n_classes = self.classifier.model_, len(self.classifier.classes_)
+        labels_of_classes = self.classifier.classes_
+        n_best = min(max(AT), len(labels_of_classes))
         self.timed += [X] if len(self.timed) < TIMED_CHUNKS else []
         self.true.append(class_index)
-        self.best.append(model.top_k(X, min(max(AT), n_classes))[0])
+        if has_parts(self.classifier):
+            self.best.append(np.searchsorted(labels_of_classes, self.classifier.top_k(X, n_best)[0]))
+            return
+        model = self.classifier.model_
+        self.best.append(model.top_k(X, n_best)[0])
         if len(model.members) > 1:
             self.certified.append(model.candidates(X, 1).is_certified)
         if hasattr(self.classifier, "log_proba"):
             known = class_index >= 0
-            labels = self.classifier.classes_[class_index]
+            labels = labels_of_classes[class_index]
             self.log_probabilities.append(self.classifier.log_proba(X, labels)[known])
             predicted, confidence = self.classifier.top_k_proba(X, 1)
             self.confidences.append(confidence[:, 0])

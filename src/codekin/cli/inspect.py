@@ -13,7 +13,7 @@ from codekin._system.folders import visible
 from codekin._system.memory import in_units
 from codekin._system.wording import counted
 from codekin.cli.display import Display
-from codekin.cli.models import loaded_classifier, ranking_facts, ranking_text
+from codekin.cli.models import has_parts, loaded_classifier, ranking_facts, ranking_text
 from codekin.cli.options import AsJson
 from codekin.cli.streams import show
 
@@ -33,18 +33,20 @@ def inspect(
     Losses are decoding losses on the samples of the last measurement: training samples, if the model comes from codekin
     train. A model that was saved without a measurement has none.
     """
-    saved = loaded_classifier(model, Display())
-    classifier = saved.model
+    saved = loaded_classifier(model, Display(), takes_parts=True)
+    whole = saved.model
+    classifier = whole.estimator_ if has_parts(whole) else whole
     codebook, report = classifier.codebook_, classifier.report()
     facts = report.as_dict()
     losses = facts.pop("bit_losses")
-    bits = _Bits(classifier, losses)
+    bits = _Bits(classifier, losses, _labels(whole))
     tree = None if classifier.class_distances_ is None else classifier.class_distances_.tree
     vectorizer = saved.model_input.vectorizer
     result: dict[str, Any] = {
         "model": str(model),
-        "kind": type(classifier).__name__,
+        "kind": type(whole).__name__,
         **facts,
+        "parts": _parts(whole) if has_parts(whole) else None,
         "width": None if codebook.graph is None else codebook.graph.width,
         "nodes": _nodes(codebook.tree),
         "n_features": getattr(classifier, "n_features_in_", None),
@@ -63,6 +65,31 @@ def inspect(
     show(json.dumps(result, ensure_ascii=False) if as_json else _text(report, result))
 
 
+def _parts(classifier: Any) -> dict[str, Any]:
+    """Which classes have several parts; the counts of classes in the report are then counts of parts."""
+    counts = np.bincount(classifier.class_of_part_)
+    split = np.flatnonzero(counts > 1)
+    return {
+        "n_classes": len(counts),
+        "n_parts": int(counts.sum()),
+        "split_labels": dict(zip(map(str, classifier.classes_[split].tolist()), counts[split].tolist(), strict=True)),
+        "training_errors": classifier.training_errors_.tolist(),
+    }
+
+
+def _labels(classifier: Any) -> Any:
+    """The label of each codeword; those of the parts of a class also have a number, from 1."""
+    if not has_parts(classifier):
+        return classifier.classes_
+    class_of_part = classifier.class_of_part_
+    counts = np.bincount(class_of_part)
+    number = np.arange(len(class_of_part)) - np.searchsorted(class_of_part, class_of_part) + 1
+    names = classifier.classes_[class_of_part].tolist()
+    is_split = (counts[class_of_part] > 1).tolist()
+    parts = [f"{name}, part {n}" if s else name for name, n, s in zip(names, number.tolist(), is_split, strict=True)]
+    return np.array(parts, dtype=object)
+
+
 def _nodes(tree: Any) -> dict[str, int] | None:
     """How many nodes a tree of classes has, and how many children the largest of them."""
     return None if tree is None else {"n_nodes": tree.n_nodes, "most_children": int(np.diff(tree.first_bits).max())}
@@ -77,8 +104,8 @@ def _weights_bytes(model: Any) -> int | None:
 class _Bits:
     """The bits of a model, without constant ones."""
 
-    def __init__(self, classifier: Any, losses: list[float]) -> None:
-        self.labels = classifier.classes_
+    def __init__(self, classifier: Any, losses: list[float], labels: Any) -> None:
+        self.labels = labels
         # Trees may be too large for a coding matrix; none of their bits is constant.
         self.matrix = classifier.model_.coding_matrix if classifier.codebook_.tree is None else np.zeros((0, 0))
         self.losses = losses
@@ -120,6 +147,8 @@ def _text(report: Any, result: dict[str, Any]) -> str:
         + ("" if result["input"] == "features" else f" of {result['input']}"),
         f"  on the disk                    {in_units(result['model_bytes'])}",
     ]
+    if result["parts"] is not None:
+        lines.append(_parts_line(result["parts"]))
     if result["weights_bytes"] is not None:
         precision = f", {result['weights_precision']}" if result["weights_precision"] else ""
         lines.append(f"  weights                        {in_units(result['weights_bytes'])}{precision}")
@@ -135,6 +164,13 @@ def _text(report: Any, result: dict[str, Any]) -> str:
             lines.append(f"{name} bits")
             lines += [_bit_line(bit) for bit in result[f"{name}_bits"]]
     return "\n".join(lines)
+
+
+def _parts_line(parts: dict[str, Any]) -> str:
+    split = [f"{label} ({n})" for label, n in parts["split_labels"].items()]
+    some = f": {', '.join(split[:LABELS_SHOWN])}{', ...' if len(split) > LABELS_SHOWN else ''}" if split else ""
+    count = f"{counted(parts['n_parts'], 'part')} of {counted(parts['n_classes'], 'class')}"
+    return f"  what the report calls classes  {count}{some}"
 
 
 def _bit_line(bit: dict[str, Any]) -> str:

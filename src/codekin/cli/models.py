@@ -19,14 +19,24 @@ from codekin.progress import tell
 from codekin.storage import ModelFolderError, SavedModel, load_saved
 
 
-def loaded_classifier(folder: Path, display: Display) -> SavedModel:
-    """What is in a model folder, if it is a classifier with labels."""
+def loaded_classifier(folder: Path, display: Display, *, takes_parts: bool = False) -> SavedModel:
+    """What is in a model folder, if it is a classifier with labels; with parts of classes if they are accepted."""
     with display.watching(only_if_slow=True):
         tell(f"loading {folder}")
         saved = load_saved(folder)
     if not saved.has_labels:
         raise ModelFolderError(f"{folder} holds a code without labels; save the classifier around it instead.")
+    if has_parts(saved.model) and not takes_parts:
+        raise ModelFolderError(
+            f"{folder} holds a SubclassClassifier, whose classes may have several codewords; "
+            "codekin predict, evaluate and inspect accept it, other commands do not."
+        )
     return saved
+
+
+def has_parts(classifier: Any) -> bool:
+    """Whether the classes of a classifier have parts, each with its own codeword."""
+    return hasattr(classifier, "class_of_part_")
 
 
 def reading_options(

@@ -60,7 +60,7 @@ def predict(
     file with tabs, or whole lines.
     """
     display = Display(quiet)
-    saved = loaded_classifier(model, display)
+    saved = loaded_classifier(model, display, takes_parts=True)
     classifier = saved.model
     if coverage is not None:
         _check_coverage(model, classifier, coverage, top_k, probabilities)

@@ -1,10 +1,20 @@
-"""What can be exported: candidates of codes only, and how many labels."""
+"""What can be exported: classes of one codeword, candidates of codes only, and how many labels."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from codekin.decoding.minimum_loss import check_k
+from codekin.estimators.coded import CodedClassifier
+
+
+def check_coded(classifier: Any) -> None:
+    """Raise unless every class of a classifier has a codeword, and one only."""
+    if not isinstance(classifier, CodedClassifier):
+        raise TypeError(
+            "An ECOCClassifier or a TrellisClassifier can be exported. "
+            f"Got an object of type {type(classifier).__name__}."
+        )
 
 
 def check_no_index(model: Any) -> None:

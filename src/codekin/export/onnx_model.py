@@ -21,7 +21,7 @@ from codekin._system.files import whole_file
 from codekin._system.memory import in_units
 from codekin._version import __version__
 from codekin.decoding.learned import FARTHEST, SUM_DIGITS, WEIGHT_DIGITS
-from codekin.export.limits import check_n_labels, check_no_index
+from codekin.export.limits import check_coded, check_n_labels, check_no_index
 from codekin.export.onnx_graph import DOUBLE, FLOAT, INT32, IR_VERSION, LOSSES_OF, OPSET, OnnxGraph
 from codekin.export.onnx_trees import leaf_losses, with_others_behind
 from codekin.learners.linear_rows import LinearRows, linear_rows
@@ -69,6 +69,7 @@ def export_onnx(
         from onnx import helper, save_model
     except ImportError:
         raise ImportError("Exporting to ONNX needs the package onnx: pip install codekin[onnx]") from None
+    check_coded(classifier)
     classifier._check_is_fitted()
     model = classifier.model_
     if input not in ("dense", "sparse"):

@@ -16,7 +16,7 @@ from codekin._system.arrays import as_narrow
 from codekin._system.files import whole_file
 from codekin._version import __version__
 from codekin.datasets import FittedVectorizer
-from codekin.export.limits import check_n_labels, check_no_index
+from codekin.export.limits import check_coded, check_n_labels, check_no_index
 from codekin.export.packing import Arrays, packed
 from codekin.export.page_trees import tree_arrays
 from codekin.learners.compact import CompactSparseLinearBits
@@ -57,6 +57,7 @@ def export_page(
     Path
         The page.
     """
+    check_coded(classifier)
     classifier._check_is_fitted()
     model = classifier.model_
     check_page(classifier)

@@ -15,11 +15,12 @@ from codekin._system.magnitudes import MAX_SINGLE, check_single_precision
 from codekin.datasets import FittedVectorizer
 from codekin.datasets.one_text import features_of_one_text
 from codekin.decoding.minimum_loss import check_k
+from codekin.estimators.coded import CodedClassifier
 from codekin.learners.independent import EstimatorBits
 from codekin.model import Model
 from codekin.model.one_row import Row, one_row
 from codekin.model.probabilities import top_k_probabilities
-from codekin.storage import ModelFolderError, load_saved
+from codekin.storage import ModelFolderError, SavedModel, load_saved
 
 __all__ = ["Predictor"]
 
@@ -52,7 +53,7 @@ class Predictor:
     """
 
     def __init__(self, classifier: Any, *, vectorizer: FittedVectorizer | None = None) -> None:
-        if not (hasattr(classifier, "_parts_to_store") and hasattr(type(classifier), "top_k_proba")):
+        if not isinstance(classifier, CodedClassifier):
             raise TypeError(
                 "Predictor needs an ECOCClassifier or a TrellisClassifier. "
                 f"Got an object of type {type(classifier).__name__}."
@@ -103,9 +104,7 @@ class Predictor:
         -------
         Predictor
         """
-        saved = load_saved(folder, trusted=trusted)
-        if not saved.has_labels:
-            raise ModelFolderError(f"{folder} holds a code without labels; save the classifier around it instead.")
+        saved = load_coded(folder, trusted=trusted)
         return cls(saved.model, vectorizer=saved.model_input.vectorizer)
 
     @property
@@ -215,3 +214,16 @@ class Predictor:
         if indptr is None:
             indptr = self._indptrs[n] = np.array([0, n], dtype=np.int64)
         return Row(indptr, indices, values, self._n_features, given)
+
+
+def load_coded(folder: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> SavedModel:
+    """What is in a model folder, if it is a classifier that can predict one sample at a time."""
+    saved = load_saved(folder, trusted=trusted)
+    if not saved.has_labels:
+        raise ModelFolderError(f"{folder} holds a code without labels; save the classifier around it instead.")
+    if not isinstance(saved.model, CodedClassifier):
+        raise ModelFolderError(
+            f"{folder} holds a {type(saved.model).__name__}, which cannot answer one sample at a time; "
+            "load_model or codekin predict predict many."
+        )
+    return saved

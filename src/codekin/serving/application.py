@@ -12,13 +12,13 @@ from importlib.resources import files
 from typing import Any
 
 from codekin._version import __version__
+from codekin.predicting import load_coded
 from codekin.predicting.answers import json_objects
 from codekin.predicting.together import Together
 from codekin.serving.batching import Answer, Batcher
 from codekin.serving.limits import Limits, Refusal
 from codekin.serving.metrics import CONTENT_TYPE, Metrics
 from codekin.serving.questions import Question, question, sample, shown
-from codekin.storage import ModelFolderError, load_saved
 
 try:
     from starlette.applications import Starlette
@@ -57,9 +57,7 @@ def application(
     Application
         To be run by any ASGI server, such as uvicorn.
     """
-    saved = load_saved(folder, trusted=trusted)
-    if not saved.has_labels:
-        raise ModelFolderError(f"{folder} holds a code without labels; save the classifier around it instead.")
+    saved = load_coded(folder, trusted=trusted)
     return Application(Together(saved.model, vectorizer=saved.model_input.vectorizer), limits or Limits())
 
 

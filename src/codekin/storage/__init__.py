@@ -21,7 +21,13 @@ from codekin._system.folders import bytes_in, check_folder, visible
 from codekin.datasets.model_input import ModelInput
 from codekin.model import Model
 from codekin.storage.assignments import SavedAssignment, load_assignment, save_assignment
-from codekin.storage.classifier_parts import ClassifierParts, describe_classifier, home_of, restore_classifier
+from codekin.storage.classifier_parts import (
+    ClassifierParts,
+    describe_classifier,
+    home_of,
+    restore_classifier,
+    with_subclasses,
+)
 from codekin.storage.consistency import check_classifier, check_input, check_member, check_ranking, check_shape
 from codekin.storage.files import (
     ARRAYS,
@@ -64,8 +70,8 @@ def save_model(
 
     Parameters
     ----------
-    model : ECOCClassifier, TrellisClassifier or Model
-        What to save.
+    model : ECOCClassifier, TrellisClassifier, SubclassClassifier or Model
+        What to save. The estimator of a SubclassClassifier must be one of the first two.
     folder : path
         Where to save it; an existing model is replaced, anything else is left alone.
     model_input : ModelInput, optional
@@ -101,7 +107,7 @@ def stored_bytes(model: Any, model_input: ModelInput | None = None) -> int:
 
     Parameters
     ----------
-    model : ECOCClassifier, TrellisClassifier or Model
+    model : ECOCClassifier, TrellisClassifier, SubclassClassifier or Model
         What :func:`save_model` would save.
     model_input : ModelInput, optional
         What it would save with it.
@@ -134,7 +140,7 @@ def _stored_parts(model: Any) -> tuple[Model, ClassifierParts | None]:
     """A model and what is around it, if it is a classifier."""
     if not hasattr(model, "_parts_to_store"):
         raise TypeError(
-            "save_model saves an ECOCClassifier, a TrellisClassifier or a Model. "
+            "save_model saves an ECOCClassifier, a TrellisClassifier, a SubclassClassifier around one, or a Model. "
             f"Got an object of type {type(model).__name__}."
         )
     parts: tuple[Model, ClassifierParts | None] = model._parts_to_store()
@@ -198,7 +204,7 @@ def load_model(folder: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -
 
     Returns
     -------
-    ECOCClassifier, TrellisClassifier or Model
+    ECOCClassifier, TrellisClassifier, SubclassClassifier or Model
         Whichever was saved, ready to predict. Arrays stay on disk until they are used.
     """
     return load_saved(folder, trusted=trusted).model
@@ -272,7 +278,8 @@ def _loaded(source: Path, trusted: Sequence[str]) -> SavedModel:
             parts = restore_classifier(description["classifier"], arrays, learners, model.n_classes)
             check_classifier(parts, model)
             check_input(model_input, parts)
-            classifier = home_of(parts.kind)._from_stored(model, parts)
+            coded = home_of(parts.kind)._from_stored(model, parts)
+            classifier = with_subclasses(coded, parts.subclasses)
     return SavedModel(classifier, model_input, bytes_in(source), has_labels=classifier is not model)
 
 

@@ -13,17 +13,32 @@ from numpy.typing import NDArray
 from codekin._system.arrays import Arrays, as_narrow
 from codekin._system.index_arrays import check_indices
 from codekin.classes import ClassTree
+from codekin.coding import IntArray
 from codekin.learners import LEARNERS, Learner, learner_name
 from codekin.model.prediction_sets import SetCalibration
 from codekin.storage.files import Json
-from codekin.storage.values import positive_number, shortened, texts, whole_number
+from codekin.storage.values import finite_number, positive_number, shortened, texts, whole_number
 
 HOMES = {"ECOCClassifier": "codekin.estimators", "TrellisClassifier": "codekin.estimators"}
 """The kinds of classifiers that a folder may hold, and the modules that define them. Estimators lie above storage, so
 they are looked up when a folder needs one."""
+HOME_OF_SUBCLASSES = "codekin.estimators"
 SETS_VERSION = 1
 """Of the calibration of prediction sets, which later versions may store differently."""
 PLAIN = str | bool | int | float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Subclasses:
+    """What is around a classifier whose labels are numbers of parts of classes: the labels and parts of the classes.
+
+    ``training_errors`` and ``params`` are those of the estimator around it.
+    """
+
+    labels: NDArray[Any]
+    class_of_part: IntArray
+    training_errors: Sequence[float]
+    params: Mapping[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +62,7 @@ class ClassifierParts:
     class_tree: ClassTree | None = None
     plan: Mapping[str, Any] = field(default_factory=dict)
     set_calibration: SetCalibration | None = None
+    subclasses: Subclasses | None = None
 
 
 def home_of(kind: Any) -> Any:
@@ -54,6 +70,13 @@ def home_of(kind: Any) -> Any:
     if kind not in HOMES:
         raise KeyError(f"a classifier of kind {shortened(kind)}")
     return getattr(import_module(HOMES[kind]), kind)
+
+
+def with_subclasses(classifier: Any, subclasses: Subclasses | None) -> Any:
+    """The classifier, or the one around it whose classes have several parts."""
+    if subclasses is None:
+        return classifier
+    return import_module(HOME_OF_SUBCLASSES).SubclassClassifier._from_stored(classifier, subclasses)
 
 
 def describe_classifier(parts: ClassifierParts, arrays: Arrays, learners: list[Any]) -> Json:
@@ -85,15 +108,14 @@ def describe_classifier(parts: ClassifierParts, arrays: Arrays, learners: list[A
         description["prediction_sets"] = {"version": SETS_VERSION, "score": "log_probability"}
     if parts.feature_names is not None:
         description["feature_names_in"] = [str(name) for name in parts.feature_names]
+    if parts.subclasses is not None:
+        description["subclasses"] = _describe_subclasses(parts.subclasses, arrays)
     return description
 
 
 def restore_classifier(description: Json, arrays: Arrays, learners: list[Any], n_classes: int) -> ClassifierParts:
     """What :func:`describe_classifier` described."""
-    params = dict(description["params"])
-    odd = [name for name, value in params.items() if not isinstance(value, PLAIN)]
-    if odd:
-        raise ValueError(f"the parameter '{odd[0]}' must be a name or a number. Got {shortened(params[odd[0]])}.")
+    params = _restore_params(description)
     n_features, names, temperature = (
         description.get(name) for name in ("n_features_in", "feature_names_in", "temperature")
     )
@@ -113,6 +135,7 @@ def restore_classifier(description: Json, arrays: Arrays, learners: list[Any], n
         class_tree=_restore_tree(arrays, n_classes) if description.get("has_class_tree") else None,
         plan=_restore_plan(description.get("plan", {})),
         set_calibration=_restore_sets(description.get("prediction_sets"), arrays),
+        subclasses=_restore_subclasses(description["subclasses"], arrays) if "subclasses" in description else None,
     )
 
 
@@ -122,6 +145,38 @@ def tree_arrays(tree: ClassTree) -> Arrays:
     if (tree.edge_length[tree.parent != -1] != 1).any():
         arrays["tree_edge_length"] = tree.edge_length
     return arrays
+
+
+def _restore_params(description: Json) -> Json:
+    params = dict(description["params"])
+    odd = [name for name, value in params.items() if not isinstance(value, PLAIN)]
+    if odd:
+        raise ValueError(f"the parameter '{odd[0]}' must be a name or a number. Got {shortened(params[odd[0]])}.")
+    return params
+
+
+def _describe_subclasses(subclasses: Subclasses, arrays: Arrays) -> Json:
+    arrays["class_of_part"] = as_narrow(subclasses.class_of_part)
+    return {
+        "params": {key: value for key, value in subclasses.params.items() if isinstance(value, PLAIN)},
+        "labels": _describe_labels(subclasses.labels, arrays, "class_labels"),
+        "training_errors": list(subclasses.training_errors),
+    }
+
+
+def _restore_subclasses(description: Json, arrays: Arrays) -> Subclasses:
+    stored = arrays["class_of_part"]
+    class_of_part = stored.astype(np.intp).ravel()
+    # Parts are numbered class by class, and every class has one.
+    is_whole = stored.dtype.kind in "iu" and len(class_of_part) > 0
+    if not (is_whole and class_of_part[0] == 0 and np.isin(np.diff(class_of_part), (0, 1)).all()):
+        raise ValueError("the classes of parts must be integers from 0 that increase by at most 1.")
+    n_classes = int(class_of_part[-1]) + 1
+    labels = _restore_labels(description["labels"], arrays, n_classes, "class_labels")
+    if labels.shape != (n_classes,):
+        raise ValueError(f"there are {labels.shape[0]} labels for {n_classes} classes that have parts.")
+    errors = [finite_number(error, "training_errors") for error in description["training_errors"]]
+    return Subclasses(labels, class_of_part, errors, _restore_params(description))
 
 
 def _restore_plan(plan: Any) -> Json:
@@ -158,17 +213,17 @@ def _describe_learner(learner: Any) -> Json | None:
     return {"name": name, "settings": settings}
 
 
-def _describe_labels(labels: NDArray[Any], arrays: Arrays) -> Json:
+def _describe_labels(labels: NDArray[Any], arrays: Arrays, name: str = "labels") -> Json:
     if labels.dtype.kind in "biuf":
-        arrays["labels"] = labels
+        arrays[name] = labels
         return {"kind": "array"}
     if all(isinstance(label, str) for label in labels.tolist()):
         return {"kind": "text", "is_object": labels.dtype.kind == "O", "values": labels.tolist()}
     raise TypeError(f"Labels must be all numbers or all text to be saved. Got labels of type {labels.dtype}.")
 
 
-def _restore_labels(description: Json, arrays: Arrays, n_classes: int) -> NDArray[Any]:
+def _restore_labels(description: Json, arrays: Arrays, n_classes: int, name: str = "labels") -> NDArray[Any]:
     if description["kind"] == "array":
-        return np.array(arrays["labels"])
+        return np.array(arrays[name])
     names = texts(description["values"], "labels", n_classes)
     return np.array(names, dtype=object if description["is_object"] else None)

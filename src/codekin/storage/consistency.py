@@ -52,6 +52,12 @@ def check_classifier(parts: ClassifierParts, model: Model) -> None:
         parts.labels.shape == (model.n_classes,),
         f"there are {parts.labels.shape[0]} labels for {model.n_classes} classes",
     )
+    if parts.subclasses is not None:
+        n_parts = len(parts.subclasses.class_of_part)
+        _check(
+            np.array_equal(parts.labels, np.arange(n_parts)),
+            f"the labels of the {model.n_classes} parts must be their numbers, and there are classes for {n_parts}",
+        )
     widths = _widths(model)
     _check(
         not widths or widths == {parts.n_features},

@@ -8,7 +8,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-__all__ = ["positive_number", "shortened", "texts", "typed", "whole_number"]
+__all__ = ["finite_number", "positive_number", "shortened", "texts", "typed", "whole_number"]
 
 
 def whole_number(value: Any, name: str, *, smallest: int = 0) -> int:
@@ -16,6 +16,13 @@ def whole_number(value: Any, name: str, *, smallest: int = 0) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < smallest:
         raise ValueError(f"'{name}' must be an integer, at least {smallest}. Got {shortened(value)} instead.")
     return value
+
+
+def finite_number(value: Any, name: str) -> float:
+    """The value, if it is a finite number."""
+    if not isinstance(value, int | float) or isinstance(value, bool) or not isfinite(value):
+        raise ValueError(f"'{name}' must be finite numbers. Got {shortened(value)} instead.")
+    return float(value)
 
 
 def positive_number(value: Any, name: str) -> float:
