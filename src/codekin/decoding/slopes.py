@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from codekin.coding import FloatArray, IntArray
-from codekin.decoding import MinimumLossDecoder, ShortestPathDecoder
+from codekin.decoding import MinimumLossDecoder, NearestTargetDecoder, ShortestPathDecoder
 from codekin.decoding.learned import FARTHEST, LearnedDecoder
 
 NEARBY = 1e-6
@@ -38,7 +38,10 @@ class Slopes(NamedTuple):
 def slopes_of(decoder: Any, class_index: IntArray, moved: FloatArray, offsets: FloatArray) -> Slopes:
     """The slopes of a decoder's scores; margins are ``offsets``, (n_bits,), plus ``moved``, (n_samples, n_bits)."""
     if isinstance(decoder, LearnedDecoder):
-        return _of_learned(decoder, class_index, moved, offsets)
+        slopes = _of_learned(decoder, class_index, moved, offsets)
+        if isinstance(decoder, NearestTargetDecoder):
+            return slopes._replace(shared=-np.square(offsets + moved).sum(axis=1))
+        return slopes
     if isinstance(decoder, ShortestPathDecoder):
         return _of_paths(decoder, class_index, moved, offsets)
     return _of_matrix(decoder, class_index, moved, offsets)

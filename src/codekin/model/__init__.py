@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from codekin.coding import Assignment, Code, Codebook, CodingMatrix, FloatArray, IntArray, Margins
-from codekin.decoding import Decoder, MinimumLossDecoder, ShortestPathDecoder
+from codekin.decoding import Decoder, MinimumLossDecoder, NearestTargetDecoder, ShortestPathDecoder
 from codekin.decoding.beam_search import BeamSearchDecoder
-from codekin.decoding.losses import LossLike
+from codekin.decoding.losses import LossLike, get_loss
 from codekin.decoding.minimum_loss import check_k
 from codekin.learners import FittedBits
 from codekin.model.candidates import Candidates, RankedCodes, listed_in_blocks
@@ -275,8 +275,10 @@ class Model:
 
 def make_decoder(
     code: Code, loss: LossLike, *, is_weighted: bool = False
-) -> MinimumLossDecoder | ShortestPathDecoder | BeamSearchDecoder:
+) -> MinimumLossDecoder | ShortestPathDecoder | BeamSearchDecoder | NearestTargetDecoder:
     """The fastest decoder for a code: shortest paths on a trellis, a beam search on a tree.
+
+    The targets of real codewords are decoded by the nearest one, which is the squared loss.
 
     With ``is_weighted`` the loss of a class is divided by the number of its non-zero bits; in a trellis that is all
     bits.
@@ -285,4 +287,11 @@ def make_decoder(
         return BeamSearchDecoder(code.codebook.tree, code.assignment)
     if code.codebook.trellis is not None:
         return ShortestPathDecoder(code.codebook.trellis, loss, code.assignment)
+    if code.codebook.is_real:
+        if get_loss(loss).name != "squared" or is_weighted:
+            raise ValueError(
+                "Real codewords are decoded by the nearest target, the squared loss without weights. "
+                f"Got loss={get_loss(loss).name!r} and is_weighted={is_weighted}."
+            )
+        return NearestTargetDecoder.of(code.coding_matrix)
     return MinimumLossDecoder(code.indicators, loss, is_weighted)

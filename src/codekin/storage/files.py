@@ -17,10 +17,10 @@ from codekin._system.folders import whole_folder
 from codekin._version import __version__
 
 FORMAT = "codekin-model"
-FORMAT_VERSION = 6
+FORMAT_VERSION = 7
 """Since version 2 weights may take one or two bytes; since version 3 vocabularies share prefixes of words; since
 version 4 parameters of both classifiers have the same names; since version 5 a code may be a tree; since version 6 an
-index may list candidates."""
+index may list candidates; since version 7 codewords may be real."""
 DESCRIPTION, ARRAYS, LEARNER_FILE = "model.json", "arrays.safetensors", "learners.skops"
 
 Json = dict[str, Any]
