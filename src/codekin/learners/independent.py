@@ -189,7 +189,7 @@ class IndependentBits:
         check_kind(self, code.codebook)
         params = dict(self.fit_params or {})
         if samples.weights is not None:
-            params["sample_weight"] = samples.weights
+            params["sample_weight"] = np.asarray(samples.weights)
         seeds = _draw_seeds(code.n_bits, rng)
         # Of a precomputed kernel samples are columns as well as rows.
         is_pairwise = bool(get_tags(self.estimator).input_tags.pairwise)
