@@ -23,7 +23,7 @@ def real_code(n_classes=6, n_bits=4, seed=0):
 def test_decoding_a_target_returns_its_class(seed, n_classes, n_bits):
     codebook = random_projection(n_classes, n_bits, rng=seed)
     assume(codebook.min_distance > 1e-9)  # targets have six digits
-    decoder = NearestTargetDecoder.of(codebook.matrix)
+    decoder = NearestTargetDecoder(codebook.matrix)
     assert decoder.decode(codebook.matrix).tolist() == list(range(n_classes))
     assert np.abs(np.diag(decoder.class_losses(codebook.matrix))).max() < 1e-6
 
@@ -34,7 +34,7 @@ def test_losses_are_squared_distances(seed):
     rng = np.random.default_rng(seed)
     targets, margins = rng.normal(size=(5, 3)), 2 * rng.normal(size=(40, 3))
     expected = np.square(margins[:, None] - targets).sum(axis=2)
-    decoder = NearestTargetDecoder.of(targets)
+    decoder = NearestTargetDecoder(targets)
     np.testing.assert_allclose(decoder.class_losses(margins), expected, atol=1e-4)
     assert (decoder.decode(margins) == expected.argmin(axis=1)).all()
     classes, losses = decoder.top_k(margins, 3)
@@ -45,14 +45,14 @@ def test_losses_are_squared_distances(seed):
 def test_targets_of_signs_are_decoded_as_under_the_squared_loss():
     signs = dense_random(8, 10, rng=0).matrix
     margins = np.random.default_rng(0).normal(size=(200, 10))
-    squared, nearest = MinimumLossDecoder(signs, "squared"), NearestTargetDecoder.of(signs)
+    squared, nearest = MinimumLossDecoder(signs, "squared"), NearestTargetDecoder(signs)
     np.testing.assert_array_equal(nearest.decode(margins), squared.decode(margins))
     np.testing.assert_allclose(nearest.class_losses(margins), squared.class_losses(margins), atol=1e-6)
 
 
 def test_a_sample_alone_has_the_losses_it_has_among_others():
     decoder, margins = (
-        NearestTargetDecoder.of(real_code().coding_matrix),
+        NearestTargetDecoder(real_code().coding_matrix),
         np.random.default_rng(1).normal(size=(999, 4)),
     )
     every = decoder.class_losses(margins)

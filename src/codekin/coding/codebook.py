@@ -209,18 +209,16 @@ class Codebook:
         """Whether some bits ignore some classes: entries are 0, or -1 with more than two symbols."""
         if self.tree is not None:
             return self.tree.n_nodes > 1
-        return self.trellis is None and not self._is_used.all()
-
-    @property
-    def _is_used(self) -> NDArray[np.bool_]:
-        """Which classes each bit does not ignore."""
-        if self.is_real:
-            return np.ones(self.matrix.shape, dtype=bool)
-        return np.asarray(self.matrix != 0 if self.n_symbols == 2 else self.matrix >= 0)
+        return self.trellis is None and not self._are_used(self.matrix).all()
 
     def is_used(self, indices: ArrayLike) -> NDArray[np.bool_]:
         """Which bits do not ignore the codewords at ``indices``, (n, n_bits)."""
-        return self._is_used[np.asarray(indices, dtype=np.intp)]
+        return self._are_used(self.codewords(indices))
+
+    def _are_used(self, codewords: CodingMatrix) -> NDArray[np.bool_]:
+        if self.is_real:
+            return np.ones(codewords.shape, dtype=bool)
+        return np.asarray(codewords != 0 if self.n_symbols == 2 else codewords >= 0)
 
     @cached_property
     def is_equidistant(self) -> bool:
@@ -283,7 +281,7 @@ class Codebook:
     @property
     def sparsity(self) -> float:
         """The share of entries that ignore a class (the zeros of a ternary code)."""
-        return float((~self._is_used).mean())
+        return float((~self._are_used(self.matrix)).mean())
 
     @property
     def balance(self) -> FloatArray:

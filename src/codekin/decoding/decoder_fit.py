@@ -221,8 +221,8 @@ class _LossBased(NamedTuple):
 
 def _loss_based(code: Code, loss: LossLike, is_weighted: bool) -> _LossBased:
     if code.codebook.is_real:
-        nearest = NearestTargetDecoder.of(code.coding_matrix)
-        return _LossBased(nearest, nearest.weights, nearest.biases)
+        nearest = NearestTargetDecoder(code.coding_matrix)
+        return _LossBased(nearest, nearest.linear.weights, nearest.linear.biases)
     codewords = code.coding_matrix / _n_used(code, is_weighted)[:, None]
     return _LossBased(MinimumLossDecoder(code.coding_matrix, loss, is_weighted), codewords, np.zeros(code.n_classes))
 

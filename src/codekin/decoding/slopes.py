@@ -38,10 +38,10 @@ class Slopes(NamedTuple):
 def slopes_of(decoder: Any, class_index: IntArray, moved: FloatArray, offsets: FloatArray) -> Slopes:
     """The slopes of a decoder's scores; margins are ``offsets``, (n_bits,), plus ``moved``, (n_samples, n_bits)."""
     if isinstance(decoder, LearnedDecoder):
-        slopes = _of_learned(decoder, class_index, moved, offsets)
-        if isinstance(decoder, NearestTargetDecoder):
-            return slopes._replace(shared=-np.square(offsets + moved).sum(axis=1))
-        return slopes
+        return _of_learned(decoder, class_index, moved, offsets)
+    if isinstance(decoder, NearestTargetDecoder):
+        lengths = np.square(offsets + moved).sum(axis=1)
+        return _of_learned(decoder.linear, class_index, moved, offsets)._replace(shared=-lengths)
     if isinstance(decoder, ShortestPathDecoder):
         return _of_paths(decoder, class_index, moved, offsets)
     return _of_matrix(decoder, class_index, moved, offsets)

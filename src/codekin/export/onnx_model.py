@@ -307,7 +307,8 @@ def _of_matrix(graph: OnnxGraph, classifier: Any, f: str, k: int) -> tuple[str, 
     decoder = classifier.model_.decoder
     agreement = LOSSES_OF[decoder.loss.name][1]
     if decoder.is_learned or classifier.codebook_.is_real:
-        every = graph("Neg", _learned_scores(graph, decoder, agreement(graph, f)))
+        scored = decoder if decoder.is_learned else decoder.linear
+        every = graph("Neg", _learned_scores(graph, scored, agreement(graph, f)))
         of_probabilities = every
         constant = None if decoder.is_learned else graph.total(graph("Mul", f, f))
     else:

@@ -293,5 +293,5 @@ def make_decoder(
                 "Real codewords are decoded by the nearest target, the squared loss without weights. "
                 f"Got loss={get_loss(loss).name!r} and is_weighted={is_weighted}."
             )
-        return NearestTargetDecoder.of(code.coding_matrix)
+        return NearestTargetDecoder(code.coding_matrix)
     return MinimumLossDecoder(code.indicators, loss, is_weighted)
