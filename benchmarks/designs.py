@@ -28,7 +28,7 @@ from codekin.assignments import assign
 from codekin.class_distances import learnability_distances, mean_distances
 from codekin.class_distances.learnability import class_moments
 from codekin.classes.trials import ColumnTrials
-from codekin.codebooks import CODEBOOKS, dense_random, random_projection
+from codekin.codebooks import CODEBOOKS, dense_random
 from codekin.datasets import load_dataset
 from codekin.samples import stratified_folds
 from codekin.studies.splits.dichotomies import load_problem, n_splits, split_signs
@@ -192,7 +192,7 @@ def projected(method):
     """Random projections as real-valued targets under an assignment."""
 
     def matrix(problem, n_bits, seed):
-        codebook = random_projection(problem.n_classes, n_bits, rng=seed)
+        codebook = CODEBOOKS["random_projection"](problem.n_classes, n_bits, rng=seed)
         return codebook.matrix[assign(codebook, problem.learnability, method, rng=seed).codeword_of_class]
 
     return matrix

@@ -21,7 +21,7 @@ from codekin.assignments.vectors import VectorProblem, anneal_vectors
 from codekin.class_distances import learnability_distances
 from codekin.classes.embedding import EmbeddingDistances
 from codekin.classes.product import ProductDistances
-from codekin.codebooks import random_projection
+from codekin.codebooks.targets import random_projection
 from codekin.coding import Assignment, Codebook
 
 MATRIX_SEARCHES = sorted(name for name, solver in ASSIGNMENTS.items() if solver.on_matrices is not None)

@@ -5,7 +5,8 @@ import pytest
 from scipy.spatial.distance import pdist, squareform
 from threadpoolctl import threadpool_limits
 
-from codekin.codebooks import eigen_targets, random_projection, spectral
+from codekin.codebooks import spectral
+from codekin.codebooks.targets import eigen_targets, random_projection
 
 
 def distances_on_a_circle(n):

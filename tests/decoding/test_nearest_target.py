@@ -5,9 +5,11 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from codekin.codebooks import dense_random, random_projection
+from codekin.codebooks import dense_random
+from codekin.codebooks.targets import random_projection
 from codekin.coding import Assignment, Code
-from codekin.decoding import MinimumLossDecoder, NearestTargetDecoder, fit_decoder
+from codekin.decoding import MinimumLossDecoder, fit_decoder
+from codekin.decoding.nearest_target import NearestTargetDecoder
 from codekin.model import Member, make_decoder
 from codekin.model.measuring import binary_losses, multiclass_error_bound
 

@@ -17,7 +17,8 @@ from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from codekin import ECOCClassifier, Predictor
-from codekin.codebooks import REAL_CODEBOOKS, dense_random, random_projection
+from codekin.codebooks import REAL_CODEBOOKS, dense_random
+from codekin.codebooks.targets import random_projection
 from codekin.coding import Codebook
 from codekin.learners import IndependentBits, Softmax
 from codekin.learners.independent import is_plain_linear

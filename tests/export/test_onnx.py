@@ -80,8 +80,7 @@ def test_real_codewords_and_their_nearest_targets_answer_like_the_classifier(cod
     classifier = ECOCClassifier(Ridge(), codebook=codebook, n_bits=5, decoding=decoding, random_state=0)
     classifier.fit(X[:300] / 16, y[:300])
     path = export_onnx(classifier, tmp_path / "model.onnx", k=4)
-    X = (X[300:] / 16).astype(np.float32)
-    assert_same(run(path, X=X), classifier, X.astype(np.float64), 4)
+    assert_same(run(path, X=X[300:] / 16), classifier, X[300:] / 16, 4)
 
 
 @pytest.mark.parametrize("loss", LOSSES)

@@ -34,7 +34,7 @@ from sklearn.svm import SVC, LinearSVC, LinearSVR
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeRegressor
 
 from codekin._system.files import json_checksum
-from codekin.codebooks import random_projection
+from codekin.codebooks.targets import random_projection
 from codekin.coding import Assignment, Code
 from codekin.datasets import TextVectorizer
 from codekin.estimators import ECOCClassifier, TrellisClassifier

@@ -11,7 +11,6 @@ from codekin.decoding.decoder_fit import fit_decoder
 from codekin.decoding.learned import LearnedDecoder
 from codekin.decoding.losses import LOSSES, Loss
 from codekin.decoding.minimum_loss import MinimumLossDecoder
-from codekin.decoding.nearest_target import NearestTargetDecoder
 from codekin.decoding.shortest_path import ShortestPathDecoder
 
 __all__ = [
@@ -19,7 +18,6 @@ __all__ = [
     "LearnedDecoder",
     "Loss",
     "MinimumLossDecoder",
-    "NearestTargetDecoder",
     "ShortestPathDecoder",
     "fit_decoder",
 ]

@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from codekin.coding import FloatArray, IntArray
-from codekin.decoding import MinimumLossDecoder, NearestTargetDecoder, ShortestPathDecoder
+from codekin.decoding import MinimumLossDecoder, ShortestPathDecoder
 from codekin.decoding.learned import FARTHEST, LearnedDecoder
+from codekin.decoding.nearest_target import NearestTargetDecoder
 
 NEARBY = 1e-6
 """If a margin moves by less than this, the secant is too short to compute with; a longer one is taken."""

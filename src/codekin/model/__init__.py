@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from codekin.coding import Assignment, Code, Codebook, CodingMatrix, FloatArray, IntArray, Margins
-from codekin.decoding import Decoder, MinimumLossDecoder, NearestTargetDecoder, ShortestPathDecoder
+from codekin.decoding import Decoder, MinimumLossDecoder, ShortestPathDecoder
 from codekin.decoding.beam_search import BeamSearchDecoder
 from codekin.decoding.losses import LossLike, get_loss
 from codekin.decoding.minimum_loss import check_k
+from codekin.decoding.nearest_target import NearestTargetDecoder
 from codekin.learners import FittedBits
 from codekin.model.candidates import Candidates, RankedCodes, listed_in_blocks
 from codekin.model.reranking import Reranking
