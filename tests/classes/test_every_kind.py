@@ -231,10 +231,19 @@ def test_a_coding_matrix_needs_one_row_per_class(kind):
         distances.inner_product(np.ones((len(matrix) + 1, 2)))
 
 
-def test_a_coding_matrix_holds_bits():
+def test_a_coding_matrix_of_whole_numbers_holds_bits():
     distances = DenseDistances([[0, 1], [1, 0]])
     with pytest.raises(ValueError, match="-1, 0 or"):
-        distances.inner_product([[0.5, 1], [1, 1]])
+        distances.inner_product([[2, 1], [1, 1]])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_real_codewords_are_as_far_apart_as_a_quarter_of_their_squared_distance(kind):
+    rng = np.random.default_rng(0)
+    distances, _ = representation(kind, rng, 6)
+    codewords = rng.normal(size=(distances.n_classes, 3))
+    apart = np.square(codewords[:, None] - codewords).sum(axis=2) / 4
+    assert distances.inner_product(codewords) == pytest.approx((distances.matrix() * apart).sum(), rel=1e-5)
 
 
 def test_anything_that_stands_for_distances_is_accepted():

@@ -71,6 +71,16 @@ def test_codewords_of_symbols_are_shown_saved_and_loaded(topics, succeed, tmp_pa
     assert "symbols" in succeed(*common, "--quiet")
 
 
+def test_real_codewords_are_shown_saved_and_loaded(topics, succeed, tmp_path):
+    common = ("assign", "--taxonomy", topics / "taxonomy.txt", "--codebook", "random_projection", "--n-bits", 3)
+    shown = json.loads(succeed(*common, "--json", "-o", tmp_path / "a.json"))
+    saved = load_assignment(tmp_path / "a.json")
+    assert saved.codebook.is_real
+    first = shown["classes"][0]
+    assert first["bits"].split() == [str(float(x)) for x in saved.codebook.matrix[first["codeword"]].round(2)]
+    assert "(class distance, codeword distance)" in succeed(*common, "--quiet")
+
+
 def test_a_codebook_that_no_assignment_can_improve_is_a_warning_of_one_line(topics, run):
     shown = run("assign", "--taxonomy", topics / "taxonomy.txt", "--codebook", "hadamard", "--quiet")
     assert shown.code == 0

@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
-from sklearn.linear_model import RidgeClassifier
+from sklearn.linear_model import Ridge, RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 
 from codekin import ECOCClassifier, TrellisClassifier, load_model, save_model
@@ -90,3 +90,15 @@ def test_columns_of_symbols_are_shown_with_the_classes_of_every_symbol(succeed, 
     shown = json.loads(succeed("inspect", tmp_path / "model", "--json"))
     assert [side["labels"] for side in shown["hardest_bits"][0]["symbols"]] == [[0], [1], [2]]
     assert "1 class (0) against 1 class (1) against 1 class (2)" in succeed("inspect", tmp_path / "model")
+
+
+def test_real_bits_are_shown_with_the_signs_of_their_targets(succeed, tmp_path):
+    X, y = load_iris(return_X_y=True)
+    classifier = ECOCClassifier(Ridge(), codebook="eigen_targets", n_bits=2).fit(X, y)
+    classifier.report(X, y)
+    save_model(classifier, tmp_path / "model")
+    hardest = json.loads(succeed("inspect", tmp_path / "model", "--json"))["hardest_bits"][0]
+    targets = classifier.coding_matrix_[:, hardest["bit"]]
+    assert hardest["positive_labels"] == np.flatnonzero(targets > 0).tolist()
+    assert hardest["n_positive"] + hardest["n_negative"] == 3
+    assert "eigen_targets codebook" in succeed("inspect", tmp_path / "model")

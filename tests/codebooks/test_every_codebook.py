@@ -11,7 +11,7 @@ from scipy.spatial.distance import pdist, squareform
 from codekin.class_distances.learnability import class_moments
 from codekin.classes import ClassTree
 from codekin.classes.trials import ColumnTrials
-from codekin.codebooks import CODEBOOKS
+from codekin.codebooks import CODEBOOKS, REAL_CODEBOOKS
 from codekin.coding import Codebook
 
 DESIGNED = {
@@ -28,6 +28,7 @@ DESIGNED = {
     "hexj",
     "decoc",
     "tree_levels",
+    "eigen_targets",
 }
 N_SYMBOLS = 5
 """What those codebooks get that cannot do with two."""
@@ -82,12 +83,14 @@ def of_all_sizes(name):
 
 
 @pytest.mark.parametrize("name", CODEBOOKS)
-def test_codewords_are_as_many_as_asked_for_distinct_and_of_signs_and_zeros_or_symbols(name):
+def test_codewords_are_as_many_as_asked_for_distinct_and_of_signs_and_zeros_symbols_or_real_numbers(name):
     for n_codewords, codebook in enumerate(of_all_sizes(name), start=2):
         assert isinstance(codebook, Codebook)
-        assert codebook.matrix.dtype == np.int8
+        assert codebook.is_real == (name in REAL_CODEBOOKS)
+        assert codebook.matrix.dtype == (np.float64 if codebook.is_real else np.int8)
         assert codebook.n_codewords == n_codewords
-        assert set(np.unique(codebook.matrix)) <= set(range(-1, max(codebook.n_symbols, 2)))
+        if not codebook.is_real:
+            assert set(np.unique(codebook.matrix)) <= set(range(-1, max(codebook.n_symbols, 2)))
         assert len(np.unique(codebook.matrix, axis=0)) == n_codewords
         assert codebook.min_distance > 0
 

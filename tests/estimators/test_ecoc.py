@@ -12,7 +12,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_digits, load_iris
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier, SGDClassifier
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
@@ -22,7 +22,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.reference.calibration import expected_calibration_error
 
-from codekin.codebooks import CODEBOOKS
+from codekin.codebooks import CODEBOOKS, REAL_CODEBOOKS
 from codekin.coding import Assignment, Codebook
 from codekin.decoding import LOSSES
 from codekin.estimators import ECOCClassifier
@@ -49,7 +49,9 @@ def presets():
     return [
         ECOCClassifier(random_state=0),
         *(
-            ECOCClassifier(learner, codebook=name, decoding="loss", random_state=0)
+            ECOCClassifier(
+                Ridge() if name in REAL_CODEBOOKS else learner, codebook=name, decoding="loss", random_state=0
+            )
             for name in OF_TWO_SYMBOLS
             if name != "dense_random"
         ),
@@ -80,9 +82,8 @@ def test_every_codebook_learns_digits(codebook, few_digits):
     X, y = few_digits
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # equidistant codebooks say so
-        classifier = ECOCClassifier(RidgeClassifier(), codebook=codebook, decoding="loss", random_state=0).fit(
-            X[:200], y[:200]
-        )
+        learner = Ridge() if codebook in REAL_CODEBOOKS else RidgeClassifier()
+        classifier = ECOCClassifier(learner, codebook=codebook, decoding="loss", random_state=0).fit(X[:200], y[:200])
     floor = 0.3 if codebook in ("unary", "hexj") else 0.6  # digits have no order that unary codes could follow
     assert classifier.score(X[200:], y[200:]) > floor
     assert classifier.coding_matrix_.shape == (10, classifier.codebook_.n_bits)

@@ -11,7 +11,7 @@ from sklearn import config_context
 from sklearn.datasets import load_digits
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from codekin.codebooks import CODEBOOKS
+from codekin.codebooks import CODEBOOKS, REAL_CODEBOOKS
 from codekin.estimators import ECOCClassifier
 from codekin.learners import Softmax
 from codekin.learners.linear import LinearBits
@@ -38,8 +38,9 @@ def digits():
     return X[:900] / 16, y[:900]
 
 
-# A matrix of one's own, ordinal codes, one for many symbols, and one of four bits, too few for softmax on digits.
-OTHERS = ("given", "unary", "hexj", "reed_solomon", "tree_levels")
+# A matrix of one's own, ordinal codes, one for many symbols, one of four bits, too few for softmax on digits, and those
+# that regressors learn.
+OTHERS = ("given", "unary", "hexj", "reed_solomon", "tree_levels", *REAL_CODEBOOKS)
 
 
 @pytest.mark.parametrize("codebook", [name for name in CODEBOOKS if name not in OTHERS])

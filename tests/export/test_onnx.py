@@ -6,12 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
-from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from codekin import ECOCClassifier, TrellisClassifier
+from codekin.codebooks import REAL_CODEBOOKS
 from codekin.datasets import TextVectorizer, load_dataset, make_sparse_topics
 from codekin.decoding import LOSSES
 from codekin.export import export_onnx, onnx_model, padded_rows
@@ -70,6 +71,16 @@ def test_sparse_models_answer_like_the_classifier_for_both_kinds_of_input(name, 
     assert_same(run(path, features=features, values=values), classifier, X, 5)
     path = export_onnx(classifier, tmp_path / "dense.onnx", k=3)
     assert_same(run(path, X=X.toarray().astype(np.float32)), classifier, X, 3)
+
+
+@pytest.mark.parametrize("decoding", ["loss", "learned"])
+@pytest.mark.parametrize("codebook", REAL_CODEBOOKS)
+def test_real_codewords_and_their_nearest_targets_answer_like_the_classifier(codebook, decoding, tmp_path):
+    X, y = load_digits(return_X_y=True)
+    classifier = ECOCClassifier(Ridge(), codebook=codebook, n_bits=5, decoding=decoding, random_state=0)
+    classifier.fit(X[:300] / 16, y[:300])
+    path = export_onnx(classifier, tmp_path / "model.onnx", k=4)
+    assert_same(run(path, X=X[300:] / 16), classifier, X[300:] / 16, 4)
 
 
 @pytest.mark.parametrize("loss", LOSSES)

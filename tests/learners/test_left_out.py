@@ -2,14 +2,14 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.feature_selection import SelectKBest
-from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier, SGDClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 import codekin.learners.left_out as module
-from codekin.coding import Code
+from codekin.coding import Assignment, Code, Codebook
 from codekin.learners import IndependentBits
 from codekin.learners.left_out import left_out_margins
 from codekin.learners.unseen import unseen_margins
@@ -17,6 +17,7 @@ from codekin.samples import Samples
 
 DENSE = Code.of([[1, 1], [1, -1], [-1, 1]])
 TERNARY = Code.of([[1, 1, 0], [-1, 0, 1], [0, -1, -1]])
+REAL = Code(Codebook([[0.0, 2.5], [1.5, -0.3], [-0.7, 0.0]], is_real=True), Assignment.identity(3))
 LEARNERS = [
     LinearSVC(tol=1e-8, max_iter=100_000),
     LinearSVC(C=0.3, intercept_scaling=2.0, class_weight="balanced", tol=1e-8, max_iter=100_000),
@@ -65,11 +66,16 @@ def test_margins_are_about_those_of_bits_that_are_learned_without_the_sample(est
     assert np.abs(margins[tried] - expected).mean() < 0.4 * moved
 
 
-def test_a_ridge_classifier_is_left_exactly():
+@pytest.mark.parametrize(
+    ("estimator", "code"),
+    [(RidgeClassifier(), DENSE), (Ridge(), REAL), (Ridge(alpha=5.0, fit_intercept=False), REAL)],
+    ids=["signs", "numbers", "without intercept"],
+)
+def test_ridge_is_left_exactly(estimator, code):
     samples = blobs(weights=np.linspace(0.5, 2, 45))
-    learner, bits = learned(RidgeClassifier(), samples)
-    expected = [refitted(learner, samples, DENSE, i) for i in range(45)]
-    np.testing.assert_allclose(found(bits, samples)[0], expected, atol=1e-9)
+    learner, bits = learned(estimator, samples, code)
+    expected = [refitted(learner, samples, code, i) for i in range(45)]
+    np.testing.assert_allclose(found(bits, samples, code)[0], expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
@@ -89,7 +95,8 @@ def test_with_more_features_than_samples_margins_are_as_close(estimator, form):
 def test_leverages_of_features_and_of_pairs_are_the_same(estimator):
     samples = blobs()
     _, bits = learned(estimator, samples)
-    lesson = module._Lesson.of(samples.X, DENSE.coding_matrix[samples.class_index] * 1.0, None, bits.predictors)
+    entries = DENSE.coding_matrix[samples.class_index] * 1.0
+    lesson = module._Lesson.of(samples.X, entries, entries != 0, None, bits.predictors)
     second = lesson.derivatives(lesson.weights)[2][:, 0]
     curved = np.flatnonzero(second)
     by_features, by_pairs = (

@@ -11,10 +11,14 @@ from codekin.storage import load_assignment, save_assignment
 
 LABELS = ["cat", "dog", "cow"]
 DISTANCES = [[0, 1, 2], [1, 0, 1], [2, 1, 0]]
-CODEBOOKS = [Codebook([[1, 1, 0], [1, -1, 1], [-1, -1, 1], [0, 0, 1]]), trellis_codebook(3)]
+CODEBOOKS = [
+    Codebook([[1, 1, 0], [1, -1, 1], [-1, -1, 1], [0, 0, 1]]),
+    trellis_codebook(3),
+    Codebook([[0.1, 1 / 3], [1.5, -1e-30], [-2, 0]], is_real=True),
+]
 
 
-@pytest.mark.parametrize("codebook", CODEBOOKS, ids=["ternary", "trellis"])
+@pytest.mark.parametrize("codebook", CODEBOOKS, ids=["ternary", "trellis", "real"])
 @pytest.mark.parametrize("name", ["assignment.json", "assignment.json.gz"])
 def test_what_was_saved_comes_back(tmp_path, codebook, name):
     result = assign(codebook, DISTANCES, rng=0)
@@ -23,6 +27,7 @@ def test_what_was_saved_comes_back(tmp_path, codebook, name):
     assert saved.labels == tuple(LABELS)
     np.testing.assert_array_equal(saved.assignment.codeword_of_class, result.codeword_of_class)
     np.testing.assert_array_equal(saved.codebook.matrix, codebook.matrix)
+    assert saved.codebook.is_real == codebook.is_real
     assert saved.facts["score"] == pytest.approx(result.score)
     turned = saved.for_labels(reversed(LABELS))
     np.testing.assert_array_equal(turned.codeword_of_class, result.codeword_of_class[::-1])

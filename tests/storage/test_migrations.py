@@ -2,7 +2,8 @@
 
 ``folders_of_version_2.zip`` holds a folder of every kind of model, written by the last version before the format
 changed, with samples and the models' predictions; ``folders_of_version_5.zip`` one of every kind of code and ranking,
-from before candidates of an index.
+from before candidates of an index; ``folders_of_version_6.zip`` one of every kind of bits and decoders of a coding
+matrix, and one with an index, from before real codewords.
 """
 
 import json
@@ -21,6 +22,9 @@ KINDS = sorted({name.partition("/")[0] for name in ZipFile(ARCHIVE).namelist() i
 
 ARCHIVE_5 = Path(__file__).with_name("folders_of_version_5.zip")
 KINDS_5 = sorted({name.partition("/")[0] for name in ZipFile(ARCHIVE_5).namelist() if "/" in name})
+
+ARCHIVE_6 = Path(__file__).with_name("folders_of_version_6.zip")
+KINDS_6 = ("ecoc", "ecoc-learned", "ecoc-softmax", "ecoc-symbols", "trellis-index")
 
 
 @pytest.fixture(scope="module")
@@ -75,3 +79,18 @@ def test_a_folder_of_version_5_predicts_what_it_predicted(kind, tmp_path):
 
 def test_the_archive_of_version_5_has_every_kind_of_code_and_ranking():
     assert {code + kind for code in ("tree", "trellis") for kind in ("", "-members", "-ranked")} == set(KINDS_5)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.InconsistentVersionWarning")
+@pytest.mark.parametrize("kind", KINDS_6)
+def test_a_folder_of_version_6_predicts_what_it_predicted(kind, tmp_path):
+    with ZipFile(ARCHIVE_6) as archive:
+        archive.extractall(tmp_path)
+    with np.load(tmp_path / "expected.npz") as arrays:
+        expected = dict(arrays)
+    X = sparse.csr_array(expected["X"]) if kind.startswith("trellis") else expected["X"]
+    assert json.loads((tmp_path / kind / "model.json").read_text())["format_version"] == 6
+    model = load_saved(tmp_path / kind).model
+    assert model.predict(X).astype(str).tolist() == expected[f"{kind}.predictions"].tolist()
+    np.testing.assert_allclose(model.predict_proba(X[:10]), expected[f"{kind}.probabilities"], rtol=1e-5, atol=1e-7)
+    assert not model.codebook_.is_real

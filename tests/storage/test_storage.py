@@ -1,25 +1,45 @@
 import json
 import pickle
+import warnings
 import zipfile
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
-from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier, RandomForestClassifier
-from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
+from sklearn.ensemble import (
+    ExtraTreesRegressor,
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.linear_model import (
+    ElasticNet,
+    Lasso,
+    LinearRegression,
+    LogisticRegression,
+    Ridge,
+    RidgeClassifier,
+    RidgeCV,
+    SGDClassifier,
+    SGDRegressor,
+)
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neural_network import MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC, LinearSVC
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.svm import SVC, LinearSVC, LinearSVR
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeRegressor
 
 from codekin._system.files import json_checksum
+from codekin.codebooks.targets import random_projection
+from codekin.coding import Assignment, Code
 from codekin.datasets import TextVectorizer
 from codekin.estimators import ECOCClassifier, TrellisClassifier
 from codekin.learners import AROW, Softmax
-from codekin.model import Model
+from codekin.model import Member, Model
 from codekin.storage import ModelFolderError, ModelInput, load_input, load_model, save_model
 
 
@@ -65,6 +85,69 @@ def test_a_round_trip_is_exact_for_every_family_of_learners(learner, calibrate, 
     assert str(again.report()) == str(classifier.report())
     assert repr(again.assignment_) == repr(classifier.assignment_)
     assert again.get_params()["n_bits"] == 5
+
+
+REGRESSORS = [
+    Ridge(),
+    RidgeCV(),
+    LinearRegression(),
+    Lasso(0.01),
+    ElasticNet(0.01),
+    SGDRegressor(),
+    LinearSVR(max_iter=10_000),
+    DecisionTreeRegressor(),
+    ExtraTreeRegressor(),
+    RandomForestRegressor(3),
+    ExtraTreesRegressor(3),
+    MLPRegressor(hidden_layer_sizes=4, max_iter=5),
+    make_pipeline(StandardScaler(), Ridge()),
+]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("learner", REGRESSORS, ids=lambda learner: type(learner).__name__)
+@pytest.mark.parametrize("decoding", ["loss", "learned"])
+def test_a_round_trip_is_exact_for_every_family_of_regressors(learner, decoding, digits, tmp_path):
+    X, y = digits
+    classifier = ECOCClassifier(learner, codebook="random_projection", n_bits=5, decoding=decoding, random_state=0)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message="load_model will refuse")
+        again = load_model(save_model(classifier.fit(X, y), tmp_path / "model"))
+    assert again.codebook_.is_real
+    np.testing.assert_array_equal(again.codebook_.matrix, classifier.codebook_.matrix)
+    np.testing.assert_array_equal(again.bit_margins(X), classifier.bit_margins(X))
+    np.testing.assert_array_equal(again.predict(X), classifier.predict(X))
+    np.testing.assert_array_equal(again.predict_proba(X), classifier.predict_proba(X))
+    assert again.decoding_ == decoding
+    assert str(again.report()) == str(classifier.report())
+
+
+@pytest.mark.parametrize(
+    ("codebook", "learner", "change", "reason"),
+    [
+        ("random_projection", Ridge(), {"is_real": False}, "must be -1, 0 or"),
+        ("dense_random", RidgeClassifier(), {"is_real": True}, "type float64"),
+    ],
+)
+def test_a_folder_whose_codewords_are_not_of_the_kind_it_says_is_refused(
+    codebook, learner, change, reason, digits, tmp_path
+):
+    classifier = ECOCClassifier(learner, codebook=codebook, n_bits=5, random_state=0).fit(*digits)
+    folder = save_model(classifier, tmp_path / "model")
+    description = json.loads((folder / "model.json").read_text())
+    description["codebook"] |= change
+    description["sha256"] = json_checksum(description)
+    (folder / "model.json").write_text(json.dumps(description))
+    with pytest.raises(ModelFolderError, match=reason):
+        load_model(folder)
+
+
+def test_real_codewords_with_the_classifiers_of_another_model_are_refused(digits, tmp_path):
+    signs = ECOCClassifier(RidgeClassifier(), codebook="dense_random", n_bits=5, decoding="loss", random_state=0)
+    real = Code(random_projection(10, 5, rng=0), Assignment.identity(10))
+    forged = Member.of(real, signs.fit(*digits).model_.bits, "squared")
+    with pytest.raises(ModelFolderError, match="real codewords need regressors"):
+        load_model(save_model(Model((forged,)), tmp_path / "model"))
 
 
 @pytest.mark.parametrize(

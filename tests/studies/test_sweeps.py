@@ -95,7 +95,8 @@ def test_a_rank_needs_a_permutation(wrong):
         lexicographic_rank(wrong)
 
 
-def test_large_and_ternary_codebooks_are_refused():
-    for codebook in (CODEBOOKS["dense_random"](11, 8, rng=0), CODEBOOKS["one_vs_one"](4)):
-        with pytest.raises(ValueError, match="at most 10 codewords without zeros"):
+def test_large_ternary_and_real_codebooks_are_refused():
+    makers = {"dense_random": (11, 8), "one_vs_one": (4,), "random_projection": (4, 8)}
+    for codebook in (CODEBOOKS[name](*size) for name, size in makers.items()):
+        with pytest.raises(ValueError, match="at most 10 codewords of signs without zeros"):
             distinct_assignments(codebook)

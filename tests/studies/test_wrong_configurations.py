@@ -248,6 +248,7 @@ WRONG = [
         "must be a whole number from 1 to 1000000. Got 9999999",
     ),
     ("bound", DENSE, 'codebook = "nested_dichotomies"\nseed = 1', "'codebooks[0]' must be a codebook without zeros"),
+    ("bound", DENSE, 'codebook = "random_projection"\nseed = 1', "Got 'random_projection' instead"),
     ("bound", "[[data]]", "[data]", "'data' must be a list of one or more tables, [[data]]. Got {'name': "),
     ("exhaustive", "seeds = [1]", "seeds = [1]\nseed = 1", "line 21: 'draws.seed' is not known"),
     ("exhaustive", "seeds = [1]", "seeds = [1, 1]", "line 20: 'draws.seeds[1]' must not be in the list twice. Got 1."),

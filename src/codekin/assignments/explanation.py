@@ -11,7 +11,7 @@ from codekin.classes import ClassDistances, ClassTree, as_class_distances
 from codekin.classes.partial import total_codeword_distance
 from codekin.classes.tree_distances import TreeDistances
 from codekin.coding import Assignment, Code, Codebook, FloatArray, IntArray
-from codekin.coding.codebook import MAX_DENSE_CODEWORDS
+from codekin.coding.codebook import MAX_DENSE_CODEWORDS, paired_distances
 
 _NEIGHBOURS = 8
 """How many neighbours of a class are candidates for similar pairs."""
@@ -103,6 +103,5 @@ def _codeword_distances(codebook: Codebook, assignment: Assignment, pairs: IntAr
     n_rows = max(_PAIRS_AT_ONCE // codebook.n_margins, 1)
     for start in range(0, len(pairs), n_rows):
         first, second = assignment.codeword_of_class[pairs[start : start + n_rows]].T
-        differences = codebook.indicators_at(first) - codebook.indicators_at(second)
-        apart[start : start + n_rows] = np.abs(differences).sum(axis=1) / 2
+        apart[start : start + n_rows] = paired_distances(codebook.indicators_at(first), codebook.indicators_at(second))
     return apart

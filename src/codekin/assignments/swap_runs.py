@@ -16,6 +16,7 @@ from codekin.assignments.result import AssignmentResult, Sense
 from codekin.assignments.scores import AssignmentProblem
 from codekin.assignments.seriation import codeword_order
 from codekin.coding import Assignment, CodingMatrix, FloatArray, IntArray
+from codekin.coding.codebook import is_real
 
 _SAMPLES = 5_000
 _PROPOSALS_AT_ONCE = 20_000
@@ -175,9 +176,12 @@ def _swapped(
 def codeword_vectors(matrix: CodingMatrix) -> tuple[NDArray[np.float32], FloatArray]:
     """The codewords, with their absolute values appended if bits may be zero, and their numbers of non-zero bits.
 
-    The numbers are all 0 if no bit is zero, since a constant does not matter.
+    The numbers are all 0 if no bit is zero, since a constant does not matter. For real codewords they are half the
+    squares of their lengths.
     """
     codewords = matrix.astype(np.float32)
+    if is_real(matrix):
+        return codewords, np.square(codewords, dtype=np.float64).sum(axis=1) / 2
     if matrix.all():
         return codewords, np.zeros(len(matrix))
     used = np.abs(codewords)

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from codekin.classes.tree import ClassTree
 from codekin.coding import CodingMatrix, FloatArray
-from codekin.coding.codebook import MAX_DENSE_CODEWORDS
+from codekin.coding.codebook import MAX_DENSE_CODEWORDS, is_real
 
 MAX_DENSE_CLASSES = MAX_DENSE_CODEWORDS
 """The most classes for which a matrix of all pairs is computed."""
@@ -117,10 +117,15 @@ class SummedDistances(ABC):
 
 
 def inner_product(coding_matrix: ArrayLike, row_sums: FloatArray, form: Callable[[CodingMatrix], float]) -> float:
-    """The sum of class distance times codeword distance, from the row sums and the quadratic form of the former."""
+    """The sum of class distance times codeword distance, from the row sums and the quadratic form of the former.
+
+    Entries of type float are real: the distance is half the mean of the squared lengths, less half the product.
+    """
     given = np.asarray(coding_matrix)
     if given.ndim != 2 or len(given) != len(row_sums):
         raise ValueError(f"The coding matrix needs one row per class, {len(row_sums)}. Got shape {given.shape}.")
+    if is_real(given):
+        return float(np.square(given).sum(axis=1) @ row_sums - form(given)) / 2
     M = given.astype(np.int8)
     used = np.abs(M)
     if used.max(initial=0) > 1 or (given.dtype != np.int8 and not np.array_equal(given, M)):

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from codekin.classes.interface import ClassDistances, DistanceMoments, refuse_too_many
 from codekin.classes.tree import ClassTree
 from codekin.coding import FloatArray, IntArray
+from codekin.coding.codebook import is_real
 
 
 class PartialDistances:
@@ -90,7 +91,9 @@ class PartialDistances:
 
 
 def total_codeword_distance(M: np.ndarray) -> float:
-    """The sum over all ordered pairs of rows: a bit adds 1 if the signs differ and 1/2 if one of them is zero."""
+    """The sum over all ordered pairs of rows of their distances: see :meth:`codekin.coding.Codebook.row_distances`."""
+    if is_real(M):
+        return float(len(M) * np.sum(M**2) - np.sum(M.sum(axis=0) ** 2)) / 2
     positive, negative = (M > 0).sum(axis=0, dtype=np.float64), (M < 0).sum(axis=0, dtype=np.float64)
     zero = len(M) - positive - negative
     return float(np.sum(2 * positive * negative + zero * (positive + negative)))

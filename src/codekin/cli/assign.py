@@ -42,6 +42,8 @@ NEED_MORE = ("given", "separating", "learnable", "cross_validated", "ecoc_one")
 """These codebooks need a matrix or samples."""
 CODEBOOK_NAMES = [name for name in CODEBOOKS if name not in NEED_MORE]
 BITS_SHOWN = 40
+DIGITS_SHOWN = 2
+"""Of real bits."""
 NEIGHBOURS_SHOWN = 3
 PAIRS_SHOWN = 10
 
@@ -242,13 +244,14 @@ def _summary(codebook: Codebook, result: AssignmentResult, known: Known, n_shown
     neighbours, how_near = nearest_classes(known.distances, classes, k=NEIGHBOURS_SHOWN)
     examples = []
     for u, near, distances in zip(classes.tolist(), neighbours, how_near, strict=True):
+        own = codebook.codewords(result.codeword_of_class[[u]])[0].round(DIGITS_SHOWN)
         indicators = codebook.indicators_at(result.codeword_of_class[[u, *near]])
         apart = codeword_distances(indicators[:1], indicators[1:])[0]
         examples.append(
             {
                 "label": known.labels[u],
                 "codeword": int(result.codeword_of_class[u]),
-                "bits": codeword_text(codebook.codewords(result.codeword_of_class[[u]])[0], codebook.n_symbols),
+                "bits": codeword_text(own, codebook.n_symbols),
                 "nearest": [
                     {"label": known.labels[v], "class_distance": float(a), "codeword_distance": float(d)}
                     for v, a, d in zip(near.tolist(), distances, apart, strict=True)
@@ -294,15 +297,18 @@ def _text(codebook: Codebook, shown: dict[str, Any]) -> str:
         if shown["score"] is None
         else f"class-codeword score {shown['score']:.4f} (z = {z:.2f}): {place}",
     ]
+    apart = "(class distance, codeword distance)"
+    if not codebook.is_real:
+        apart = "(class distance, bits in which codewords differ)"
     if shown["classes"]:
-        lines.append("classes and their nearest ones (class distance, bits in which codewords differ):")
+        lines.append(f"classes and their nearest ones {apart}:")
     for example in shown["classes"]:
         bits = example["bits"]
         lines.append(f"  {example['label']}: {bits if len(bits) <= BITS_SHOWN else bits[: BITS_SHOWN - 3] + '...'}")
         near = [f"{n['label']} ({n['class_distance']:.3g}, {n['codeword_distance']:g})" for n in example["nearest"]]
         lines.append(f"    {', '.join(near)}")
     if "torn_pairs" in shown:
-        lines.append("similar classes that ended up far apart (class distance, bits in which codewords differ):")
+        lines.append(f"similar classes that ended up far apart {apart}:")
         lines += [
             f"  {' and '.join(pair['labels'])} ({pair['class_distance']:.3g}, {pair['codeword_distance']:g})"
             for pair in shown["torn_pairs"]

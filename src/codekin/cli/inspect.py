@@ -113,6 +113,8 @@ class _Bits:
         self.symbols = {"positive": 1, "negative": -1} if codebook.n_symbols == 2 else range(codebook.n_symbols)
         values = self.symbols.values() if isinstance(self.symbols, dict) else self.symbols
         has_both = np.sum([(self.matrix == symbol).any(axis=0) for symbol in values], axis=0) > 1
+        if codebook.is_real:
+            has_both, self.matrix = np.ptp(self.matrix, axis=0) > 0, np.sign(self.matrix)
         self.n_constant = int((~has_both).sum())
         self.learned = np.flatnonzero(has_both)
 

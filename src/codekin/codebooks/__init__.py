@@ -18,6 +18,7 @@ from codekin.codebooks.random import dense_random, sparse_random
 from codekin.codebooks.reed_solomon import reed_solomon
 from codekin.codebooks.separating import separating
 from codekin.codebooks.sparse_output import sparse_output
+from codekin.codebooks.targets import eigen_targets, random_projection
 from codekin.codebooks.tree_codes import decoc, nested_dichotomies, ordered_dichotomies
 from codekin.codebooks.tree_levels import tree_levels
 from codekin.codebooks.trellis import trellis_codebook
@@ -47,11 +48,16 @@ CODEBOOKS: dict[str, Callable[..., Codebook]] = {
     "tree_levels": tree_levels,
     "reed_solomon": reed_solomon,
     "trellis": trellis_codebook,
+    "eigen_targets": eigen_targets,
+    "random_projection": random_projection,
     "given": given,
 }
 """Maps names to functions that make codebooks. Their first argument is the number of codewords; names of the others
 say what they need: ``n_bits``, ``n_symbols``, ``class_distances``, ``class_moments``, ``column_trials``,
 ``class_tree``, ``rng``, ..."""
+
+REAL_CODEBOOKS = ("eigen_targets", "random_projection")
+"""Those whose bits are real numbers, which regressors learn."""
 
 __all__ = [
     "CODEBOOKS",

@@ -111,7 +111,7 @@ class Ensemble:
 
     def _column_for(self, first: int, second: int) -> tuple[CodingMatrix, FloatArray] | None:
         """The best column with two classes on its two sides, by floating search; None if all are there already."""
-        column = np.zeros(len(self.matrix), dtype=np.int8)
+        column: CodingMatrix = np.zeros(len(self.matrix), dtype=np.int8)
         column[first], column[second] = 1, -1
         known = {_key(one) for one in self.matrix.T}
         candidates, reached = [column], np.inf

@@ -83,7 +83,7 @@ def spectral(
                 f"The spectral codebook has fewer bits than codewords: {n_codewords} classes have "
                 f"{n_codewords - 1} eigenvectors that are not constant. Got n_bits={n_bits}."
             )
-    vectors = _eigenvectors(class_similarities(distance_matrix(class_distances, n_codewords), bandwidth))
+    vectors = laplacian_eigenvectors(class_similarities(distance_matrix(class_distances, n_codewords), bandwidth))
     columns, margins = _distinct_cuts(vectors, threshold)
     if n_bits is None:
         n_bits = default_n_bits(n_codewords, DENSE_BITS_PER_DOUBLING, n_columns=columns.shape[1])
@@ -100,7 +100,7 @@ def spectral(
     return Codebook(matrix, name="spectral", is_designed=True)
 
 
-def _eigenvectors(similarities: FloatArray) -> FloatArray:
+def laplacian_eigenvectors(similarities: FloatArray) -> FloatArray:
     """The eigenvectors that are not constant, smallest eigenvalue first, as columns."""
     from scipy.linalg import eigh
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from codekin.coding.assignment import Assignment
 from codekin.coding.codebook import Codebook, one_hot
@@ -78,6 +79,11 @@ class Code:
     def coding_matrix(self) -> CodingMatrix:
         """Row ``k`` is the codeword of class ``k``."""
         return self.codebook.coding_matrix(self.assignment)
+
+    @property
+    def is_used(self) -> NDArray[np.bool_]:
+        """Which bits do not ignore each class, (n_classes, n_bits)."""
+        return self.codebook.is_used(self.assignment.codeword_of_class)
 
     @cached_property
     def indicators(self) -> CodingMatrix:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,10 +21,14 @@ ROWS_AT_ONCE = 256
 """How many codewords are compared with all others at a time if no such array is needed."""
 MAX_SYMBOLS = 127
 """How many symbols a column may have: as many as a signed byte can number from 0."""
+LARGEST_TARGET = 1e100
+"""The largest entry of a real codeword; squares of larger ones are infinite in sums."""
+ROUNDING = 1e-9
+"""Real distances whose ratio is closer to 1 than this are equal up to rounding."""
 
 
 class Codebook:
-    """A set of distinct codewords, the rows of a matrix with entries -1, 0 and +1, or of more symbols.
+    """A set of distinct codewords, the rows of a matrix with entries -1, 0 and +1, of more symbols, or of real numbers.
 
     Parameters
     ----------
@@ -42,6 +47,9 @@ class Codebook:
         The tree whose leaves are the codewords: each child of a node is a bit that ignores the classes elsewhere.
     n_symbols : int, default=2
         How many symbols a column may have, at most 127: two are written as -1 and +1, more are numbered from 0.
+    is_real : bool, default=False
+        Whether entries are targets, any finite numbers, which regressors learn. A zero is then a number like any other,
+        and distances between codewords are squared Euclidean ones, divided by 4: the same as those of -1 and +1.
 
     Examples
     --------
@@ -52,6 +60,8 @@ class Codebook:
     2.0
     >>> Codebook([[0, 0], [1, 2], [2, 1], [0, 1]], n_symbols=3)
     <Codebook given: 4 codewords x 2 columns of 3 symbols, minimum distance 1>
+    >>> Codebook([[0, 2], [0.5, -1], [-2, 0]], is_real=True)
+    <Codebook given: 3 codewords x 2 real bits, minimum distance 1.8125>
     """
 
     def __init__(
@@ -63,6 +73,7 @@ class Codebook:
         trellis: Trellis | None = None,
         tree: Tree | None = None,
         n_symbols: int = 2,
+        is_real: bool = False,
     ) -> None:
         if sum(given is not None for given in (matrix, trellis, tree)) != 1:
             raise ValueError(
@@ -71,6 +82,8 @@ class Codebook:
         if not 2 <= n_symbols <= (2 if matrix is None else MAX_SYMBOLS):
             most = f"at most {MAX_SYMBOLS}" if matrix is not None else "2 on a trellis or a tree"
             raise ValueError(f"The 'n_symbols' parameter of a codebook must be at least 2 and {most}. Got {n_symbols}.")
+        if is_real and (matrix is None or n_symbols > 2):
+            raise ValueError("A codebook of real numbers needs a matrix, and has no symbols. Got is_real=True.")
         self.name = name
         self.n_symbols = int(n_symbols)
         self.is_designed = is_designed
@@ -78,16 +91,22 @@ class Codebook:
         self.tree = tree
         if matrix is not None:
             # cached_property looks here first, so the matrix is never computed.
-            self.__dict__["matrix"] = _checked_matrix(matrix, name, self.n_symbols)
+            checked = _checked_targets(matrix, name) if is_real else _checked_signs(matrix, name, self.n_symbols)
+            self.__dict__["matrix"] = frozen(checked)
 
     @property
     def graph(self) -> Trellis | Tree | None:
         """The trellis or tree whose paths are the codewords, or None."""
         return self.trellis if self.trellis is not None else self.tree
 
+    @property
+    def is_real(self) -> bool:
+        """Whether the entries are real-valued targets."""
+        return self.graph is None and self.matrix.dtype == np.float64
+
     @cached_property
     def matrix(self) -> CodingMatrix:
-        """The codewords as rows, (n_codewords, n_bits) int8, read-only."""
+        """The codewords as rows, (n_codewords, n_bits), read-only: int8, or float64 if they are real."""
         assert self.graph is not None
         return frozen(self.graph.codewords(np.arange(self.graph.n_paths, dtype=np.intp)))
 
@@ -139,13 +158,15 @@ class Codebook:
     def row_distances(self, *, zero_pair: float = 0.0) -> FloatArray:
         """Distances between all pairs of codewords: the number of bits that differ; if one of them is 0, one half.
 
-        That is ``||a - b||_1 / 2`` for -1, 0 and +1, and for the indicators of more symbols.
+        That is ``||a - b||_1 / 2`` for -1, 0 and +1, and for the indicators of more symbols. Of real codewords it is
+        ``||a - b||_2^2 / 4``, which for -1 and +1 is the same.
 
         Parameters
         ----------
         zero_pair : float, default=0.0
             What a bit that is zero in both codewords adds: 0 in half the L1 distance (the paper's), 1/2 in the
-            distance of Allwein et al. (2000), whose error bound needs it. They differ only for ternary codes.
+            distance of Allwein et al. (2000), whose error bound needs it. They differ only for ternary codes; real
+            codewords have no such bits.
 
         Returns
         -------
@@ -188,12 +209,16 @@ class Codebook:
         """Whether some bits ignore some classes: entries are 0, or -1 with more than two symbols."""
         if self.tree is not None:
             return self.tree.n_nodes > 1
-        return self.trellis is None and not self._is_used.all()
+        return self.trellis is None and not self._are_used(self.matrix).all()
 
-    @property
-    def _is_used(self) -> NDArray[np.bool_]:
-        """Which classes each bit does not ignore."""
-        return np.asarray(self.matrix != 0 if self.n_symbols == 2 else self.matrix >= 0)
+    def is_used(self, indices: ArrayLike) -> NDArray[np.bool_]:
+        """Which bits do not ignore the codewords at ``indices``, (n, n_bits)."""
+        return self._are_used(self.codewords(indices))
+
+    def _are_used(self, codewords: CodingMatrix) -> NDArray[np.bool_]:
+        if self.is_real:
+            return np.ones(codewords.shape, dtype=bool)
+        return np.asarray(codewords != 0 if self.n_symbols == 2 else codewords >= 0)
 
     @cached_property
     def is_equidistant(self) -> bool:
@@ -203,16 +228,18 @@ class Codebook:
         if self.n_codewords == 1:
             return True
         first = next(self._distances_to_others())[0]
-        return all((apart == first).all() for apart in self._distances_to_others())
+        # Those of signs are exact.
+        return all(np.allclose(apart, first, rtol=ROUNDING, atol=0) for apart in self._distances_to_others())
 
     @cached_property
     def is_symmetric(self) -> bool:
         """Whether every assignment gives the same classifier, as in one-vs-rest and the exhaustive code.
 
-        True if swapping any two rows only reorders the columns or renames their symbols.
+        True if swapping any two rows only reorders the columns or renames their symbols. Real codewords that are
+        equidistant can be rotated into each other, which makes no difference to least squares.
         """
-        if not self.is_equidistant:
-            return False
+        if not self.is_equidistant or self.is_real:
+            return self.is_equidistant
         columns = self._canonical(self.matrix)
         # Swaps of the first row with each other row generate all permutations.
         for other in range(1, self.n_codewords):
@@ -254,13 +281,13 @@ class Codebook:
     @property
     def sparsity(self) -> float:
         """The share of entries that ignore a class (the zeros of a ternary code)."""
-        return float((~self._is_used).mean())
+        return float((~self._are_used(self.matrix)).mean())
 
     @property
     def balance(self) -> FloatArray:
         """For each bit, the share of the smallest side among the classes that the bit does not ignore.
 
-        1/2 is balanced, and 1/q for q symbols.
+        1/2 is balanced, and 1/q for q symbols. The sides of real bits are the signs.
         """
         counts = self._symbol_counts
         return np.asarray(counts.min(axis=1) / np.maximum(counts.sum(axis=1), 1), dtype=np.float64)
@@ -274,7 +301,9 @@ class Codebook:
 
     @property
     def n_constant_columns(self) -> int:
-        """The number of columns with only one symbol, which need no learner."""
+        """The number of columns with only one symbol, or one real number, which need no learner."""
+        if self.is_real:
+            return int((np.ptp(self.matrix, axis=0) == 0).sum())
         return int(((self._symbol_counts > 0).sum(axis=1) < 2).sum())
 
     @property
@@ -300,7 +329,8 @@ class Codebook:
 
     def __repr__(self) -> str:
         """One line: the name, the shape and what matters for decoding."""
-        counts = (self.n_codewords, "codeword"), (self.n_bits, "bit" if self.n_symbols == 2 else "column")
+        column = "real bit" if self.is_real else "bit" if self.n_symbols == 2 else "column"
+        counts = (self.n_codewords, "codeword"), (self.n_bits, column)
         text = f"<Codebook {self.name}: " + " x ".join(f"{n} {plural(n, what)}" for n, what in counts)
         text += f" of {self.n_symbols} symbols" if self.n_symbols > 2 else ""
         if self.n_codewords <= MAX_DENSE_CODEWORDS or self.graph is not None:
@@ -313,6 +343,10 @@ class Codebook:
 
 def codeword_distances(a: CodingMatrix, b: CodingMatrix, *, zero_pair: float = 0.0) -> FloatArray:
     """Distances between the rows of ``a`` and those of ``b``: see :meth:`Codebook.row_distances`."""
+    if is_real(a):
+        from scipy.spatial.distance import cdist
+
+        return np.asarray(cdist(a, b, "sqeuclidean") / 4)
     a_float, b_float = a.astype(np.float32), b.astype(np.float32)
     a_used, b_used = np.abs(a_float), np.abs(b_float)
     # Exact in float32: sums of fewer than 2**24 terms of size one. With u = |M|, for entries in {-1, 0, 1}
@@ -323,54 +357,92 @@ def codeword_distances(a: CodingMatrix, b: CodingMatrix, *, zero_pair: float = 0
     return np.asarray(distances / 2, dtype=np.float64)
 
 
+def is_real(codewords: NDArray[Any]) -> bool:
+    """Whether these are real codewords, not signs or indicators, which are whole numbers."""
+    return codewords.dtype.kind == "f"
+
+
+def paired_distances(a: CodingMatrix, b: CodingMatrix) -> FloatArray:
+    """The distance of each row of ``a`` to the row of ``b`` in the same place."""
+    apart = a - b
+    return np.asarray((apart**2).sum(axis=1) / 4 if is_real(a) else np.abs(apart).sum(axis=1) / 2, dtype=np.float64)
+
+
 def one_hot(symbols: CodingMatrix, n_symbols: int) -> CodingMatrix:
     """One column per symbol of each column, in order: 1 if the row has the symbol; all 0 if it has -1."""
     hot = symbols[:, :, None] == np.arange(n_symbols)
     return np.asarray(hot.reshape(len(symbols), -1), dtype=np.int8)
 
 
-def _checked_matrix(matrix: ArrayLike, name: str, n_symbols: int) -> CodingMatrix:
-    given = np.asarray(matrix)
-    if given.ndim != 2 or 0 in given.shape:
-        raise ValueError(
-            f"The matrix of a codebook must have two dimensions and must not be empty. Got shape {given.shape}."
-        )
+def _checked_signs(matrix: ArrayLike, name: str, n_symbols: int) -> CodingMatrix:
+    given = _checked_shape(matrix)
     entries, allowed = range(-1, max(n_symbols, 2)), "-1, 0 or +1"
     if n_symbols > 2:
         allowed = f"from 0 to {n_symbols - 1}, or -1 for classes that a column ignores"
     outside = ~np.isin(given, entries)
     if outside.any():
         row, column = (int(i) for i in np.argwhere(outside)[0])
-        remedy = " Give n_symbols if there are more than two." if n_symbols == 2 and given[row, column] > 1 else ""
+        entry, remedy = given[row, column], ""
+        if n_symbols == 2 and given.dtype.kind == "f" and entry % 1:
+            remedy = " Give is_real=True for targets that regressors learn."
+        elif n_symbols == 2 and entry > 1:
+            remedy = " Give n_symbols if there are more than two."
         raise ValueError(
-            f"The entries of a codebook must be {allowed}. Got {given[row, column]} in row {row}, column {column}."
-            f"{remedy}"
+            f"The entries of a codebook must be {allowed}. Got {entry} in row {row}, column {column}.{remedy}"
         )
-    frozen = np.array(given, dtype=np.int8, order="C")
-    _, first, counts = np.unique(frozen, axis=0, return_index=True, return_counts=True)
+    signs = np.array(given, dtype=np.int8, order="C")
+    _check_distinct(signs, name)
+    if n_symbols == 2 and (signs == 0).any() and not ((signs > 0).any() and (signs < 0).any()):
+        raise ValueError(
+            f"The entries of a codebook must have both signs, since a bit ignores classes where it is 0. Got only "
+            f"{np.unique(signs).tolist()}. Write a matrix of 0 and 1 as 2 * matrix - 1."
+        )
+    return signs
+
+
+def _checked_targets(matrix: ArrayLike, name: str) -> CodingMatrix:
+    targets = np.array(_checked_shape(matrix), dtype=np.float64, order="C")
+    outside = ~(np.abs(targets) <= LARGEST_TARGET)
+    if outside.any():
+        row, column = (int(i) for i in np.argwhere(outside)[0])
+        raise ValueError(
+            f"The entries of a real codebook must be numbers of at most {LARGEST_TARGET:g}. "
+            f"Got {targets[row, column]} in row {row}, column {column}."
+        )
+    targets += 0.0  # no negative zeros, which would make equal rows different bytes
+    _check_distinct(targets, name)
+    return targets
+
+
+def _checked_shape(matrix: ArrayLike) -> NDArray[Any]:
+    given = np.asarray(matrix)
+    if given.ndim != 2 or 0 in given.shape:
+        raise ValueError(
+            f"The matrix of a codebook must have two dimensions and must not be empty. Got shape {given.shape}."
+        )
+    return given
+
+
+def _check_distinct(matrix: CodingMatrix, name: str) -> None:
+    """Raise if two codewords are equal."""
+    _, first, counts = np.unique(matrix, axis=0, return_index=True, return_counts=True)
     if (counts > 1).any():
         row = int(first[counts > 1].min())
-        twins = np.flatnonzero((frozen == frozen[row]).all(axis=1))
+        twins = np.flatnonzero((matrix == matrix[row]).all(axis=1))
         raise ValueError(
             f"The codewords of a codebook must be distinct. Rows {int(twins[0])} and {int(twins[1])} of this {name} "
             "codebook are equal."
         )
-    if n_symbols == 2 and (frozen == 0).any() and not ((frozen > 0).any() and (frozen < 0).any()):
-        raise ValueError(
-            f"The entries of a codebook must have both signs, since a bit ignores classes where it is 0. Got only "
-            f"{np.unique(frozen).tolist()}. Write a matrix of 0 and 1 as 2 * matrix - 1."
-        )
-    frozen.flags.writeable = False
-    return frozen
 
 
 def _canonical_columns(matrix: CodingMatrix) -> list[bytes]:
     """The columns as sorted bytes, each with its first non-zero entry made +1."""
     columns = np.ascontiguousarray(matrix.T)
     first = (columns != 0).argmax(axis=1)
-    signs = columns[np.arange(len(columns)), first]
+    signs = np.sign(columns[np.arange(len(columns)), first])
     signs[signs == 0] = 1
-    return sorted(row.tobytes() for row in (columns * signs[:, None]).astype(np.int8))
+    # Adding 0 makes negative zeros positive.
+    return sorted(row.tobytes() for row in (columns * signs[:, None] + 0).astype(matrix.dtype))
 
 
 def _canonical_partitions(matrix: CodingMatrix) -> list[bytes]:

@@ -28,10 +28,10 @@ class Standard(NamedTuple):
         """Columns of mean 0 and variance 1, and a column of ones."""
         return np.column_stack([(values - self.mean) / self.scale, np.ones(len(values))])
 
-    def weights(self, weights: FloatArray) -> FloatArray:
-        """Weights of the standardised features from weights of the original columns."""
+    def weights(self, weights: FloatArray, biases: FloatArray) -> FloatArray:
+        """Weights of the standardised features from weights of the original columns and a constant."""
         scale = np.where(np.isinf(self.scale), 0.0, self.scale)
-        return np.column_stack([weights * scale, weights @ self.mean])
+        return np.column_stack([weights * scale, weights @ self.mean + biases])
 
     def decoder(self, weights: FloatArray, loss: LossLike) -> LearnedDecoder:
         """The decoder from weights of the standardised features, and perhaps of their products."""

@@ -2,8 +2,9 @@
 
 The weights minimise the multinomial logistic loss and are shrunk towards the coding matrix, times the factor with the
 best probabilities. With infinite strength they are the coding matrix: loss-based decoding with calibrated
-probabilities. The strength is chosen on samples that were not used to fit the weights, and so is whether products of
-two margins get weights too, which are shrunk towards zero.
+probabilities. Those of real codewords are shrunk towards decoding by the nearest target, which has biases. The strength
+is chosen on samples that were not used to fit the weights, and so is whether products of two margins get weights too,
+which are shrunk towards zero.
 
 Margins must be honest, that is, about as large and as often wrong as those of new samples. Learners that fit their
 training samples closely, such as trees, have no honest margins on these: use
@@ -25,8 +26,9 @@ from codekin.coding import Code, FloatArray, IntArray, Margins
 from codekin.decoding._multinomial import Problem, best_factor, shrunk_weights, work_of_gradient
 from codekin.decoding._standard import Standard
 from codekin.decoding.learned import LearnedDecoder, evidence, products_of
-from codekin.decoding.losses import LossLike, get_loss
+from codekin.decoding.losses import LossLike
 from codekin.decoding.minimum_loss import MinimumLossDecoder, as_margins
+from codekin.decoding.nearest_target import NearestTargetDecoder
 from codekin.samples import stratified_folds
 
 STRENGTHS = (np.inf, 25.0, 5.0, 1.0, 0.2, 0.04, 0.008, 0.0016)
@@ -142,7 +144,7 @@ def fit_decoder(
     code : Code
         The codeword of every class, zeros included. Classes without samples become unlikely.
     loss : str or callable, default="linear"
-        The decoding loss to improve upon.
+        The decoding loss to improve upon; that of real codewords is always the squared one.
     is_weighted : bool, default=False
         For codes with zeros: whether the loss of a class is divided by the number of bits that do not ignore it.
     with_products : bool, default=False
@@ -186,16 +188,16 @@ def fit_decoder(
     generator = np.random.default_rng(rng)
     rows = _drawn(np.flatnonzero(weights > 0), classes, code, generator)
     margins, classes, weights = margins[rows], classes[rows], weights[rows] / weights[rows].sum()
-    codewords = code.coding_matrix / _n_used(code, is_weighted)[:, None]
-    families = _families(margins, classes, weights, codewords, loss, with_products=with_products)
+    loss_based = _loss_based(code, loss, is_weighted)
+    families = _families(margins, classes, weights, loss_based, with_products=with_products)
     # One thread: sums, and so the decoder, must not depend on the number of threads.
     with threadpool_limits(1, user_api="blas"):
         held_out = _folds(classes, generator)
         tried = _compared(families, held_out)
         seen = np.concatenate(held_out)
         chosen = _choice(tried, weights[seen])
-        decoder = _fitted(tried[chosen], codewords)
-    loss_based = MinimumLossDecoder(code.coding_matrix, loss, is_weighted).decode(margins[seen]) == classes[seen]
+        decoder = _fitted(tried[chosen], loss_based)
+    is_right = loss_based.decoder.decode(margins[seen]) == classes[seen]
     return DecoderFit(
         decoder=decoder,
         strengths=np.array([trial.strength for trial in tried]),
@@ -203,10 +205,26 @@ def fit_decoder(
         held_out_accuracies=np.array([np.average(trial.is_right, weights=weights[seen]) for trial in tried]),
         has_products=np.array([trial.family.has_products for trial in tried]),
         chosen=chosen,
-        loss_based_accuracy=float(np.average(loss_based, weights=weights[seen])),
+        loss_based_accuracy=float(np.average(is_right, weights=weights[seen])),
         n_margins=len(rows),
         n_held_out=len(seen),
     )
+
+
+class _LossBased(NamedTuple):
+    """Decoding under the loss, and the scores towards which weights are shrunk, linear in the evidence."""
+
+    decoder: MinimumLossDecoder | NearestTargetDecoder
+    weights: FloatArray
+    biases: FloatArray
+
+
+def _loss_based(code: Code, loss: LossLike, is_weighted: bool) -> _LossBased:
+    if code.codebook.is_real:
+        nearest = NearestTargetDecoder(code.coding_matrix)
+        return _LossBased(nearest, nearest.linear.weights, nearest.linear.biases)
+    codewords = code.coding_matrix / _n_used(code, is_weighted)[:, None]
+    return _LossBased(MinimumLossDecoder(code.coding_matrix, loss, is_weighted), codewords, np.zeros(code.n_classes))
 
 
 class _Family(NamedTuple):
@@ -230,20 +248,20 @@ def _families(
     margins: Margins,
     classes: IntArray,
     weights: FloatArray,
-    codewords: FloatArray,
-    loss: LossLike,
+    loss_based: _LossBased,
     *,
     with_products: bool,
 ) -> list[_Family]:
     """What to compare: decoding under the loss, weights of the margins themselves, weights of products too."""
-    is_linear = get_loss(loss).name in LINEAR_LOSSES
+    loss, n_classes = loss_based.decoder.loss, loss_based.decoder.n_classes
+    is_linear = loss.name in LINEAR_LOSSES
 
     def family(of_loss: LossLike, strengths: Sequence[float]) -> _Family:
         values = evidence(margins, of_loss)
         standard = Standard.of(values, weights)
         smoothing = 1 / (len(classes) + 2)
-        problem = Problem(standard.features(values), classes, weights, len(codewords), smoothing)
-        centre = standard.weights(codewords)
+        problem = Problem(standard.features(values), classes, weights, n_classes, smoothing)
+        centre = standard.weights(loss_based.weights, loss_based.biases)
         factor = best_factor(problem, centre)
         return _Family(of_loss, strengths, standard, problem, factor * centre, factor)
 
@@ -251,7 +269,7 @@ def _families(
     families = [linear] if is_linear else [family(loss, STRENGTHS[:1]), linear]
     features = np.asarray(linear.problem.features, dtype=np.float64)
     n_products = margins.shape[1] * (margins.shape[1] + 1) // 2
-    work = work_of_gradient(len(margins), features.shape[1] + n_products, len(codewords))
+    work = work_of_gradient(len(margins), features.shape[1] + n_products, n_classes)
     if with_products and work <= MAX_WORK_OF_PRODUCTS:
         problem = replace(linear.problem, features=np.hstack([features, products_of(features[:, :-1])]))
         centre = np.pad(linear.centre, [(0, 0), (0, n_products)])
@@ -259,11 +277,11 @@ def _families(
     return families
 
 
-def _fitted(trial: _Trial, codewords: FloatArray) -> LearnedDecoder:
+def _fitted(trial: _Trial, loss_based: _LossBased) -> LearnedDecoder:
     """The decoder of a family and a strength, fitted on all samples."""
     loss, _, standard, problem, centre, factor = trial.family
     if np.isinf(trial.strength):  # without rounding: equal losses stay equal
-        return LearnedDecoder(factor * codewords, np.zeros(len(codewords)), loss)
+        return LearnedDecoder(factor * loss_based.weights, factor * loss_based.biases, loss)
     n_allowed = int(np.clip(MAX_WORK / problem.work, MIN_GRADIENTS, MAX_GRADIENTS))
     weights, _ = shrunk_weights(problem, centre, trial.strength, trial.weights, n_allowed, tolerance=CLOSELY)
     return standard.decoder(weights, loss)

@@ -17,6 +17,7 @@ import numpy as np
 from codekin.coding import FloatArray, IntArray
 from codekin.decoding import MinimumLossDecoder, ShortestPathDecoder
 from codekin.decoding.learned import FARTHEST, LearnedDecoder
+from codekin.decoding.nearest_target import NearestTargetDecoder
 
 NEARBY = 1e-6
 """If a margin moves by less than this, the secant is too short to compute with; a longer one is taken."""
@@ -39,6 +40,9 @@ def slopes_of(decoder: Any, class_index: IntArray, moved: FloatArray, offsets: F
     """The slopes of a decoder's scores; margins are ``offsets``, (n_bits,), plus ``moved``, (n_samples, n_bits)."""
     if isinstance(decoder, LearnedDecoder):
         return _of_learned(decoder, class_index, moved, offsets)
+    if isinstance(decoder, NearestTargetDecoder):
+        lengths = np.square(offsets + moved).sum(axis=1)
+        return _of_learned(decoder.linear, class_index, moved, offsets)._replace(shared=-lengths)
     if isinstance(decoder, ShortestPathDecoder):
         return _of_paths(decoder, class_index, moved, offsets)
     return _of_matrix(decoder, class_index, moved, offsets)

@@ -37,7 +37,9 @@ class BitProbabilities(CodedClassifier, ABC):
         log-odds, which ``calibrate`` makes them; the most probable class is then the one that ``predict`` gives under
         the logistic loss. Softmax was trained with the linear loss, which differs from the logistic one only in codes
         with zeros, and uses that. For columns with more than two symbols, the probabilities of the symbols are
-        multiplied, and the most probable class is always the one that ``predict`` gives.
+        multiplied, and the most probable class is always the one that ``predict`` gives. So it is for real bits, whose
+        probabilities without a learned decoder are the softmax of minus the squared distances to the targets: a
+        ranking, not calibrated.
 
         Parameters
         ----------
@@ -111,7 +113,7 @@ class BitProbabilities(CodedClassifier, ABC):
 
     def _decoder_of_probabilities(self) -> Decoder:
         """What makes these losses of margins."""
-        if self.model_.decoder.is_learned or self.codebook_.n_symbols > 2:
+        if self.model_.decoder.is_learned or self.codebook_.n_symbols > 2 or self.codebook_.is_real:
             return self.model_.decoder
         learner = learner_of(self.estimator)
         loss = "linear" if learner is not None and learner.learns_probabilities else "logistic"

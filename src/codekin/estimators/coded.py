@@ -64,6 +64,7 @@ class CodedClassifier(Explained, Explored, PredictionSets, ClassifierMixin, Base
     def bit_margins(self, X: Any) -> Margins:
         """The margins of the bits, one column each: positive if the bit is predicted to be +1.
 
+        Margins of real bits are the predicted targets.
         With more than two symbols there is one margin for each symbol of every column: the logarithm of its probability
         times the number of symbols, positive if it is more probable than by chance.
 
@@ -154,6 +155,8 @@ class CodedClassifier(Explained, Explored, PredictionSets, ClassifierMixin, Base
             raise ValueError(
                 "Classes can only be added to a single code without re-ranking. Got a model with several parts."
             )
+        if model.codebook.is_real:
+            raise ValueError("Classes can only be added to codes of signs or symbols. Got real codewords; fit again.")
         labels, new_class = np.unique(np.asarray(label_array(y)), return_inverse=True)
         if (labels.dtype.kind in "US") != (self.classes_.dtype.kind in "USO"):
             raise ValueError(f"New labels must have the type of the others, {self.classes_.dtype}. Got {labels.dtype}.")

@@ -1,4 +1,4 @@
-"""ECOCClassifier: error-correcting output codes with any scikit-learn classifier to learn the bits."""
+"""ECOCClassifier: error-correcting output codes with any scikit-learn classifier or regressor to learn the bits."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from codekin.estimators.bit_probabilities import BitProbabilities
 from codekin.estimators.callbacks import CallbackSupportMixin, begin_callbacks, with_callbacks
 from codekin.estimators.class_weights import check_weights_of_learner, with_class_weight
 from codekin.estimators.coded import checked_weights
-from codekin.estimators.inputs import validated, with_learner_tags
+from codekin.estimators.inputs import RegressorConstraint, validated, with_learner_tags
 from codekin.estimators.metadata import learner_params, router
 from codekin.estimators.weight_signature import lists_weights_if
 from codekin.fitting.code_settings import code_plan
@@ -59,8 +59,9 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
 
     Parameters
     ----------
-    estimator : classifier, "softmax", "arow" or Learner, default=None
-        Learns the bits one by one; it has ``fit`` and either ``decision_function`` or ``predict_proba``. None means
+    estimator : classifier, regressor, "softmax", "arow" or Learner, default=None
+        Learns the bits one by one; it has ``fit`` and either ``decision_function`` or ``predict_proba``. Codebooks of
+        real numbers need a regressor, which no other codebook can have. None means
         ``LogisticRegression(max_iter=1000)``. "softmax" means ``codekin.learners.Softmax()``, which learns all bits
         together: the classes compete, and the probabilities are those of a multinomial logistic regression whose
         scores are the products of codewords and margins.
@@ -68,7 +69,8 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
         Which codewords exist: a name from ``codekin.codebooks.CODEBOOKS``, a codebook, a matrix with entries -1, 0 and
         +1, or a function of the number of classes. "auto" is "one_vs_rest" for linear estimators and up to 1,000
         classes, and "dense_random" otherwise or if ``n_bits`` is given. :meth:`report` says why. With more than two
-        symbols, linear estimators get "one_vs_rest" if ``n_bits`` allows it.
+        symbols, linear estimators get "one_vs_rest" if ``n_bits`` allows it. The bits of "eigen_targets" and
+        "random_projection" are real numbers.
     n_bits : int, default=None
         The number of bits, for codebooks that leave the choice; None means the codebook's own default
         (``ceil(10 log2 K)`` for "dense_random", but no more columns than there are distinct ones; with "auto" at most
@@ -93,6 +95,7 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
         The decoding loss, a function of ``z = bit * margin``: a name from ``codekin.decoding.LOSSES`` or a callable.
         "auto" matches the learner: logistic for log-odds, squared for ridge classifiers, logistic or (for codes with
         zeros) linear for softmax, otherwise hinge. With more than two symbols, their log-probabilities are added up.
+        Real bits are decoded by the nearest target, which is the squared loss.
     decoding : {"auto", "loss", "learned"}, default="auto"
         How margins become classes. "loss" adds up the decoding losses of the bits. "learned" weights the bits for each
         class by a multinomial logistic regression on honest margins, shrunk towards the coding matrix as far as
@@ -163,6 +166,7 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
             HasMethods(["fit", "predict_proba"]),
             StrOptions(set(LEARNERS)),
             HasMethods(["fit", "decoding_loss"]),
+            RegressorConstraint(),
             None,
         ],
         "codebook": "no_validation",
@@ -320,7 +324,7 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
         return with_learner_tags(super().__sklearn_tags__(), self._bit_classifier())
 
     def _bit_classifier(self) -> Any:
-        """The classifier that learns the bits one by one; None if one of codekin's learners learns them all."""
+        """What learns the bits one by one; None if one of codekin's learners learns them all."""
         if self.estimator is None:
             return LogisticRegression(max_iter=1000)
         return self.estimator if learner_of(self.estimator) is None else None

@@ -10,13 +10,16 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import is_regressor
 from sklearn.linear_model._base import LinearClassifierMixin
 from sklearn.utils import check_consistent_length, column_or_1d, get_tags
+from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from codekin._system.magnitudes import MAX_SINGLE, largest_magnitude
 from codekin.fitting.features import is_search
+from codekin.learners.independent import LINEAR_REGRESSORS
 
 
 def label_array(y: Any) -> Any:
@@ -75,7 +78,7 @@ def _as_array_of_numbers(X: Any) -> Any:
 def _array_rules(learner: Any) -> dict[str, Any]:
     if learner is None:
         return {"accept_sparse": "csr"}
-    if isinstance(learner, LinearClassifierMixin):
+    if isinstance(learner, (LinearClassifierMixin, *LINEAR_REGRESSORS)):
         # Margins of linear learners are computed without calling them, so their rules are applied here.
         return {"accept_sparse": ["csr", "csc"] if get_tags(learner).input_tags.sparse else False}
     return {"accept_sparse": ["csr", "csc"], "ensure_all_finite": False, "allow_nd": True}
@@ -96,6 +99,21 @@ def with_learner_tags(tags: Any, learner: Any) -> Any:
     if of_learner.classifier_tags is not None:
         tags.classifier_tags.poor_score = of_learner.classifier_tags.poor_score
     return tags
+
+
+class RegressorConstraint(HasMethods):
+    """The rule of scikit-learn's parameter validation that a parameter may be a regressor."""
+
+    def __init__(self) -> None:
+        super().__init__(["fit", "predict"])
+
+    def is_satisfied_by(self, val: Any) -> bool:
+        """Whether it is a regressor."""
+        return bool(super().is_satisfied_by(val) and not isinstance(val, type) and is_regressor(val))
+
+    def __str__(self) -> str:
+        """What an error says about it."""
+        return "a regressor"
 
 
 def first_step(learner: Any) -> Any:

@@ -14,6 +14,7 @@ from scipy.spatial.distance import squareform
 from codekin.class_distances.clustering import clustering_distances
 from codekin.classes import ClassDistances, ClassTree
 from codekin.coding import Code, FloatArray, IntArray
+from codekin.coding.codebook import codeword_distances
 from codekin.samples import Samples
 
 MOST_PAIRS = 2_000
@@ -56,9 +57,7 @@ def kinship(code: Code, distances: ClassDistances | None, samples: Samples | Non
         order = np.argsort(code.assignment.codeword_of_class, kind="stable")
         return Kinship(order, None, "the order of the paths; the model stores no class distances")
     if n_classes <= MOST_PAIRS:
-        codewords = code.indicators.astype(np.float64)
-        apart = np.abs(codewords[:, None] - codewords[None]).sum(axis=2) / 2
-        tree = _joined(apart)
+        tree = _joined(codeword_distances(code.indicators, code.indicators))
         what = "a tree that joins the nearest codewords; the model stores no class distances"
         return Kinship(tree.class_order(), tree, what)
     return Kinship(np.arange(n_classes), None, "the order of the labels; the model stores no class distances")

@@ -102,6 +102,8 @@ def explorer_page(
     ``feature_name`` is a function from the row of a sample and a feature to what the feature is called there.
     """
     classifier._check_is_fitted()
+    if classifier.codebook_.is_real:
+        raise ValueError(f"Codes of signs or symbols can be explored. Got {classifier.codebook_!r}, of real numbers.")
     samples = None
     if (X is None) != (y is None):
         raise ValueError(f"explore needs samples and their labels, or neither. Got no {'X' if X is None else 'y'}.")

@@ -307,10 +307,11 @@ def _of_matrix(graph: OnnxGraph, classifier: Any, f: str, k: int) -> tuple[str, 
     """The best classes of a code with a coding matrix, their losses and probabilities."""
     decoder = classifier.model_.decoder
     agreement = LOSSES_OF[decoder.loss.name][1]
-    if decoder.is_learned:
-        every = graph("Neg", _learned_scores(graph, decoder, agreement(graph, f)))
+    if decoder.is_learned or classifier.codebook_.is_real:
+        scored = decoder if decoder.is_learned else decoder.linear
+        every = graph("Neg", _learned_scores(graph, scored, agreement(graph, f)))
         of_probabilities = every
-        constant = None
+        constant = None if decoder.is_learned else graph.total(graph("Mul", f, f))
     else:
         every, constant = _matrix_losses(graph, decoder, f)
         of_probabilities, _ = _matrix_losses(graph, classifier._decoder_of_probabilities(), f)

@@ -51,6 +51,8 @@ def warn_of_constant_bits(codebook: Codebook, assignment: Assignment) -> None:
     if codebook.n_symbols > 2:
         has_symbol = has_symbol[0].reshape(codebook.n_bits, -1).T
     is_constant = has_symbol.sum(axis=0) < 2
+    if codebook.is_real:
+        is_constant = np.ptp(indicators, axis=0) == 0
     if is_constant.any():
         warnings.warn(
             f"{int(is_constant.sum())} of the {codebook.n_bits} bits of this {codebook.name} codebook tell no classes "

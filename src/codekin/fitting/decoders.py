@@ -31,8 +31,8 @@ def learned_decoder(plan: Plan, member: Member, samples: Samples, rng: np.random
     """A decoder learned from the margins of the samples; None if it is not wanted or there are too few samples.
 
     "auto" learns one for linear bits, where loss-based decoding loses much. The margins of trees carry most of their
-    information in their signs, and a decoder would need several more fits of every tree. For ridge classifiers, linear
-    SVMs and logistic regressions, leave-one-out margins can be computed directly; other linear bits are learned again
+    information in their signs, and a decoder would need several more fits of every tree. For ridge, linear SVMs and
+    logistic regressions, leave-one-out margins can be computed directly; other linear bits are learned again
     without a fifth of the samples, once for many samples and up to five times for few.
     """
     if plan.decoding == "loss":

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.base import is_regressor
 from sklearn.utils import get_tags
 
 from codekin.class_distances import learned_confusion_distances
@@ -143,14 +144,15 @@ def _indicators(column: NDArray[Any]) -> sparse.csr_array:
 def learner_confusion(learner: Any, X: Any, classes: Classes, n_symbols: int) -> ClassDistances:
     """Distances if X is not a table of numbers, from the confusion of the learner itself.
 
-    All equal, after a warning, if the learner supports only two classes, or fewer than there are.
+    All equal, after a warning, if the learner is a regressor or supports only two classes, or fewer than there are.
     """
     remedy = "Pass class_distances, or put the steps that turn X into numbers into a pipeline as the estimator."
     tags = get_tags(learner).classifier_tags
     most = n_symbols if n_symbols > 2 else declared_limit(learner) or classes.n_classes
     is_binary = tags is not None and not tags.multi_class
-    if is_binary or most < classes.n_classes:
+    if is_binary or most < classes.n_classes or is_regressor(learner):
         limit = "only two classes" if is_binary else f"at most {most} classes at once"
+        limit = "numbers" if is_regressor(learner) else limit
         warnings.warn(
             f"X is not a table of numbers and {type(learner).__name__} learns {limit}, so all classes count as equally "
             f"far apart. {remedy}",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, cast
 
 import numpy as np
@@ -20,8 +20,10 @@ from codekin.fitting.memory_needs import check_memory_needs
 from codekin.fitting.order_choice import choose_orders
 from codekin.fitting.plan import Plan, Watch
 from codekin.fitting.ranked import fit_ranked, temperature_of
+from codekin.fitting.rules import TARGET_RULES, check_rules
 from codekin.fitting.shared_work import SharedWork
 from codekin.fitting.size import bytes_of_tree
+from codekin.learners.kinds import check_kind
 from codekin.model import Member, Model
 from codekin.model.class_sizes import USUAL_POWER, best_power, class_sizes, size_corrected
 from codekin.model.temperature import Temperature
@@ -53,6 +55,9 @@ def choose_parts(plan: Plan, samples: Samples, held_out: Samples | None = None) 
             "Use fewer bits, fewer features (number them without gaps, or hash them) or more memory.",
         )
     of_trials: Any = {"samples": samples, "held_out": held_out, "max_memory": memory_limit(learner)}
+    check_kind(learner, codebook)
+    if codebook.is_real:
+        check_rules(TARGET_RULES, {field.name: getattr(plan, field.name) for field in fields(plan)})
     orders = choose_orders(plan, codebook, classes, rngs.assignment, **of_trials)
     warn_of_constant_bits(codebook, orders.first)
     return Parts(codebook, orders, classes.known_distances)

@@ -118,6 +118,25 @@ SYMBOL_RULES = (
 )
 """Rules of a classifier whose columns have more than two symbols."""
 
+TARGET_RULES = (
+    Rule(
+        "loss",
+        "bits that are signs; real ones are decoded by the nearest target. Use 'auto'",
+        lambda s: isinstance(s.loss, str) and s.loss in ("auto", "squared"),
+    ),
+    Rule(
+        "weighted_decoding",
+        "bits that may ignore a class, and real ones do not; use False",
+        lambda s: not s.weighted_decoding,
+    ),
+    Rule(
+        "calibrate",
+        "margins that can be log-odds; the probabilities of real bits are calibrated by decoding='learned'",
+        lambda s: s.calibrate is None,
+    ),
+)
+"""Rules of a classifier whose bits are real."""
+
 
 def in_python(name: str, value: Any) -> Spelled:
     """A parameter of a function or an estimator."""

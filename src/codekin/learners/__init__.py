@@ -44,7 +44,8 @@ class FittedBits(Protocol):
     def margins(self, X: Any) -> Margins:
         """One column per bit, positive if the predictor says +1; (n_samples, n_bits).
 
-        With more than two symbols, one column for each symbol of every bit: (n_samples, n_bits * n_symbols).
+        For a real bit it is the predicted number. With more than two symbols, one column for each symbol of every bit:
+        (n_samples, n_bits * n_symbols).
         """
 
 
@@ -53,7 +54,8 @@ class Learner(Protocol):
     """Learns the bits of a code. Holds only hyper-parameters; fitting returns a new object.
 
     A learner of single bits needs only the coding matrix of the code; one that learns all bits together also uses the
-    codebook. With ``partial_fit(bits, samples, code, *, rng)`` it can also learn in batches.
+    codebook. With ``partial_fit(bits, samples, code, *, rng)`` it can also learn in batches. If it learns real bits, it
+    says so by an attribute ``learns_targets``.
     """
 
     @property

@@ -1,7 +1,8 @@
 """One scikit-learn estimator per bit, fitted independently and in parallel.
 
-Estimators get bits as the labels 0 and 1, and columns of more symbols as labels without gaps, which every learner
-accepts. The predictors of linear estimators are stacked, so that the margins of all bits are one matrix product.
+Classifiers get bits as the labels 0 and 1, and columns of more symbols as labels without gaps, which every learner
+accepts; regressors get real bits as they are, and their predictions are the margins. The predictors of linear
+estimators are stacked, so that the margins of all bits are one matrix product.
 """
 
 from __future__ import annotations
@@ -16,19 +17,25 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import clone, is_regressor
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model._base import LinearClassifierMixin
+from sklearn.linear_model import SGDRegressor
+from sklearn.linear_model._base import LinearClassifierMixin, LinearModel
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import _num_samples
 
 from codekin._system.magnitudes import bounded_margins
 from codekin._system.workers import n_workers, share_work, with_workers
 from codekin.coding import Code, Codebook, CodingMatrix, FloatArray, IntArray, Margins
+from codekin.coding.codebook import is_real
+from codekin.learners.kinds import check_kind
 from codekin.learners.linear import CONSTANT_MARGIN
 from codekin.learners.natural_loss import natural_loss
 from codekin.learners.symbols import symbol_margins
 from codekin.samples import Samples
+
+LINEAR_REGRESSORS = (LinearModel, SGDRegressor)
+"""What scikit-learn's linear regressors are derived from."""
 
 LOG_ODDS_LIMIT = 20.0
 """Probabilities of 0 and 1 become log-odds of this size instead of infinite ones."""
@@ -74,7 +81,7 @@ class ConstantBit:
 class EstimatorBits:
     """Fitted estimators, one per bit.
 
-    - ``predictors``: fitted binary classifiers with classes 0 and 1, or ``ConstantBit``.
+    - ``predictors``: fitted binary classifiers with classes 0 and 1, or ``ConstantBit``; regressors of real bits.
     - ``columns`` of shape (n_bits, n_features): for precomputed kernels, the training samples of each bit.
     - ``symbols``: for columns with more than two symbols, those that each predictor knows, in the order of its classes.
     """
@@ -108,7 +115,7 @@ class EstimatorBits:
         return np.asarray(rows).T, np.asarray(intercepts)
 
     def margins(self, X: Any) -> Margins:
-        """One column per bit, positive if the predictor says +1.
+        """One column per bit, positive if the predictor says +1; for a real bit what the predictor predicts.
 
         With more than two symbols, one column per symbol: the logarithm of how much more probable it is than by chance.
         """
@@ -127,13 +134,13 @@ class EstimatorBits:
 
 @dataclass(frozen=True, eq=False)
 class IndependentBits:
-    """Learns every bit with a clone of one scikit-learn classifier.
+    """Learns every bit with a clone of one scikit-learn classifier, or of a regressor if bits are real.
 
     Parameters
     ----------
-    estimator : classifier
-        Has ``fit`` and either ``decision_function`` or ``predict_proba``; it is cloned, never fitted itself. Its random
-        states that are None are set from the generator, so that a seed determines the result.
+    estimator : classifier or regressor
+        Has ``fit`` and either ``decision_function`` or ``predict_proba``, or is a regressor; it is cloned, never fitted
+        itself. Its random states that are None are set from the generator, so that a seed determines the result.
     n_jobs : int, optional
         How many of joblib's workers learn the bits, -1 for one per processor; by default those of the enclosing
         ``joblib.parallel_config``, or none without one.
@@ -151,8 +158,18 @@ class IndependentBits:
     learns_probabilities: ClassVar[bool] = False
     """False: bits can be calibrated one by one."""
 
+    @property
+    def learns_targets(self) -> bool:
+        """Whether it learns real bits: the estimator is a regressor."""
+        return bool(is_regressor(self.estimator))
+
     def decoding_loss(self, codebook: Codebook) -> str:
-        """The default decoding loss: the one that the estimator minimises, if known; with more symbols, their sum."""
+        """The default decoding loss: the one that the estimator minimises, if known; with more symbols, their sum.
+
+        That of real bits is the squared one.
+        """
+        if codebook.is_real:
+            return "squared"
         return natural_loss(self.estimator) if codebook.n_symbols == 2 else "log_likelihood"
 
     def fit(self, samples: Samples, code: Code, *, rng: np.random.Generator) -> EstimatorBits:
@@ -169,9 +186,10 @@ class IndependentBits:
         -------
         EstimatorBits
         """
+        check_kind(self, code.codebook)
         params = dict(self.fit_params or {})
         if samples.weights is not None:
-            params["sample_weight"] = samples.weights
+            params["sample_weight"] = np.asarray(samples.weights)
         seeds = _draw_seeds(code.n_bits, rng)
         # Of a precomputed kernel samples are columns as well as rows.
         is_pairwise = bool(get_tags(self.estimator).input_tags.pairwise)
@@ -181,7 +199,7 @@ class IndependentBits:
         if code.n_symbols > 2:
             lesson = lesson._replace(ignored=-1)
         symbols = None if code.n_symbols == 2 else [lesson.present(bit) for bit in range(code.n_bits)]
-        fit = _fit_bit if symbols is None else _fit_symbols
+        fit = _fit_target if code.codebook.is_real else _fit_bit if symbols is None else _fit_symbols
         bits = self._shared(fit, lesson, list(zip(begun, range(len(begun)), tasks, strict=True)))
         bits = replace(bits, symbols=symbols, n_symbols=code.n_symbols)
         if not lesson.is_pairwise:
@@ -207,13 +225,14 @@ class IndependentBits:
         """
         from copy import deepcopy
 
+        check_kind(self, code.codebook)
         seeds = _draw_seeds(code.n_bits, rng)
         begun = [seeded(self.estimator, int(seed)) for seed in seeds] if bits is None else deepcopy(bits.predictors)
         params = {} if samples.weights is None else {"sample_weight": samples.weights}
         lesson = _Lesson(samples.X, samples.class_index, code.coding_matrix, params)
         parts = list(zip(begun, range(len(begun)), strict=True))
         if code.n_symbols == 2:
-            return self._shared(_partial_fit_bit, lesson, parts)
+            return self._shared(_partial_fit_target if code.codebook.is_real else _partial_fit_bit, lesson, parts)
         lesson = lesson._replace(ignored=-1)
         symbols = [lesson.known(bit) for bit in range(code.n_bits)]
         return replace(self._shared(_partial_fit_symbols, lesson, parts), symbols=symbols, n_symbols=code.n_symbols)
@@ -254,8 +273,14 @@ class _Lesson(NamedTuple):
         present = np.asarray(seen[seen != self.ignored], dtype=np.intp)
         return present if len(present) else self.known(bit)[:1]
 
+    def targets(self, used: IntArray, bit: int) -> FloatArray:
+        """The real bit of each of the samples at some rows."""
+        return np.asarray(self.coding_matrix[self.class_index[used], bit], dtype=np.float64)
+
     def is_used(self, bit: int) -> NDArray[np.bool_]:
         """Which samples a column learns from."""
+        if is_real(self.coding_matrix):
+            return np.asarray(self.class_index >= 0)
         symbols = self.signs(bit)
         return np.asarray(symbols != 0 if self.ignored == 0 else np.isin(symbols, self.present(bit)))
 
@@ -310,6 +335,21 @@ def _fit_symbols(lesson: _Lesson, part: tuple[Any, int, BitTask | None]) -> Any:
         return estimator.fit(X, np.searchsorted(present, lesson.signs(bit)[used]), **params)
 
 
+def _fit_target(lesson: _Lesson, part: tuple[Any, int, BitTask | None]) -> Any:
+    estimator, bit, task = part
+    used = np.flatnonzero(lesson.is_used(bit))
+    X, params = lesson.rows(used)
+    with nullcontext() if task is None else task.around(estimator):
+        return estimator.fit(X, lesson.targets(used, bit), **params)
+
+
+def _partial_fit_target(lesson: _Lesson, part: tuple[Any, int]) -> Any:
+    predictor, bit = part
+    used = np.flatnonzero(lesson.is_used(bit))
+    X, params = lesson.rows(used)
+    return predictor.partial_fit(X, lesson.targets(used, bit), **params) if len(used) else predictor
+
+
 def _partial_fit_symbols(lesson: _Lesson, part: tuple[Any, int]) -> Any:
     predictor, bit = part
     symbols, known = lesson.signs(bit), lesson.known(bit)
@@ -338,6 +378,8 @@ def _bit_margins(predictor: Any, X: Any) -> FloatArray:
     try:
         if hasattr(predictor, "decision_function"):
             return np.asarray(predictor.decision_function(X), dtype=np.float64).reshape(_num_samples(X))
+        if not hasattr(predictor, "predict_proba"):  # a regressor
+            return np.asarray(predictor.predict(X), dtype=np.float64).reshape(_num_samples(X))
         probability = np.asarray(predictor.predict_proba(X))[:, 1]
     except NotFittedError:
         # partial_fit has not shown this bit a sample of either side.
@@ -349,11 +391,12 @@ def _bit_margins(predictor: Any, X: Any) -> FloatArray:
 
 def is_plain_linear(predictor: Any) -> bool:
     """Whether the margin is X @ coef_.T + intercept_ and nothing else."""
-    return (
-        isinstance(predictor, LinearClassifierMixin)
-        and getattr(type(predictor), "decision_function", None) is LinearClassifierMixin.decision_function
-        and hasattr(predictor, "coef_")
-    )
+    if not hasattr(predictor, "coef_"):
+        return False
+    if isinstance(predictor, LinearClassifierMixin):
+        return getattr(type(predictor), "decision_function", None) is LinearClassifierMixin.decision_function
+    # Some versions of scikit-learn's regressors override predict to call the one that they inherit; others' may differ.
+    return isinstance(predictor, LINEAR_REGRESSORS) and type(predictor).__module__.startswith("sklearn.")
 
 
 def _rows(values: Any, index: IntArray) -> Any:

@@ -4,9 +4,10 @@ A linear bit minimises ``sum_i c_i l(z_i) + penalty``. Leaving sample i out move
 
     f_i -> f_i + c_i l'_i h_i / (1 - c_i l''_i h_i),    h_i = a_i' H^-1 a_i,    H = sum_i c_i l''_i a_i a_i' + penalty
 
-up to terms of second order (exactly for ridge classifiers). With more features than samples, the same follows from a
-matrix of pairs of samples. With many of both, either matrix would cost more than the bits. Then a fifth of the samples
-is left out at a time instead, and all bits take a few Newton steps from where they are, solved by conjugate gradients.
+up to terms of second order (exactly for ridge classifiers and ridge regression). With more features than samples, the
+same follows from a matrix of pairs of samples. With many of both, either matrix would cost more than the bits. Then a
+fifth of the samples is left out at a time instead, and all bits take a few Newton steps from where they are, solved by
+conjugate gradients.
 
 References: K. Rad and A. Maleki, "A scalable estimate of the out-of-sample prediction error via approximate
 leave-one-out cross-validation", JRSS B 82, 2020; S. Wang et al., "Approximate leave-one-out for fast parameter tuning
@@ -19,10 +20,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import linalg, sparse
 from scipy.special import expit
 from sklearn.feature_selection import SelectorMixin
-from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.svm import LinearSVC
 from sklearn.utils import get_tags
 from sklearn.utils.class_weight import compute_sample_weight
@@ -73,7 +75,8 @@ def left_out_margins(
     known = np.flatnonzero(class_index >= 0)
     fold_of_sample = stratified_folds(class_index[known], N_FOLDS, rng)
     folds = [known[fold_of_sample == fold] for fold in range(N_FOLDS)]
-    signs = code.coding_matrix[class_index].astype(np.float64) * (class_index >= 0)[:, None]
+    entries = code.coding_matrix[class_index].astype(np.float64)
+    is_used = code.is_used[class_index] & (class_index >= 0)[:, None]
     own = bits.margins(rows_at(samples.X, known))
     rank, n_learned = _basis(own).shape[1], np.count_nonzero(~is_constant)
     are_few = rank < n_learned and len(known) < SAMPLES_PER_DIMENSION * rank * code.n_classes
@@ -86,7 +89,7 @@ def left_out_margins(
             if not _are_numbers(X):
                 return None
             learners = [_steps(predictors[bit])[-1] for bit in columns]
-            lesson = _Lesson.of(X, signs[:, columns], samples.weights, learners)
+            lesson = _Lesson.of(X, entries[:, columns], is_used[:, columns], samples.weights, learners)
             if not are_few and (X.shape[1] <= MAX_FEATURES or lesson.work <= MAX_WORK):
                 margins[np.ix_(known, columns)] = lesson.without_each(known)
                 continue
@@ -125,15 +128,16 @@ class _Objective(NamedTuple):
     def least_curvature(self) -> float:
         return 1e-9 if self.loss == "squared" else LEAST_CURVATURE
 
-    def derivatives(self, z: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The first and second derivatives of the loss with respect to ``z = bit * margin``."""
+    def derivatives(self, bits: FloatArray, margins: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The first and second derivatives of the loss with respect to the margins; only squares have real bits."""
         if self.loss == "squared":
-            return self.factor * (z - 1), np.full_like(z, self.factor)
+            return self.factor * (margins - bits), np.full_like(margins, self.factor)
+        z = bits * margins
         if self.loss == "logistic":
             wrong = expit(-z)
-            return -self.factor * wrong, self.factor * np.maximum(wrong * (1 - wrong), LEAST_SLOPE)
+            return -self.factor * bits * wrong, self.factor * np.maximum(wrong * (1 - wrong), LEAST_SLOPE)
         short = np.maximum(1 - z, 0)
-        return -2 * self.factor * short, 2 * self.factor * np.sign(short)
+        return -2 * self.factor * bits * short, 2 * self.factor * np.sign(short)
 
 
 def _objective(predictor: Any) -> _Objective | None:
@@ -144,7 +148,7 @@ def _objective(predictor: Any) -> _Objective | None:
         has_looked = any(get_tags(one).target_tags.required or isinstance(one, SelectorMixin) for one in steps[:-1])
         return None if has_looked else _objective(steps[-1])
     learner = steps[0]
-    if type(learner) is RidgeClassifier and not learner.positive:
+    if type(learner) in (Ridge, RidgeClassifier) and not learner.positive:
         return _Objective("squared", 1.0, float(learner.alpha), float(learner.fit_intercept))
     if type(learner) is LinearSVC and (learner.loss, learner.penalty) == ("squared_hinge", "l2"):
         return _Objective("squared_hinge", learner.C, 1.0, learner.fit_intercept * learner.intercept_scaling, 1.0)
@@ -181,7 +185,7 @@ class _Lesson(NamedTuple):
 
     A: Any
     """(n_samples, n_features + 1), the last one for the intercept."""
-    signs: FloatArray
+    bits: FloatArray
     counts: FloatArray
     """(n_samples, n_bits): how much each sample counts for each bit."""
     weights: FloatArray
@@ -190,7 +194,9 @@ class _Lesson(NamedTuple):
     objective: _Objective
 
     @classmethod
-    def of(cls, X: Any, signs: FloatArray, sample_weight: Any, learners: list[Any]) -> _Lesson:
+    def of(
+        cls, X: Any, bits: FloatArray, is_used: NDArray[np.bool_], sample_weight: Any, learners: list[Any]
+    ) -> _Lesson:
         objective = _objective(learners[0])
         assert objective is not None
         intercept = np.full((X.shape[0], 1), objective.intercept)
@@ -198,7 +204,7 @@ class _Lesson(NamedTuple):
             A: Any = sparse.hstack([sparse.csr_array(X), sparse.csr_array(intercept)], format="csr", dtype=np.float64)
         else:
             A = np.hstack([X, intercept], dtype=np.float64)
-        counts = np.abs(signs)
+        counts = is_used.astype(np.float64)
         if sample_weight is not None:
             counts *= np.asarray(sample_weight, dtype=np.float64)[:, None]
         weights = np.empty((X.shape[1] + 1, len(learners)))
@@ -206,17 +212,18 @@ class _Lesson(NamedTuple):
             coefficients = learner.coef_.toarray() if hasattr(learner.coef_, "toarray") else learner.coef_
             own_intercept = np.ravel(learner.intercept_)[0] / (objective.intercept or 1.0)
             weights[:, bit] = np.append(np.ravel(coefficients), own_intercept)
-            if learner.class_weight is not None:
-                used = signs[:, bit] != 0
-                counts[used, bit] *= compute_sample_weight(learner.class_weight, (signs[used, bit] > 0).astype(int))
+            class_weight = getattr(learner, "class_weight", None)
+            if class_weight is not None:
+                used = is_used[:, bit]
+                counts[used, bit] *= compute_sample_weight(class_weight, (bits[used, bit] > 0).astype(int))
         penalties = np.append(np.full(X.shape[1], objective.penalty), objective.intercept_penalty)
-        return cls(A, signs, counts, weights, np.maximum(penalties, LEAST_PENALTY), objective)
+        return cls(A, bits, counts, weights, np.maximum(penalties, LEAST_PENALTY), objective)
 
     def derivatives(self, weights: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Margins, and the first and second derivatives of the losses with respect to them."""
         margins = np.asarray(self.A @ weights)
-        first, second = self.objective.derivatives(self.signs * margins)
-        return margins, self.counts * self.signs * first, self.counts * second
+        first, second = self.objective.derivatives(self.bits, margins)
+        return margins, self.counts * first, self.counts * second
 
     @property
     def work(self) -> float:
@@ -264,22 +271,22 @@ class _Lesson(NamedTuple):
 
     def without(self, rows: IntArray) -> Margins:
         """Margins of these samples with bits that took some steps towards their minimum without them."""
-        is_kept = np.ones((len(self.signs), 1))
+        is_kept = np.ones((len(self.bits), 1))
         is_kept[rows] = 0
         A = self.A.astype(np.float32)
         squares = A.multiply(A) if hasattr(A, "multiply") else np.square(A)
         turned = A.T.tocsr() if hasattr(A, "tocsr") else A.T
-        margins = np.empty((len(rows), self.signs.shape[1]))
+        margins = np.empty((len(rows), self.bits.shape[1]))
         for start in range(0, margins.shape[1], BITS_PER_BLOCK):  # few enough for the cache
-            bits = slice(start, start + BITS_PER_BLOCK)
-            kept = self._replace(A=A, signs=self.signs[:, bits], counts=self.counts[:, bits] * is_kept)
-            weights, penalties = self.weights[:, bits].astype(np.float32), self.penalties[:, None].astype(np.float32)
+            some = slice(start, start + BITS_PER_BLOCK)
+            kept = self._replace(A=A, bits=self.bits[:, some], counts=self.counts[:, some] * is_kept)
+            weights, penalties = self.weights[:, some].astype(np.float32), self.penalties[:, None].astype(np.float32)
             for _ in range(NEWTON_STEPS):
                 first, second = (values.astype(np.float32) for values in kept.derivatives(weights)[1:])
                 gradient = turned @ first + penalties * weights
                 scale = squares.T @ second + penalties
                 weights -= _conjugate_gradients(_System(A, turned, second, penalties), gradient, scale)
-            margins[:, bits] = self.A[rows] @ weights
+            margins[:, some] = self.A[rows] @ weights
         return margins
 
 

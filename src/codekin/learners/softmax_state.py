@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codekin.coding import Code
+from codekin.coding import Code, CodingMatrix
 from codekin.learners.learning import LearningBits
 from codekin.learners.linear import Float32Array
 from codekin.learners.training_rows import TrainingRows
@@ -71,7 +71,7 @@ def dense_codewords(matrix: Float32Array) -> ClassPaths:
     return ClassPaths("dense_softmax_pass", tables, work=2 * matrix.size, damping=damping)
 
 
-def _has_a_bit_for_each_class(matrix: NDArray[np.int8]) -> bool:
+def _has_a_bit_for_each_class(matrix: CodingMatrix) -> bool:
     """Whether these are the codewords of one-vs-rest, in any order: multinomial logistic regression."""
     is_on = matrix > 0
     is_square = matrix.shape[0] == matrix.shape[1]

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from codekin._system.magnitudes import check_single_precision
 from codekin._system.stored_rows import StoredRows
 from codekin.coding import Code, FloatArray, IntArray
+from codekin.learners.kinds import check_kind
 from codekin.learners.training_rows import Order, TrainingRows, checked_labels, checksum
 from codekin.samples import Samples
 
@@ -78,6 +79,7 @@ class StreamedRows:
 
 def training_rows(learner: Any, samples: Samples, code: Code) -> TrainingRows | StreamedRows:
     """Checked samples, without class -1, with a feature that is 1 if there is a bias; on disk if they are there."""
+    check_kind(learner, code.codebook)
     if (samples.class_index < 0).any():
         samples = samples.at(np.flatnonzero(samples.class_index >= 0))
     X, given = samples.X, (samples.class_index, code.n_classes, samples.weights, learner.class_weight)

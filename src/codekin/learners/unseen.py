@@ -69,7 +69,7 @@ def has_honest_margins(bits: Any, samples: Samples, code: Code) -> bool:
         return False
     counts = None if samples.weights is None else (np.asarray(samples.weights) > 0).astype(np.float64)
     class_sizes = np.bincount(samples.class_index, counts, minlength=code.n_classes)
-    n_seen = class_sizes @ np.abs(code.coding_matrix.astype(np.int64))
+    n_seen = class_sizes @ code.is_used
     return bool(n_seen.min() >= SAMPLES_PER_FEATURE * n_features)
 
 

@@ -14,8 +14,9 @@ import numpy as np
 from codekin.coding import Assignment, Code, Codebook, CodingMatrix, FloatArray, IntArray, Margins
 from codekin.decoding import Decoder, MinimumLossDecoder, ShortestPathDecoder
 from codekin.decoding.beam_search import BeamSearchDecoder
-from codekin.decoding.losses import LossLike
+from codekin.decoding.losses import LossLike, get_loss
 from codekin.decoding.minimum_loss import check_k
+from codekin.decoding.nearest_target import NearestTargetDecoder
 from codekin.learners import FittedBits
 from codekin.model.candidates import Candidates, RankedCodes, listed_in_blocks
 from codekin.model.reranking import Reranking
@@ -275,8 +276,10 @@ class Model:
 
 def make_decoder(
     code: Code, loss: LossLike, *, is_weighted: bool = False
-) -> MinimumLossDecoder | ShortestPathDecoder | BeamSearchDecoder:
+) -> MinimumLossDecoder | ShortestPathDecoder | BeamSearchDecoder | NearestTargetDecoder:
     """The fastest decoder for a code: shortest paths on a trellis, a beam search on a tree.
+
+    The targets of real codewords are decoded by the nearest one, which is the squared loss.
 
     With ``is_weighted`` the loss of a class is divided by the number of its non-zero bits; in a trellis that is all
     bits.
@@ -285,4 +288,11 @@ def make_decoder(
         return BeamSearchDecoder(code.codebook.tree, code.assignment)
     if code.codebook.trellis is not None:
         return ShortestPathDecoder(code.codebook.trellis, loss, code.assignment)
+    if code.codebook.is_real:
+        if get_loss(loss).name != "squared" or is_weighted:
+            raise ValueError(
+                "Real codewords are decoded by the nearest target, the squared loss without weights. "
+                f"Got loss={get_loss(loss).name!r} and is_weighted={is_weighted}."
+            )
+        return NearestTargetDecoder(code.coding_matrix)
     return MinimumLossDecoder(code.indicators, loss, is_weighted)

@@ -13,6 +13,7 @@ from sklearn.utils import _safe_indexing
 
 from codekin._system.stored_rows import StoredRows
 from codekin.coding import Code, Codebook, CodingMatrix, FloatArray, IntArray, Margins
+from codekin.coding.codebook import is_real
 from codekin.decoding import Loss
 from codekin.model import Model
 from codekin.samples import Samples
@@ -69,7 +70,12 @@ def _blocks(X: Any, n_samples: int, step: int) -> Iterator[tuple[slice, Any]]:
 def binary_losses(
     margins: Margins, class_index: IntArray, coding_matrix: CodingMatrix, loss: Callable[[Any], Any]
 ) -> FloatArray:
-    """The mean loss of each bit over the samples, whose mean is epsilon (Eq. 3); zeros of a codeword cost ``L(0)``."""
+    """The mean loss of each bit over the samples, whose mean is epsilon (Eq. 3); zeros of a codeword cost ``L(0)``.
+
+    That of a real bit is the square of what is missing to its target, which for -1 and +1 is the squared loss.
+    """
+    if is_real(coding_matrix):
+        return np.asarray(np.square(coding_matrix[class_index] - np.asarray(margins, dtype=np.float64)).mean(axis=0))
     return np.asarray(loss(coding_matrix[class_index] * np.asarray(margins, dtype=np.float64)).mean(axis=0))
 
 
@@ -93,6 +99,10 @@ def multiclass_error_bound(average_loss: float, codebook: Codebook, loss: Callab
 
     For more than two symbols ``L(0)`` is ``log 2``: in a column in which two codewords differ, the probabilities of
     their symbols add up to at most 1, so that one of them has a loss of at least ``log 2``.
+
+    For real codewords it follows from the triangle inequality: margins that are nearer to another codeword than to
+    their own are at least half as far from their own as the two codewords are from each other, and the square of that
+    half is the distance of the codewords here.
     """
     rho = codebook.min_distance
     if codebook.n_symbols > 2:

@@ -51,6 +51,8 @@ def code_of(estimator: Any) -> Code:
         raise ValueError(f"This {type(estimator).__name__} is not fitted yet. Call fit first.")
     check_n_drawn(len(estimator.classes_))
     code: Code = estimator.model_.code
+    if code.codebook.is_real:
+        raise ValueError(f"Codewords of signs or symbols can be drawn. Got the real ones of {code.codebook!r}.")
     return code
 
 

@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from codekin._system.files import output_stream
 from codekin.assignments import AssignmentResult
 from codekin.codebooks import trellis_codebook
 from codekin.codebooks.trellis import check_spare_codewords
 from codekin.coding import Assignment, Codebook
+from codekin.coding.codebook import is_real
 
 FORMAT = "codekin-assignment"
 FORMAT_VERSION = 1
@@ -120,6 +122,8 @@ def save_assignment(
         of_codebook["codewords"] = [codeword_text(row, codebook.n_symbols) for row in codebook.matrix]
     if codebook.n_symbols > 2:
         of_codebook["n_symbols"] = codebook.n_symbols
+    if codebook.is_real:
+        of_codebook["is_real"] = True
     description = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -159,10 +163,10 @@ def load_assignment(path: str | os.PathLike[str]) -> SavedAssignment:
         if "width" in of_codebook:
             codebook = trellis_codebook(of_codebook["n_codewords"], of_codebook["width"])
         else:
-            n_symbols = of_codebook.get("n_symbols", 2)
-            rows = [_entries(word, n_symbols) for word in of_codebook["codewords"]]
+            n_symbols, has_numbers = of_codebook.get("n_symbols", 2), bool(of_codebook.get("is_real", False))
+            rows = [_entries(word, n_symbols, has_numbers) for word in of_codebook["codewords"]]
             named = {"name": of_codebook["name"], "is_designed": of_codebook["is_designed"]}
-            codebook = Codebook(rows, n_symbols=n_symbols, **named)
+            codebook = Codebook(rows, n_symbols=n_symbols, is_real=has_numbers, **named)
         assignment = Assignment(np.array(list(codeword_of_class.values())), method=str(description["method"]))
         check_spare_codewords(codebook, assignment.n_classes)
         largest = int(assignment.codeword_of_class.max())
@@ -174,8 +178,10 @@ def load_assignment(path: str | os.PathLike[str]) -> SavedAssignment:
     return SavedAssignment(codebook, tuple(codeword_of_class), assignment, facts)
 
 
-def codeword_text(codeword: Iterable[int], n_symbols: int = 2) -> str:
+def codeword_text(codeword: ArrayLike, n_symbols: int = 2) -> str:
     """A codeword as plus and minus signs, 0 for a bit that ignores the class; with more symbols, their numbers.
+
+    Real numbers are written with all their digits.
 
     Examples
     --------
@@ -183,14 +189,21 @@ def codeword_text(codeword: Iterable[int], n_symbols: int = 2) -> str:
     '+-0'
     >>> codeword_text([12, 0, -1], n_symbols=20)
     '12 0 -'
+    >>> codeword_text([0.5, -2.0])
+    '0.5 -2.0'
     """
+    codeword = np.asarray(codeword)
+    if is_real(codeword):
+        return " ".join(map(repr, codeword.tolist()))
     if n_symbols > 2:
         return " ".join("-" if entry < 0 else str(int(entry)) for entry in codeword)
     return "".join(_SIGNS[int(entry)] for entry in codeword)
 
 
-def _entries(word: str, n_symbols: int) -> list[int]:
+def _entries(word: str, n_symbols: int, has_numbers: bool) -> list[int] | list[float]:
     """The codeword of a text."""
+    if has_numbers:
+        return [float(entry) for entry in word.split(" ")]
     if n_symbols > 2:
         return [-1 if symbol == "-" else int(symbol) for symbol in word.split(" ")]
     return [_ENTRIES[sign] for sign in word]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_regressor
 
 from codekin.datasets.model_input import ModelInput
 from codekin.learners.calibration import CalibratedBits
@@ -29,6 +30,8 @@ def check_member(member: Member) -> None:
         f"codeword {largest} is not among the {code.codebook.n_codewords} of the codebook",
     )
     _check_bits(member.bits, code.n_bits, code.n_symbols)
+    if code.codebook.is_real:
+        _check(_are_regressors(member.bits), "real codewords need regressors, one per bit")
 
 
 def check_shape(model: Model, description: Json) -> None:
@@ -81,6 +84,10 @@ def _widths(model: Model) -> set[int]:
     if model.ranking is not None and model.ranking.vectors is not None:
         widths.add(model.ranking.vectors.n_features)
     return widths
+
+
+def _are_regressors(bits: Any) -> bool:
+    return isinstance(bits, EstimatorBits) and all(map(is_regressor, bits.predictors))
 
 
 def _check_bits(bits: Any, n_bits: int, n_symbols: int = 2) -> None:

@@ -20,7 +20,7 @@ FORMAT = "codekin-model"
 FORMAT_VERSION = 7
 """Since version 2 weights may take one or two bytes; since version 3 vocabularies share prefixes of words; since
 version 4 parameters of both classifiers have the same names; since version 5 a code may be a tree; since version 6 an
-index may list candidates; since version 7 classes may have several parts."""
+index may list candidates; since version 7 codewords may be real, and classes may have several parts."""
 DESCRIPTION, ARRAYS, LEARNER_FILE = "model.json", "arrays.safetensors", "learners.skops"
 MODEL_FILES = (DESCRIPTION, ARRAYS, LEARNER_FILE)
 

@@ -258,6 +258,8 @@ CHECKS: dict[str, Callable[[Any], None]] = {
     "ExtraTreeRegressor": _check_tree_owner,
     "RandomForestClassifier": _check_forest,
     "ExtraTreesClassifier": _check_forest,
+    "RandomForestRegressor": _check_forest,
+    "ExtraTreesRegressor": _check_forest,
     "GradientBoostingClassifier": _check_gradient_boosting,
     "HistGradientBoostingClassifier": _check_hist_gradient_boosting,
     "SVC": _check_svc,

@@ -52,6 +52,8 @@ def describe_codebook(codebook: Codebook, arrays: Arrays) -> Json:
         kind = "tree" if codebook.trellis is None else "trellis"
         return {**description, kind: {"n_codewords": codebook.n_codewords, "width": int(codebook.graph.width)}}
     arrays["codebook"] = codebook.matrix
+    if codebook.is_real:
+        description["is_real"] = True
     return description if codebook.n_symbols == 2 else {**description, "n_symbols": codebook.n_symbols}
 
 
@@ -60,11 +62,11 @@ def restore_codebook(description: Json, arrays: Arrays) -> Codebook:
     for kind, make in (("trellis", trellis_codebook), ("tree", label_tree)):
         if kind in description:
             return make(*(whole_number(description[kind][name], name) for name in ("n_codewords", "width")))
-    is_designed, n_symbols = (
-        bool(description["is_designed"]),
-        whole_number(description.get("n_symbols", 2), "n_symbols"),
-    )
-    return Codebook(arrays["codebook"], name=str(description["name"]), is_designed=is_designed, n_symbols=n_symbols)
+    named: Json = {"name": str(description["name"]), "is_designed": bool(description["is_designed"])}
+    if description.get("is_real", False):
+        return Codebook(typed(arrays["codebook"], "codebook", "float64", 2), is_real=True, **named)
+    n_symbols = whole_number(description.get("n_symbols", 2), "n_symbols")
+    return Codebook(arrays["codebook"], n_symbols=n_symbols, **named)
 
 
 def describe_assignment(assignment: Assignment, arrays: Arrays) -> Json:

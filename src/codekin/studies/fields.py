@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from codekin.codebooks import CODEBOOKS
+from codekin.codebooks import CODEBOOKS, REAL_CODEBOOKS
 from codekin.datasets import DATASETS
 from codekin.studies.engine.schema import (
     BOOLEAN,
@@ -124,8 +124,8 @@ class CodebookTable:
 
     @property
     def names(self) -> list[str]:
-        """The codebooks that can be made here."""
-        return [name for name in CODEBOOKS if self._can_be_made(name)]
+        """The codebooks that can be made here; splits of the classes are signs."""
+        return [name for name in CODEBOOKS if name not in REAL_CODEBOOKS and self._can_be_made(name)]
 
     def _can_be_made(self, name: str) -> bool:
         parameters = _parameters(name)

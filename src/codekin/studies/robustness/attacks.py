@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from codekin.coding import IntArray
+from codekin.coding import CodingMatrix, IntArray
 from codekin.decoding.losses import get_loss
 from codekin.studies.robustness.corruptions import Box
 from codekin.studies.robustness.ridge import Floats, Pullback
@@ -46,13 +46,13 @@ class Victims:
     coding_matrices: Floats
 
     @classmethod
-    def of_outputs(cls, model: Differentiable, coding_matrices: Sequence[NDArray[np.int8]]) -> Victims:
+    def of_outputs(cls, model: Differentiable, coding_matrices: Sequence[CodingMatrix]) -> Victims:
         """Classifiers with the outputs of one-hot targets: their margins are combinations of them."""
         matrices = np.array(coding_matrices, dtype=np.float32)
         return cls(model, matrices, matrices)
 
     @classmethod
-    def of_margins(cls, model: Differentiable, coding_matrix: NDArray[np.int8]) -> Victims:
+    def of_margins(cls, model: Differentiable, coding_matrix: CodingMatrix) -> Victims:
         """One classifier with its own margins."""
         matrix = np.asarray(coding_matrix, dtype=np.float32)[None]
         return cls(model, np.eye(matrix.shape[2], dtype=np.float32)[None], matrix)

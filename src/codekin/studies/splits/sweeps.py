@@ -124,9 +124,9 @@ def distinct_assignments(codebook: Codebook) -> tuple[IntArray, IntArray]:
 
 def check_sweepable(codebook: Codebook) -> None:
     """Raise unless all assignments of the codebook can be examined."""
-    if codebook.n_codewords > 10 or codebook.is_ternary:
+    if codebook.n_codewords > 10 or codebook.is_ternary or codebook.is_real:
         raise ValueError(
-            f"All assignments are examined for codebooks of at most 10 codewords without zeros. Got {codebook!r}."
+            f"All assignments are examined for at most 10 codewords of signs without zeros. Got {codebook!r}."
         )
 
 
