@@ -9,7 +9,7 @@ from codekin.classes.embedding import EmbeddingDistances
 from codekin.codebooks import trellis_codebook
 from codekin.datasets import make_sparse_topics
 from codekin.estimators import TrellisClassifier
-from codekin.progress import Progress, counted_off, is_heard, listening, tell, telling, within
+from codekin.progress import Joint, Progress, Stopped, counted_off, is_heard, listening, tell, telling, within
 
 
 @pytest.fixture(scope="module")
@@ -117,3 +117,26 @@ def test_a_fit_within_a_budget_tells_which_trial_it_makes(topics):
         of_trial = [name for name in stages(told) if name.startswith(trial)]
         assert trial != "trial 1" or any(name.endswith("nodes of the tree") for name in of_trial)
         assert of_trial[-1] == f"{trial}: measuring accuracy, size and speed"
+
+
+def test_pieces_of_work_at_the_same_time_report_their_sum_once_all_have_begun():
+    heard = []
+    with listening(heard.append):
+        joint = Joint(2)
+    for listener, done in zip([joint.listener(), joint.listener()], (2, 5), strict=True):
+        with listening(listener):
+            tell("counting", done, 10, count=100 * done, detail=f"sheep {done}")
+    assert [(progress.done, progress.total, progress.count) for progress in heard] == [(2, None, 200), (7, 20, 700)]
+    assert heard[1].detail == "sheep 2"  # of the one that is behind
+
+
+def test_asides_of_a_piece_of_work_are_passed_on_and_stopped_work_ends_at_its_next_report():
+    heard = []
+    with listening(heard.append):
+        joint = Joint(2)
+    with listening(joint.listener()):
+        tell("", detail="compiling")
+        joint.stop()
+        with pytest.raises(Stopped):
+            tell("counting")
+    assert heard == [Progress("", detail="compiling")]

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import partial
+from threading import Lock
 from typing import TypeVar
 
 __all__ = ["Progress", "listening"]
@@ -100,6 +101,64 @@ def within(whole: str) -> Iterator[None]:
         return
     with listening(lambda heard: listener(replace(heard, stage=f"{whole}: {heard.stage}") if heard.stage else heard)):
         yield
+
+
+class Stopped(BaseException):
+    """Ends a piece of work that reports to a :class:`Joint`."""
+
+
+class Joint:
+    """One report for several pieces of the same work that run at the same time: the sum of theirs.
+
+    Examples
+    --------
+    >>> with listening(lambda heard: print(heard.stage, heard.done, heard.total)):
+    ...     joint = Joint(2)
+    >>> for done, listener in ((3, joint.listener()), (4, joint.listener())):
+    ...     with listening(listener):
+    ...         tell("counting sheep", done, 10)
+    counting sheep 3.0 None
+    counting sheep 7.0 20.0
+    """
+
+    def __init__(self, n_parts: int) -> None:
+        """Report to the current listener, if any."""
+        self._listener, self._n_parts = _LISTENER.get(), n_parts
+        self._latest: dict[int, Progress] = {}
+        self._lock, self._is_stopped = Lock(), False
+
+    def listener(self) -> Listener:
+        """The listener of the next piece of work."""
+        with self._lock:
+            part = len(self._latest)
+            self._latest[part] = Progress("")
+        return partial(self._hear, part)
+
+    def stop(self) -> None:
+        """Raise :class:`Stopped` in every piece of work at its next report."""
+        self._is_stopped = True
+
+    def _hear(self, part: int, heard: Progress) -> None:
+        if self._is_stopped:
+            raise Stopped
+        if self._listener is None:
+            return
+        with self._lock:
+            if heard.stage:
+                self._latest[part] = heard
+                heard = self._sum(heard.stage)
+            self._listener(heard)
+
+    def _sum(self, stage: str) -> Progress:
+        parts = [latest for latest in self._latest.values() if latest.stage == stage]
+        totals = [latest.total for latest in parts if latest.total is not None]
+        counts = [latest.count for latest in parts if latest.count is not None]
+        return replace(
+            min(parts, key=lambda latest: latest.done),
+            done=sum(latest.done for latest in parts),
+            total=sum(totals) if len(totals) == self._n_parts else None,
+            count=sum(counts) if counts else None,
+        )
 
 
 def is_heard() -> bool:

@@ -11,7 +11,7 @@ from codekin.coding import Assignment
 from codekin.datasets import make_sparse_topics
 from codekin.estimators import TrellisClassifier
 from codekin.fitting.ranked import holdout
-from codekin.learners import AROW, Checkpoints
+from codekin.learners import AROW, Checkpoints, Softmax
 from codekin.model import Model
 from tests.estimators.test_trellis import EXPECTED_FAILURES
 
@@ -157,9 +157,12 @@ def test_classes_of_one_sample_each_can_be_ranked():
     assert classifier.score(X, np.arange(12)) == 1
 
 
-def test_an_interrupted_fit_of_several_codes_goes_on_to_the_same_model(topics, tmp_path):
+@pytest.mark.parametrize("n_threads", [1, 2])
+@pytest.mark.parametrize("learner", [AROW, Softmax])
+def test_an_interrupted_fit_of_several_codes_goes_on_to_the_same_model(topics, tmp_path, learner, n_threads):
+    estimator = learner(n_epochs=3, n_threads=n_threads)
     classifier = TrellisClassifier(
-        rerank="centroid", n_members=2, assignment="random", estimator=AROW(n_epochs=3), random_state=0
+        2, rerank="centroid", n_members=2, assignment="random", estimator=estimator, random_state=0
     )
     expected = clone(classifier).fit(topics.X, topics.y).decision_function(topics.test.X)
     n_passes = 0

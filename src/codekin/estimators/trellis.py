@@ -258,7 +258,8 @@ class TrellisClassifier(PathProbabilities):
             count as mistakes, with a warning; it is an error if none is in it. Without validation samples, a re-ranking
             is chosen by a trial, on trees with some of the classes, and everything is then trained on all samples.
         on_epoch : callable, default=None
-            Called with an ``EpochReport`` after each pass over the samples.
+            Called with an ``EpochReport`` after each pass over the samples. Several trellises learn at the same time;
+            then it is called from their threads, for one pass at a time.
         progress : callable, default=None
             Called with a :class:`codekin.progress.Progress` at every stage and repeatedly within it.
         checkpoints : Checkpoints, default=None

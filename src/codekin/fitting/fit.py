@@ -97,7 +97,7 @@ def fit_model(
         options: Any = {"held_out": held_out, "rng": rng, "with_temperature": with_temperature}
         model, temperature = fit_ranked(members, plan.rerank, samples, source=plan.candidates, **options)
     else:
-        model = Model((_sized(members.fit(0, samples, held_out), samples, held_out),))
+        model = Model((_sized(members.fit(samples, held_out)[0], samples, held_out),))
         if held_out is not None and with_temperature:
             temperature = temperature_of(model, held_out)
     distances, result, decoder_fit = parts.class_distances, parts.orders.result, members.decoder_fit

@@ -15,6 +15,7 @@ from codekin.codebooks.label_tree import label_tree
 from codekin.coding import Assignment, Code, IntArray
 from codekin.decoding import DecodedAccuracy, Decoder, Loss
 from codekin.decoding.decoder_fit import DecoderFit
+from codekin.fitting.at_once import all_at_once, codes_at_once
 from codekin.fitting.decoders import learned_decoder, with_decoder
 from codekin.fitting.learner_choice import decoding_loss
 from codekin.fitting.plan import Plan, Watch
@@ -39,7 +40,7 @@ class LearnedCode(NamedTuple):
 
 @dataclass
 class Members:
-    """The codes of a model, learned one by one.
+    """The codes of a model.
 
     ``codes`` are the codebook with the assignment of each. What trials have in ``shared`` is not learned again. Weights
     that are pruned to fit take at most ``max_bytes`` on disk. ``loss`` and ``decoder_fit`` are those of the first code.
@@ -55,19 +56,35 @@ class Members:
     decoder_fit: DecoderFit | None = field(init=False)
     _n_fits: count[int] = field(default_factory=count)
 
-    def fit(self, number: int, samples: Samples, held_out: Samples | None) -> Member:
-        """Learn one of the codes."""
-        n_members = len(self.codes)
-        known = {} if self.shared is None else self.shared.codes_of(self.plan.width)
-        with within(f"code {number + 1} of {n_members}") if n_members > 1 else nullcontext():
-            learned = known[number] if number in known else self._learned(number, samples, held_out)
-            if self.shared is not None:
-                known[number] = learned
-            if number == 0:
-                self.loss, self.decoder_fit = learned.loss, learned.decoder_fit
-            finished = compressed(learned.member, self.plan, held_out, self.max_bytes)
-        del learned  # only trials need the weights as they were
-        give_back()
+    def fit(self, samples: Samples, held_out: Samples | None) -> tuple[Member, ...]:
+        """Learn all codes; on trellises some of them at the same time, if that fits into memory."""
+        n_at_once = codes_at_once(self.plan, self.codes[0].codebook, samples.X)
+        finished: list[Member] = []
+        for first in range(0, len(self.codes), n_at_once):
+            group = range(first, min(first + n_at_once, len(self.codes)))
+            with within(_told(group, len(self.codes))) if len(self.codes) > 1 else nullcontext():
+                finished += self._fit_group(group, samples, held_out)
+        return tuple(finished)
+
+    def _fit_group(self, group: range, samples: Samples, held_out: Samples | None) -> list[Member]:
+        known: dict[int, LearnedCode] = {} if self.shared is None else self.shared.codes_of(self.plan.width)
+        watch = self.watch if len(group) == 1 else self.watch.one_by_one()
+        tasks = {
+            number: partial(self._learned, number, samples, held_out, watch.options(self._checkpoints(number)))
+            for number in group
+            if number not in known
+        }
+        give_back()  # what choosing the code and its assignment took
+        learned = {**known, **all_at_once(tasks)}
+        if self.shared is not None:
+            known.update(learned)
+        if 0 in group:
+            self.loss, self.decoder_fit = learned[0].loss, learned[0].decoder_fit
+        finished = []
+        for number in group:
+            # Only trials need the weights as they were.
+            finished.append(compressed(learned.pop(number).member, self.plan, held_out, self.max_bytes))
+            give_back()
         return finished
 
     def of_some_classes(self, classes: IntArray) -> Members:
@@ -85,16 +102,25 @@ class Members:
         own = self.watch.checkpoints
         return own.part(f"fit-{next(self._n_fits)}") if own is not None and self.plan.is_ranked else own
 
-    def _learned(self, number: int, samples: Samples, held_out: Samples | None) -> LearnedCode:
-        # A code must be the same in every trial.
-        rng = self.rng if self.shared is None else self._spawned[number]
-        give_back()  # what choosing the code and its assignment took
-        options = self.watch.options(self._checkpoints(number))
+    def _learned(self, number: int, samples: Samples, held_out: Samples | None, options: dict[str, Any]) -> LearnedCode:
+        rng = self._generators[number]
         return learned_code(self.plan, self.codes[number], samples, held_out, rng=rng, options=options)
 
     def __post_init__(self) -> None:
-        """Give every code of a trial its own generator."""
-        self._spawned = [] if self.shared is None else self.rng.spawn(len(self.codes))
+        """Give codes their generators."""
+        others = len(self.codes) - 1
+        if self.shared is not None:
+            self._generators = self.rng.spawn(len(self.codes))  # a code must be the same in every trial
+        elif self.plan.has_tree:
+            self._generators = [self.rng] * len(self.codes)  # one after the other
+        else:
+            self._generators = [self.rng, *(self.rng.spawn(others) if others else ())]
+
+
+def _told(group: range, n_codes: int) -> str:
+    """Which codes are learned, for reports of progress."""
+    first, last = group[0] + 1, group[-1] + 1
+    return f"code {first} of {n_codes}" if first == last else f"codes {first} to {last} of {n_codes}"
 
 
 def learned_code(

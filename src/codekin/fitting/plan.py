@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from threading import Lock
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -123,6 +124,18 @@ class Watch:
 
     on_epoch: Callable[[EpochReport], None] | None = None
     checkpoints: Checkpoints | None = None
+
+    def one_by_one(self) -> Watch:
+        """The same for codes that are learned at the same time: their reports wait for each other."""
+        if self.on_epoch is None:
+            return self
+        on_epoch, lock = self.on_epoch, Lock()
+
+        def report(of_pass: EpochReport) -> None:
+            with lock:
+                on_epoch(of_pass)
+
+        return replace(self, on_epoch=report)
 
     def options(self, checkpoints: Checkpoints | None) -> dict[str, Any]:
         """The options for a learner: only those that are set, since a custom learner need not know them all."""

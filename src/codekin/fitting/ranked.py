@@ -38,11 +38,10 @@ def fit_ranked(
     ``source`` lists the candidates. The temperature is that of the probabilities before the re-ranking;
     ``with_temperature=False`` leaves it at 1.
     """
-    numbers = range(len(members_to_be.codes))
     # Not from the generator itself: the codes must be the same as without a re-ranking.
     seed = int(rng.spawn(1)[0].integers(2**63))
     if held_out is not None:
-        members = tuple(members_to_be.fit(r, samples, held_out) for r in numbers)
+        members = members_to_be.fit(samples, held_out)
         sizes = class_sizes(samples, members[0].code.n_classes)
         power = best_power(members[0], sizes, held_out)
         members = tuple(size_corrected(member, sizes, power) for member in members)
@@ -50,7 +49,7 @@ def fit_ranked(
         return model, temperature_of(model, held_out) if with_temperature else Temperature()
     on_trial, taught, judges = _on_trial(members_to_be, samples, rng)
     with within("on nine tenths of the samples" if on_trial is members_to_be else "on some of the classes"):
-        trial = tuple(on_trial.fit(r, taught, None) for r in numbers)
+        trial = on_trial.fit(taught, None)
         sizes = class_sizes(taught, trial[0].code.n_classes)
         power = best_power(trial[0], sizes, judges)
         trial = tuple(size_corrected(member, sizes, power) for member in trial)
@@ -60,7 +59,7 @@ def fit_ranked(
     assert ranking is not None
     del on_trial, trial, model, taught, judges  # before all samples are learned from
     sizes = class_sizes(samples, members_to_be.codes[0].n_classes)
-    members = tuple(size_corrected(members_to_be.fit(r, samples, None), sizes, power) for r in numbers)
+    members = tuple(size_corrected(member, sizes, power) for member in members_to_be.fit(samples, None))
     ranking = ranking.with_vectors(final_vectors(members, method, samples, how, seed, source=source))
     return Model(members, ranking), Temperature(temperature.value)
 

@@ -1,0 +1,102 @@
+"""Several codes learned at the same time, each on a thread of its own.
+
+The bits of a trellis learn together, so a pass takes one thread; codes do not depend on each other. Their states are in
+memory at the same time, twice the weights of all codes, as one code takes twice its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from typing import Any, TypeVar
+
+from codekin._system.memory import available_memory
+from codekin._system.stored_rows import StoredRows
+from codekin._system.threads import available_threads, limited_threads
+from codekin._system.workers import n_workers
+from codekin.coding import Codebook
+from codekin.fitting.learner_choice import memory_limit
+from codekin.fitting.memory_needs import BYTES_PER_KEPT_WEIGHT
+from codekin.fitting.plan import Plan
+from codekin.learners import AROW
+from codekin.progress import Joint, Stopped, listening
+
+Result = TypeVar("Result")
+
+BYTES_PER_COPIED_ENTRY = 12
+"""Of samples that the learner converts: a feature and a value, and room while they are converted."""
+
+
+def codes_at_once(plan: Plan, codebook: Codebook, X: Any) -> int:
+    """How many codes of a plan learn from samples ``X`` at the same time.
+
+    One after the other on trees, whose nodes share the threads; with joblib's workers, who share the bits; with samples
+    on disk; and with learners that do not say how much memory they take. Otherwise as many as there are threads, if
+    they fit into the memory that the learner is allowed and that is available.
+    """
+    learner: Any = plan.learner
+    most = min(plan.n_members, getattr(learner, "n_threads", None) or available_threads())
+    in_training = _bytes_per_weight(learner)
+    if most <= 1 or plan.has_tree or in_training is None or isinstance(X, StoredRows) or n_workers() > 1:
+        return 1
+    n_weights = (int(X.shape[1]) + 1) * codebook.n_bits  # perhaps with a bias
+    kept, allowed, left = BYTES_PER_KEPT_WEIGHT[plan.precision], memory_limit(learner), available_memory()
+    for n_codes in range(most, 1, -1):
+        of_weights = n_weights * (n_codes * in_training + (plan.n_members - n_codes) * kept)
+        is_allowed = allowed is None or of_weights <= allowed
+        if is_allowed and (left is None or of_weights + n_codes * _bytes_copied(X) <= left):
+            return n_codes
+    return 1
+
+
+def _bytes_per_weight(learner: Any) -> int | None:
+    """How much a weight takes in training, if all bits are learned together; None if that is unknown."""
+    if isinstance(learner, AROW):
+        return 12 if learner.average else 8
+    n_bytes: int | None = getattr(learner, "bytes_per_weight", None)
+    return n_bytes
+
+
+def _bytes_copied(X: Any) -> int:
+    """How much a learner's own form of the samples takes, unless it is theirs already."""
+    if getattr(X, "format", None) == "csr" and X.dtype == "float32":
+        return 0
+    n_entries = X.nnz if hasattr(X, "nnz") else X.shape[0] * X.shape[1]
+    return int(BYTES_PER_COPIED_ENTRY * n_entries)
+
+
+def all_at_once(tasks: Mapping[int, Callable[[], Result]]) -> dict[int, Result]:
+    """The results of all tasks, each on a thread; a single one runs on the calling thread.
+
+    Reports of progress are added up. If a task fails, or the calling thread is interrupted, the others end at their
+    next report, and the error is raised.
+    """
+    if len(tasks) <= 1:
+        return {number: task() for number, task in tasks.items()}
+    joint = Joint(len(tasks))
+    n_threads = max(available_threads() // len(tasks), 1)
+
+    def run(task: Callable[[], Result]) -> Result:
+        try:
+            with limited_threads(n_threads), listening(joint.listener()):
+                return task()
+        except BaseException:
+            joint.stop()
+            raise
+
+    pool, running = ThreadPoolExecutor(len(tasks)), {}
+    try:
+        for number, task in tasks.items():
+            running[number] = pool.submit(copy_context().run, run, task)
+        return {number: future.result() for number, future in running.items()}
+    except BaseException:
+        joint.stop()
+        for future in running.values():
+            error = future.exception()
+            if error is not None and not isinstance(error, Stopped):
+                raise error from None  # what stopped the others
+        raise
+    finally:
+        joint.stop()  # if it is interrupted here, nothing runs on
+        pool.shutdown()
