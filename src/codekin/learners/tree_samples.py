@@ -39,6 +39,15 @@ class NodeRoom:
         self.number_of_feature = np.full(n_features, -1, dtype=np.int32)
         self._arrays: dict[str, NDArray[Any]] = {}
 
+    @property
+    def nbytes(self) -> int:
+        """How much it has grown to, beyond a number of each feature."""
+        return sum(array.nbytes for array in self._arrays.values())
+
+    def clear(self) -> None:
+        """Give the memory back; it grows again for the next node."""
+        self._arrays.clear()
+
     def rows(self, n_rows: int, n_entries: int) -> SparseRows:
         """Rows to be filled in."""
         indptr = self._array("indptr", n_rows + 1, np.int64)

@@ -66,6 +66,16 @@ class Judges:
 
     def choice(self) -> tuple[Model, LearnedHow]:
         """The codes ranked as is right most often, and how that was learned."""
+        best, how = self._best_after_passes()
+        del self.of_codes, self.of_means  # only the choice needs
+        best = self._within_reach(best)
+        tell("fitting the temperature of the re-ranking")
+        candidates = Model(self.members, best).candidates(self.held_out.X)
+        temperature = fit_candidate_temperature(candidates, self.held_out.class_index)
+        return Model(self.members, replace(best, temperature=temperature)), how
+
+    def _best_after_passes(self) -> tuple[Reranking, LearnedHow]:
+        """The vectors that are right most often, and how they were learned; lists of candidates are held only here."""
         tell("listing candidates to choose by")
         # What codes list does not depend on the vectors that rescore it; what an index lists does.
         self.of_codes = self._lists_of_codes() if self.source == "code" else []
@@ -79,7 +89,7 @@ class Judges:
             scores, share = self._scores(vectors), 0.0
             if scores_of_means is not None:
                 share = self._share_of_means(vectors, scores, scores_of_means)
-                scores = [m if share == np.inf else v + share * m for v, m in zip(scores, scores_of_means, strict=True)]
+                scores = self._mixed_scores(scores, scores_of_means, share)
             mixed = None
             if self.source == "code":
                 tried = [(ranking, found, of) for (ranking, found), of in zip(self.of_codes, scores, strict=True)]
@@ -93,13 +103,9 @@ class Judges:
                 best, highest, how = replace(reranking, vectors=mixed), accuracy, LearnedHow(i + 1, share)
             if gain < TOLERANCE:
                 break  # a further pass is not worth its time
+            del scores, tried  # before the next ones are made
         assert best is not None
-        del means, vectors, mixed, scores, scores_of_means, tried, self.of_codes, self.of_means  # only the choice needs
-        best = self._within_reach(best)
-        tell("fitting the temperature of the re-ranking")
-        candidates = Model(self.members, best).candidates(self.held_out.X)
-        temperature = fit_candidate_temperature(candidates, self.held_out.class_index)
-        return Model(self.members, replace(best, temperature=temperature)), how
+        return best, how
 
     def _numbers(self, tries: tuple[int, ...]) -> list[int]:
         """The numbers of candidates to try."""
@@ -171,6 +177,16 @@ class Judges:
             return [vectors.scores(self.held_out.X, found.classes) for found in lists]
         longest = vectors.scores(self.held_out.X, lists[-1].classes)
         return [longest[:, : found.classes.shape[1]] for found in lists]
+
+    def _mixed_scores(self, scores: list[FloatArray], of_means: list[FloatArray], share: float) -> list[FloatArray]:
+        """The scores with their share of those of the class means; one code's short lists begin its long one."""
+        if share == np.inf:
+            return of_means
+        if len(self.members) > 1 or not scores:
+            return [own + share * mean for own, mean in zip(scores, of_means, strict=True)]
+        longest = share * of_means[-1]
+        longest += scores[-1]
+        return [longest[:, : own.shape[1]] for own in scores]
 
     def _best(self, lists: list[tuple[Reranking, Candidates, FloatArray]]) -> tuple[Reranking, float]:
         """The weight and the number of candidates that are right most often; few candidates are faster."""
