@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from codekin import TrellisClassifier
+from codekin.codebooks import trellis_codebook
 from codekin.datasets import make_sparse_topics
 from codekin.fitting.learner_choice import AutoLearner
 from codekin.fitting.memory_needs import BYTES_PER_ENTRY
@@ -39,6 +40,11 @@ def limited(recipe, n_bytes):
     return TrellisClassifier(estimator=learner, assignment=order, random_state=0, **recipe)
 
 
+def bytes_of_code(X):
+    """A finished code of width 2, a byte for each weight, which the class vectors are learned beside."""
+    return X.shape[1] * trellis_codebook(110, 2).n_bits
+
+
 @pytest.mark.parametrize("name", RECIPES)
 def test_too_little_memory_is_refused_in_one_sentence_with_a_way_out(topics, name, monkeypatch):
     if name in KNOWN_AT_ONCE:
@@ -59,7 +65,7 @@ def test_class_vectors_need_memory_for_each_of_their_entries(topics):
     n_entries = n_class_entries(topics.X, y, 110)
     pairs = np.column_stack([np.repeat(y, np.diff(topics.X.indptr)), topics.X.indices])
     assert n_entries == len(np.unique(pairs, axis=0))
-    enough = BYTES_PER_ENTRY * n_entries
+    enough = BYTES_PER_ENTRY * n_entries + bytes_of_code(topics.X)
     recipe = {"width": 2, "rerank": "centroid"}
     with pytest.raises(MemoryError, match="^AROW needs"):  # then the bits
         limited(recipe, enough).fit(topics.X, y)
@@ -70,7 +76,7 @@ def test_class_vectors_need_memory_for_each_of_their_entries(topics):
 def test_entries_are_counted_only_where_the_samples_have_more_than_fit(topics, monkeypatch):
     monkeypatch.setattr("codekin.fitting.memory_needs.n_class_entries", lambda *_: pytest.fail("entries were counted"))
     monkeypatch.setattr("codekin.fitting.fit.choose_parts", lambda *_: 1 / 0)  # what follows the check
-    recipe, enough = {"width": 2, "rerank": "centroid"}, BYTES_PER_ENTRY * topics.X.nnz
+    recipe, enough = {"width": 2, "rerank": "centroid"}, BYTES_PER_ENTRY * topics.X.nnz + bytes_of_code(topics.X)
     with pytest.raises(ZeroDivisionError):
         limited(recipe, enough).fit(topics.X, np.asarray(topics.y))
     with pytest.raises(pytest.fail.Exception, match="entries were counted"):

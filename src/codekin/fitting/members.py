@@ -17,6 +17,7 @@ from codekin.decoding import DecodedAccuracy, Decoder, Loss
 from codekin.decoding.decoder_fit import DecoderFit
 from codekin.fitting.decoders import learned_decoder, with_decoder
 from codekin.fitting.learner_choice import decoding_loss
+from codekin.fitting.memory_needs import beside, bytes_held
 from codekin.fitting.plan import Plan, Watch
 from codekin.fitting.recipe import GENTLE_PRUNING
 from codekin.fitting.shared_work import SharedWork
@@ -54,6 +55,7 @@ class Members:
     loss: Loss = field(init=False)
     decoder_fit: DecoderFit | None = field(init=False)
     _n_fits: count[int] = field(default_factory=count)
+    _held: dict[int, int] = field(default_factory=dict)
 
     def fit(self, number: int, samples: Samples, held_out: Samples | None) -> Member:
         """Learn one of the codes."""
@@ -66,6 +68,7 @@ class Members:
             if number == 0:
                 self.loss, self.decoder_fit = learned.loss, learned.decoder_fit
             finished = compressed(learned.member, self.plan, held_out, self.max_bytes)
+        self._held[number] = bytes_held(finished.bits) + (0 if self.shared is None else bytes_held(learned.member.bits))
         del learned  # only trials need the weights as they were
         give_back()
         return finished
@@ -90,7 +93,8 @@ class Members:
         rng = self.rng if self.shared is None else self._spawned[number]
         give_back()  # what choosing the code and its assignment took
         options = self.watch.options(self._checkpoints(number))
-        return learned_code(self.plan, self.codes[number], samples, held_out, rng=rng, options=options)
+        plan = beside(self.plan, sum(n_bytes for other, n_bytes in self._held.items() if other < number))
+        return learned_code(plan, self.codes[number], samples, held_out, rng=rng, options=options)
 
     def __post_init__(self) -> None:
         """Give every code of a trial its own generator."""

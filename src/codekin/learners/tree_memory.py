@@ -89,6 +89,10 @@ class NodeMemory:
             if self._kept > self._limit:
                 self._refuse("and there are more to learn or to put together")
 
+    def clear(self) -> None:
+        """Give back the rooms, which nobody uses any more."""
+        self._rooms.clear()
+
     def _is_room_for(self, n_bytes: int) -> bool:
         return self._kept + self._in_use + n_bytes <= self._limit
 

@@ -81,7 +81,7 @@ def fit_tree(
         for group in groups:
             _learn(job, group, finished.add)
     found = finished.nodes
-    del job, memory
+    memory.clear()
     give_back()
     if before is not None:
         nothing = np.zeros(0, dtype=np.int32)

@@ -274,7 +274,8 @@ def _confused(members: tuple[Member, ...], index: ClassIndex | None, X: Any) -> 
     # One tree is enough, and others would double the time.
     of_codes = tuple(member.hasty() for member in members[: 1 if is_tree else None])
     n = min(n if index is None else n // 2, members[0].code.n_classes)
-    model, blocks = Model(of_codes, Reranking(n)), []
+    model = Model(of_codes, Reranking(n))
+    confused = np.empty((X.shape[0], n if index is None else 2 * n), dtype=np.int32)
     for start in range(0, X.shape[0], SAMPLES_PER_BLOCK):
         tell("listing the classes that are confused", start, X.shape[0], unit="samples")
         rows = X[start : start + SAMPLES_PER_BLOCK]
@@ -283,5 +284,5 @@ def _confused(members: tuple[Member, ...], index: ClassIndex | None, X: Any) -> 
             found = index.best(rows, n)
             found[(found[:, :, None] == listed[:, None]).any(axis=2)] = -1
             listed = np.hstack([listed, found])
-        blocks.append(listed.astype(np.int32))
-    return np.concatenate(blocks)
+        confused[start : start + SAMPLES_PER_BLOCK] = listed
+    return confused
