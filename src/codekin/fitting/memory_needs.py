@@ -113,7 +113,7 @@ def _needs(plan: Plan, samples: Samples, held_out: Samples | None, limit: float)
     """One after the other, those that take time to find out last."""
     copies = _copied_bytes(plan, samples, held_out)
     if plan.has_tree:
-        yield _root(plan, samples, copies)
+        yield _root(plan, samples, copies, limit)
     elif isinstance(plan.codebook, Codebook):
         yield _codes(plan, int(samples.X.shape[1]), copies)
     if _is_searched(plan):
@@ -128,21 +128,24 @@ def _codes(plan: Plan, n_features: int, copies: int) -> Need:
     """Codes of a trellis: the last one in training, the others finished."""
     n_weights = n_features * plan.codebook.n_bits
     kept = BYTES_PER_KEPT_WEIGHT[plan.precision] * (plan.n_members - 1)
-    # A learner that does not say how much a weight takes learns as many bits at a time as fit.
-    needed = n_weights * (kept + getattr(plan.learner, "bytes_per_weight", 0))
+    # A learner that does not say how much a weight takes learns as many bits at a time as fit beside finished ones.
+    needed = n_weights * (kept + getattr(plan.learner, "bytes_per_weight", BYTES_PER_KEPT_WEIGHT["float32"]))
     codes = "A code needs" if plan.n_members == 1 else f"{plan.n_members} codes need"
     size = f"{in_units(needed)} for {n_features:,} features x {plan.codebook.n_bits:,} bits"
     remedy = "Allow more, or use fewer codes, bits or features."
     return Need(f"{codes} {size}{_and_copies(copies)}", needed + copies, remedy)
 
 
-def _root(plan: Plan, samples: Samples, copies: int) -> Need:
-    """The root of a tree, which has all samples and features, and is the largest node."""
+def _root(plan: Plan, samples: Samples, copies: int, limit: float) -> Need:
+    """The root of a tree, which has all samples and their features; that of others depends on their classes."""
     tree, n_entries = plan.codebook.tree, _n_entries(samples.X)
-    n_features = min(n_entries, int(samples.X.shape[1]))
     of_rows = 0 if isinstance(samples.X, StoredRows) else BYTES_PER_VALUE * n_entries
     n_children = int(tree.first_bits[1] - tree.first_bits[0])
-    needed = n_features * (BYTES_PER_WEIGHT * n_children + BYTES_PER_FEATURE) + of_rows
+    n_features = min(n_entries, int(samples.X.shape[1]))
+    each = BYTES_PER_WEIGHT * n_children + BYTES_PER_FEATURE
+    if n_features * each + of_rows + copies > limit:
+        n_features = _n_used_features(samples.X)
+    needed = n_features * each + of_rows
     size = f"The root of the tree needs {in_units(needed)} for {n_features:,} features x {n_children} children"
     remedy = "Use a smaller width or fewer features, or allow more."
     return Need(f"{size}{_and_copies(copies)}", needed + copies, remedy)
@@ -250,6 +253,13 @@ def _bytes_of(X: Any) -> int:
 def _n_entries(X: Any) -> int:
     """How many entries the samples have that are not zero, or are stored."""
     return int(X.nnz) if is_sparse(X) else int(np.count_nonzero(X))
+
+
+def _n_used_features(X: Any) -> int:
+    """How many features some sample has; on disk, how many there are."""
+    if isinstance(X, StoredRows):
+        return X.shape[1]
+    return int(np.count_nonzero(np.bincount(X.indices) if is_sparse(X) else np.any(X, axis=0)))
 
 
 def _n_class_entries(plan: Plan, samples: Samples, most: float) -> int:

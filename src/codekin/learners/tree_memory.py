@@ -18,23 +18,29 @@ BYTES_PER_FEATURE = 24
 """Of a node, while its large weights are picked: its number, a threshold and how many there are."""
 
 
-def bytes_in_training(samples: TreeSamples, node: int) -> int:
-    """What a node takes at most while it is learned.
+def bytes_in_training(samples: TreeSamples, node: int, enough: float = 0) -> int:
+    """What a node takes while it is learned, or more if that is not more than ``enough``.
 
-    That is 8 bytes for each feature and child, 24 for each feature, and in memory 8 for each entry of its samples.
+    That is 8 bytes for each feature and child, 24 for each feature, and in memory 8 for each entry of its samples. The
+    features are counted only if it matters, and not on disk, where they may be fewer.
     """
-    n_entries = samples.n_entries(*samples.span(node))
-    n_features = min(n_entries, samples.n_features)
-    of_rows = 0 if samples.is_on_disk else n_entries * BYTES_PER_VALUE
-    return n_features * (samples.n_children(node) * BYTES_PER_WEIGHT + BYTES_PER_FEATURE) + of_rows
+    start, stop = samples.span(node)
+    n_entries, n_children = samples.n_entries(start, stop), samples.n_children(node)
+
+    def needed(n_features: int) -> int:
+        of_rows = 0 if samples.is_on_disk else n_entries * BYTES_PER_VALUE
+        return n_features * (n_children * BYTES_PER_WEIGHT + BYTES_PER_FEATURE) + of_rows
+
+    most = needed(min(n_entries, samples.n_features))
+    return most if most <= enough or samples.is_on_disk else needed(samples.count_features(start, stop))
 
 
 def affordable_threads(max_memory: int | None, samples: TreeSamples, nodes: Sequence[int], n_threads: int) -> int:
-    """How many of the nodes, the largest first, can be learned at once; raises if not even one can."""
+    """How many nodes can be learned at once, whichever they are; raises if the largest cannot."""
     limits = [limit for limit in (max_memory, available_memory()) if limit is not None]
-    needed = [bytes_in_training(samples, node) for node in nodes[:n_threads]]
-    if not limits or not needed:
+    if not limits or not nodes:
         return n_threads
+    needed = sorted((bytes_in_training(samples, node, min(limits)) for node in nodes), reverse=True)[:n_threads]
     if needed[0] > min(limits):
         limit = "allowed by max_memory" if min(limits) == max_memory else "available"
         raise MemoryError(
@@ -52,18 +58,18 @@ class NodeMemory:
     how many weights nodes keep is known only after they are learned.
     """
 
-    def __init__(self, samples: TreeSamples, limit: int | None) -> None:
-        self._samples, self._limit = samples, np.inf if limit is None else limit
+    def __init__(self, limit: int | None) -> None:
+        self._limit = np.inf if limit is None else limit
         self._kept = self._in_use = 0
         self._rooms: list[NodeRoom] = []
         self._changed = Condition()
 
     @contextmanager
-    def room_for(self, node: int) -> Iterator[NodeRoom]:
+    def room_for(self, samples: TreeSamples, node: int) -> Iterator[NodeRoom]:
         """Room for a node, to be used by one thread; waits for it if necessary."""
-        needed = bytes_in_training(self._samples, node)
+        needed = 0 if self._limit == np.inf else bytes_in_training(samples, node)
         with self._changed:
-            room = self._rooms.pop() if self._rooms else NodeRoom(self._samples.n_features)
+            room = self._rooms.pop() if self._rooms else NodeRoom(samples.n_features)
             if not self._is_room_for(room.nbytes):
                 room.clear()  # nodes that come later are smaller
             taken = max(needed, room.nbytes)

@@ -137,6 +137,16 @@ class TreeSamples:
         """How many entries the samples between two places have."""
         return int(self.entries_before[stop] - self.entries_before[start])
 
+    def count_features(self, start: int, stop: int) -> int:
+        """How many features the samples between two places have, if their rows are in memory."""
+        from codekin.kernels.class_entries import count_entries
+
+        assert not isinstance(self.held, StoredRows)
+        rows = self.row_of_place[start - self.first_place : stop - self.first_place]
+        ends = np.array([0, len(rows)], dtype=np.int64)
+        room = np.empty(self.n_features, dtype=np.int32)
+        return int(count_entries(self.held.indptr, self.held.indices, rows, ends, room))
+
     def work(self, node: int) -> int:
         """About how long a pass over the samples of a node takes."""
         return self.n_entries(*self.span(node)) * self.n_children(node)

@@ -66,7 +66,7 @@ def fit_tree(
     seed = int(np.random.default_rng(rng).integers(2**63))
     passes = _Passes(n_epochs, learner.step, learner.shuffle, seed, learner.fit_intercept, learns_on)
     before = None if begun is None else _Begun.of(begun)
-    memory = NodeMemory(own, learner.max_memory)
+    memory = NodeMemory(learner.max_memory)
     job = _Job(passes, own, before, n_threads, memory)
     training = {} if checkpoints is None else _identity(learner, passes, own, code, given.checksum)
     finished = FinishedNodes(work, checkpoints, training, memory.keep)
@@ -129,7 +129,7 @@ def _learn(job: _Job, nodes: Sequence[int], done: Callable[[int, LearnedNode], N
 
 def _learned_by_worker(job: _Job, nodes: Sequence[int]) -> list[LearnedNode]:
     found: dict[int, LearnedNode] = {}
-    _learn(job._replace(n_threads=1, memory=NodeMemory(job.samples, None)), nodes, found.__setitem__)
+    _learn(job._replace(n_threads=1, memory=NodeMemory(None)), nodes, found.__setitem__)
     return [found[node] for node in nodes]
 
 
@@ -138,7 +138,7 @@ def _learned_node(job: _Job, node: int) -> LearnedNode:
 
     passes, samples, begun, _, memory = job
     assert memory is not None
-    with memory.room_for(node) as room:
+    with memory.room_for(samples, node) as room:
         state, features = _trained(job, node, room)
         is_bias = passes.has_bias & (features == samples.n_features - 1)
         thresholds = np.where(is_bias, np.float32(0), np.float32(LEAST_WEIGHT))
