@@ -196,7 +196,7 @@ def _bytes_of_lists(plan: Plan, samples: Samples, held_out: Samples | None) -> i
     n_confused = N_CONFUSED_IN_TREES if plan.has_tree else N_CONFUSED
     n_taught = 0 if isinstance(samples.X, StoredRows) else len(samples)
     most = plan.n_classes
-    return min(n_listed, most * 4) * n_judges * BYTES_PER_CANDIDATE + 2 * 4 * min(n_confused, most) * n_taught
+    return min(n_listed, most * 4) * n_judges * BYTES_PER_CANDIDATE + 4 * min(n_confused, most) * n_taught
 
 
 def _is_searched(plan: Plan) -> bool:
