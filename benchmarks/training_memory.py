@@ -39,6 +39,7 @@ RECIPES = {
 SETS = ("icd10cm_category", "wordnet_hypernym", "debian_dirs100k")
 LIMITED = {
     "trellis": {"width": 10, "rerank": None},
+    "trellis, a learned class tree": {"width": 10, "rerank": None, "taxonomy": False},
     "trellis, AROW": {"width": 5, "rerank": None, "estimator": "arow"},
     "trellis, re-ranked": {"width": 10, "rerank": "learned"},
     "trellis, re-ranked, no validation": {"width": 5, "rerank": "learned", "validation": False},
@@ -160,8 +161,9 @@ def measure_limits(task):
 
     settings = dict(LIMITED[task["recipe"]])
     how, has_validation = settings.pop("samples", "memory"), settings.pop("validation", True)
-    only_arow = settings.pop("estimator", "auto") == "arow"
+    only_arow, has_tree = settings.pop("estimator", "auto") == "arow", settings.pop("taxonomy", True)
     (train, validation, _), tree = splits_of(task["data"], task["home"])
+    tree = tree if has_tree else None
 
     def fitted(X, y, limit, held_out, **options):
         arow, softmax = AROW(max_memory=limit), Softmax(max_memory=limit)

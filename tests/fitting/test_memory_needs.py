@@ -96,8 +96,8 @@ def test_learners_of_any_code_refuse_before_they_learn(learner, monkeypatch):
     ("recipe", "needs"),
     [
         ({"width": 2, "rerank": None, "assignment": "learnability"}, "The search for an order by learnability needs"),
-        ({"width": 2, "rerank": None, "assignment": "preserving"}, "Halving the set of class means needs"),
-        ({"code": "tree", "rerank": None, "assignment": "halving"}, "Halving the set of class means needs"),
+        ({"width": 2, "rerank": None, "assignment": "preserving"}, "A tree of class means needs"),
+        ({"code": "tree", "rerank": None, "assignment": "halving"}, "A tree of class means needs"),
         ({"code": "tree", "rerank": "learned", "assignment": "random"}, "The class vectors of a re-ranking need"),
     ],
 )

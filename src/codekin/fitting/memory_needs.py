@@ -38,6 +38,8 @@ BYTES_PER_ENTRY = 48
 the finished entry, now and after the best pass so far."""
 BYTES_PER_MEAN = 40
 """Of an entry of class means, while the set of classes is halved."""
+BYTES_PER_DISTANCE = 40
+"""Of a pair of classes, while few classes are joined to a tree by their distances."""
 BYTES_PER_CANDIDATE = 56
 """Of a held-out sample: its class, loss and scores, and what is computed of these."""
 BYTES_PER_PAIR = 28
@@ -163,10 +165,17 @@ def _factors(plan: Plan, n_features: int) -> Need:
 def _means(plan: Plan, samples: Samples, limit: float) -> Need:
     """The class means from which a tree of the classes is made."""
     n_entries = _n_class_entries(plan, samples, limit // BYTES_PER_MEAN)
-    needed = BYTES_PER_MEAN * n_entries
-    what = f"Halving the set of class means needs at least {in_units(needed)} for {n_entries:,} entries"
+    n_pairs = (
+        plan.n_classes**2
+        if isinstance(plan.class_distances, str) and plan.class_distances == "clustering" and not plan.has_tree
+        else 0
+    )
+    of_pairs = max(BYTES_PER_DISTANCE * n_pairs - WORKING_BYTES, 0)
+    needed = BYTES_PER_MEAN * n_entries + of_pairs
+    what = f"A tree of class means needs at least {in_units(needed)} for {n_entries:,} entries"
+    and_pairs = f" and the distances of {plan.n_classes:,} classes" if of_pairs else ""
     remedy = "Use the random assignment or the preserving one of a taxonomy, or allow more."
-    return Need(f"{what} x {BYTES_PER_MEAN} bytes", needed, remedy)
+    return Need(f"{what} x {BYTES_PER_MEAN} bytes{and_pairs}", needed, remedy)
 
 
 def _vectors(plan: Plan, samples: Samples, held_out: Samples | None, limit: float, *, has_codes: bool = True) -> Need:
