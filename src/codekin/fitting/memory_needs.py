@@ -165,12 +165,8 @@ def _factors(plan: Plan, n_features: int) -> Need:
 def _means(plan: Plan, samples: Samples, limit: float) -> Need:
     """The class means from which a tree of the classes is made."""
     n_entries = _n_class_entries(plan, samples, limit // BYTES_PER_MEAN)
-    n_pairs = (
-        plan.n_classes**2
-        if isinstance(plan.class_distances, str) and plan.class_distances == "clustering" and not plan.has_tree
-        else 0
-    )
-    of_pairs = max(BYTES_PER_DISTANCE * n_pairs - WORKING_BYTES, 0)
+    is_clustered = isinstance(plan.class_distances, str) and plan.class_distances == "clustering"
+    of_pairs = max(BYTES_PER_DISTANCE * plan.n_classes**2 - WORKING_BYTES, 0) if is_clustered else 0
     needed = BYTES_PER_MEAN * n_entries + of_pairs
     what = f"A tree of class means needs at least {in_units(needed)} for {n_entries:,} entries"
     and_pairs = f" and the distances of {plan.n_classes:,} classes" if of_pairs else ""
