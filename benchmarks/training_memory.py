@@ -70,12 +70,14 @@ def resident():
 def kept_bytes(classifier):
     """The size of the model as it is, in single precision."""
     model = classifier.model_
-    bits = model.members[0].bits
-    if model.codebook.tree is None:
-        n_bytes = 4 * bits.n_features * bits.n_bits
-    else:
-        places = (bits.counts, bits.nodes, bits.lengths, bits.children)
-        n_bytes = 4 * len(bits.weights) + sum(array.nbytes for array in places)
+    n_bytes = 0
+    for member in model.members:
+        bits = member.bits
+        if model.codebook.tree is None:
+            n_bytes += 4 * bits.n_features * bits.n_bits
+        else:
+            places = (bits.counts, bits.nodes, bits.lengths, bits.children)
+            n_bytes += 4 * len(bits.weights) + sum(array.nbytes for array in places)
     n_entries = 0 if model.ranking is None or model.ranking.vectors is None else model.ranking.vectors.n_entries
     return n_bytes + 8 * n_entries
 
@@ -83,12 +85,12 @@ def kept_bytes(classifier):
 def unpruned_bytes(classifier, X, class_index):
     """The size of the model with all weights that were learned, in single precision."""
     model = classifier.model_
-    tree = model.codebook.tree
-    if tree is None:
-        n_bytes = 4 * model.bits.n_features * model.bits.n_bits
-    else:
-        leaves = model.assignment.codeword_of_class[class_index]
-        n_bytes = 0
+    tree, n_bytes = model.codebook.tree, 0
+    for member in model.members:
+        if tree is None:
+            n_bytes += 4 * member.bits.n_features * member.bits.n_bits
+            continue
+        leaves = member.code.assignment.codeword_of_class[class_index]
         for node in range(tree.n_nodes):
             first, last = tree.spans[node]
             is_below = (leaves >= first) & (leaves < last)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from codekin._system.memory import give_back
 from codekin._system.stored_rows import StoredRows
 from codekin.coding import FloatArray, IntArray
 from codekin.model import Candidates, Member, Model
@@ -79,6 +80,7 @@ class Judges:
         tell("listing candidates to choose by")
         # What codes list does not depend on the vectors that rescore it; what an index lists does.
         self.of_codes = self._lists_of_codes() if self.source == "code" else []
+        give_back()  # what listing took
         means = class_means(self.samples, self.members[0].code.n_classes) if self.method == "learned" else None
         self.of_means = None if means is None else ClassVectors.of(means)
         scores_of_means = None if self.of_means is None else self._scores(self.of_means)
@@ -125,7 +127,7 @@ class Judges:
 
     def _listed(self, ranking: Reranking) -> Candidates:
         """The candidates of the codes alone, in narrow types: there are no scores yet."""
-        found = Model(self.members, ranking).candidates(self.held_out.X)
+        found = Model(_afresh(self.members), ranking).candidates(self.held_out.X)
         classes: Any = found.classes.astype(np.int32)
         return replace(found, classes=classes, scores=np.broadcast_to(0.0, classes.shape))
 
@@ -198,6 +200,13 @@ class Judges:
         return next((reranking, accuracy) for reranking, accuracy in tried if accuracy >= highest - TOLERANCE)
 
 
+def _afresh(members: tuple[Member, ...]) -> tuple[Member, ...]:
+    """The same members without what they compute for predictions: on trees, that is more than they take themselves."""
+    if members[0].code.codebook.tree is None:
+        return members
+    return tuple(replace(member, bits=replace(member.bits)) for member in members)  # type: ignore[type-var]
+
+
 def class_means(samples: Samples, n_classes: int) -> sparse.csr_array:
     """The means of the classes, scaled to length 1."""
     return centroids(samples.X, samples.class_index, n_classes=n_classes, sample_weight=samples.weights)
@@ -245,12 +254,14 @@ def _vectors_after_passes(
     if source != "code":
         assert means is not None
         index = ClassIndex.of(ClassVectors.of(means), index_entries(n_classes))
+    confused: Any = partial(_confused, _afresh(members), index)
+    if not isinstance(samples.X, StoredRows):
+        confused = confused(samples.X)
+        give_back()  # what listing took
     passes = learned_vectors(
         samples.X,
         samples.class_index,
-        partial(_confused, members, index)
-        if isinstance(samples.X, StoredRows)
-        else _confused(members, index, samples.X),
+        confused,
         n_classes=n_classes,
         sample_weight=samples.weights,
         means=means,
