@@ -12,7 +12,7 @@ from codekin._system.workers import with_workers
 from codekin.codebooks.label_tree import label_tree
 from codekin.coding import Assignment, Code
 from codekin.datasets import SparseData, cached_data, write_data
-from codekin.learners import Checkpoints, Softmax, Validation, tree_softmax
+from codekin.learners import Checkpoints, Softmax, Validation, tree_bits, tree_softmax
 from codekin.learners.tree_bits import TreeBits
 from codekin.learners.tree_memory import affordable_threads
 from codekin.learners.tree_samples import TreeSamples
@@ -262,3 +262,12 @@ def test_a_checkpoint_of_another_training_is_refused(samples, code, tmp_path):
 def test_workers_learn_the_same_nodes(samples, stored, code):
     with with_workers(2):
         assert is_same(Softmax().fit(samples, code, rng=0), Softmax(n_threads=1).fit(stored, code, rng=0))
+
+
+def test_weights_are_rounded_in_blocks_to_the_same_steps(samples, code, monkeypatch):
+    bits = Softmax().fit(samples, code, rng=0)
+    whole = bits.compacted("int8")
+    monkeypatch.setattr(tree_bits, "WEIGHTS_AT_ONCE", 7)
+    some = bits.compacted("int8")
+    assert is_same(whole, some)
+    assert whole.scale == some.scale == (np.abs(bits.values).min(), max(np.abs(bits.values).max(), 1))

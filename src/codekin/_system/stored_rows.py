@@ -243,7 +243,7 @@ def _sums(X: Any, class_index: IntArray, weights: FloatArray, n_classes: int) ->
     n_rows = X.shape[0]
     # Products of narrow indices have narrow ones.
     narrow = np.int32 if max(n_rows, *X.shape) <= np.iinfo(np.int32).max else np.int64
-    places = class_index.astype(narrow), np.arange(n_rows, dtype=narrow)
+    places: Any = class_index.astype(narrow), np.arange(n_rows, dtype=narrow)
     members = sparse.csr_array((weights, places), shape=(n_classes, n_rows))
     sums: Any = members @ X.astype(np.float64)
     return sparse.csr_array(sums)
