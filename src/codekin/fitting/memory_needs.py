@@ -72,7 +72,7 @@ def check_ranking_needs(
         return
     own = sum(bytes_in_use(member.bits) for member in members)
     vectors = _vectors(plan, samples, held_out, limit - own, has_codes=False)
-    what = f"The codes need {in_units(own)} and the class vectors of their re-ranking"
+    what = f"The codes need {in_units(own)} and the class vectors of their re-ranking {in_units(vectors.n_bytes)}"
     _check(Need(what, vectors.n_bytes, vectors.remedy), limit - own, limit)
 
 
