@@ -42,6 +42,8 @@ BYTES_PER_DISTANCE = 40
 """Of a pair of classes, while few classes are joined to a tree by their distances."""
 BYTES_PER_CANDIDATE = 56
 """Of a held-out sample: its class, loss and scores, and what is computed of these."""
+BYTES_TO_COMPRESS = 28
+"""Of an entry of dense samples, besides its value, while they are made sparse."""
 BYTES_PER_PAIR = 28
 """Of features of a covariance matrix, while it is summed up."""
 
@@ -180,7 +182,8 @@ def _vectors(plan: Plan, samples: Samples, held_out: Samples | None, limit: floa
     if has_codes and isinstance(plan.codebook, Codebook) and not plan.has_tree:
         n_weights = int(samples.X.shape[1]) * plan.codebook.n_bits * plan.n_members
         n_kept = BYTES_PER_KEPT_WEIGHT[plan.precision] * n_weights
-    besides = max(_bytes_of_lists(plan, samples, held_out) - WORKING_BYTES, 0) + n_kept
+    of_samples = _bytes_of_lists(plan, samples, held_out) + _copied_bytes(plan, samples, held_out)
+    besides = max(of_samples - WORKING_BYTES, 0) + n_kept
     n_entries = _n_class_entries(plan, samples, max(limit - besides, 0) // BYTES_PER_ENTRY)
     needed = BYTES_PER_ENTRY * n_entries + besides
     what = f"The class vectors of a re-ranking need at least {in_units(needed)} for {n_entries:,} entries"
@@ -232,7 +235,8 @@ def _copied_bytes(plan: Plan, samples: Samples, held_out: Samples | None) -> int
         return 0
     n_entries = _n_entries(X)
     if not is_sparse(X):
-        copied = (BYTES_PER_VALUE if X.dtype == np.float32 else 2 * BYTES_PER_VALUE) * n_entries
+        # A flag for each number, and the entries that are not zero while they are collected.
+        copied = int(X.size + (BYTES_TO_COMPRESS + X.dtype.itemsize) * n_entries)
     else:
         copied = (4 * (X.dtype != np.float32) + 4 * (X.indices.dtype != np.int32)) * n_entries
     if getattr(plan.learner, "fit_intercept", False):
