@@ -116,7 +116,7 @@ def test_a_re_ranking_is_refused_beside_trees_that_kept_too_much(topics, monkeyp
     held_out = topics.X[:200], y[:200]
     monkeypatch.setattr("codekin.fitting.memory_needs.bytes_in_use", lambda _: 10**8 - 1)
     monkeypatch.setattr("codekin.fitting.ranked.Judges", None)  # nothing is ranked
-    with pytest.raises(MemoryError, match=r"^The codes need 95.4 MiB and the class vectors of .* [.0-9]+ [KM]iB, but"):
+    with pytest.raises(MemoryError, match=r"^The codes need 95.4 MiB and their ranking [.0-9]+ KiB, but 95.4 MiB"):
         limited(recipe, 10**8).fit(topics.X, y, validation=held_out)
 
 
@@ -184,3 +184,9 @@ def test_a_budget_is_searched_among_the_widths_that_fit(topics):
     n_bytes = 8 * 8_000 * 50  # not enough for width 5 or 10
     found = limited({"max_model_bytes": 10**6, "code": "trellis", "rerank": None}, n_bytes)
     assert found.fit(topics.X, np.asarray(topics.y)).recipe_.width <= 3
+
+
+def test_small_copies_of_samples_are_not_counted():
+    X, y = load_digits(return_X_y=True)
+    few = AROW(max_memory=100_000)  # the weights of ten bits and 64 features take 5 kB, the samples a megabyte
+    assert ECOCClassifier(few, random_state=0).fit(X / 16, y).score(X / 16, y) > 0.9

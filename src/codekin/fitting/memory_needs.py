@@ -31,7 +31,7 @@ from codekin.model.reranking import CANDIDATE_NUMBERS
 from codekin.samples import Samples
 
 WORKING_BYTES = 16 * 2**20
-"""For margins, lists and probabilities of some samples at a time, and small arrays. Not counted."""
+"""For margins, lists and probabilities of some samples at a time, and small copies of samples. Not counted."""
 BYTES_PER_KEPT_WEIGHT = {"float32": 4, "float16": 2, "int8": 1}
 BYTES_PER_ENTRY = 48
 """Of class vectors that are learned: features, mean, value and curvature, where it is in the list of its feature, and
@@ -40,11 +40,11 @@ BYTES_PER_MEAN = 40
 """Of an entry of class means, while the set of classes is halved."""
 BYTES_PER_DISTANCE = 40
 """Of a pair of classes, while few classes are joined to a tree by their distances."""
-BYTES_PER_CANDIDATE = 56
-"""Of a held-out sample: its class, loss and scores, and what is computed of these."""
+BYTES_PER_CANDIDATE, BYTES_PER_SCORED, BYTES_PER_LONGEST = 12, 24, 40
+"""Of a held-out sample: its class and loss in each list, its scores, and what is computed of the longest list."""
 BYTES_TO_COMPRESS = 28
 """Of an entry of dense samples, besides its value, while they are made sparse."""
-BYTES_PER_PAIR = 28
+BYTES_PER_PAIR = 24
 """Of features of a covariance matrix, while it is summed up."""
 
 
@@ -70,12 +70,12 @@ def check_ranking_needs(
 ) -> None:
     """Raise MemoryError unless a re-ranking fits beside the members that are learned: those of trees are known now."""
     limit = memory_limit(plan.learner)
-    if limit is None or plan.rerank is None:
+    if limit is None or not plan.is_ranked:
         return
     own = sum(bytes_in_use(member.bits) for member in members)
-    vectors = _vectors(plan, samples, held_out, limit - own, has_codes=False)
-    what = f"The codes need {in_units(own)} and the class vectors of their re-ranking {in_units(vectors.n_bytes)}"
-    _check(Need(what, vectors.n_bytes, vectors.remedy), limit - own, limit)
+    ranking = _ranking(plan, samples, held_out, limit - own, has_codes=False)
+    what = f"The codes need {in_units(own)} and their ranking {in_units(ranking.n_bytes)}"
+    _check(Need(what, ranking.n_bytes, ranking.remedy), limit - own, limit)
 
 
 def beside(plan: Plan, n_held: int) -> Plan:
@@ -115,7 +115,7 @@ def _check(need: Need, left: float, limit: float | None = None) -> None:
 
 def _needs(plan: Plan, samples: Samples, held_out: Samples | None, limit: float) -> Iterator[Need]:
     """One after the other, those that take time to find out last."""
-    copies = _copied_bytes(plan, samples, held_out)
+    copies = max(_copied_bytes(plan, samples, held_out) - WORKING_BYTES, 0)
     if plan.has_tree:
         yield _root(plan, samples, copies, limit)
     elif isinstance(plan.codebook, Codebook):
@@ -124,8 +124,8 @@ def _needs(plan: Plan, samples: Samples, held_out: Samples | None, limit: float)
         yield _factors(plan, int(samples.X.shape[1]))
     if _has_means(plan):
         yield _means(plan, samples, limit)
-    if plan.rerank is not None:
-        yield _vectors(plan, samples, held_out, limit)
+    if plan.is_ranked:
+        yield _ranking(plan, samples, held_out, limit)
 
 
 def _codes(plan: Plan, n_features: int, copies: int) -> Need:
@@ -176,14 +176,17 @@ def _means(plan: Plan, samples: Samples, limit: float) -> Need:
     return Need(f"{what} x {BYTES_PER_MEAN} bytes{and_pairs}", needed, remedy)
 
 
-def _vectors(plan: Plan, samples: Samples, held_out: Samples | None, limit: float, *, has_codes: bool = True) -> Need:
-    """Class vectors, beside finished codes whose size is known, and lists of candidates."""
+def _ranking(plan: Plan, samples: Samples, held_out: Samples | None, limit: float, *, has_codes: bool = True) -> Need:
+    """Lists of candidates and class vectors, if any, beside finished codes whose size is known."""
     n_kept = 0
     if has_codes and isinstance(plan.codebook, Codebook) and not plan.has_tree:
         n_weights = int(samples.X.shape[1]) * plan.codebook.n_bits * plan.n_members
         n_kept = BYTES_PER_KEPT_WEIGHT[plan.precision] * n_weights
     of_samples = _bytes_of_lists(plan, samples, held_out) + _copied_bytes(plan, samples, held_out)
     besides = max(of_samples - WORKING_BYTES, 0) + n_kept
+    if plan.rerank is None:
+        what = f"The lists of candidates of {plan.n_members} codes and these codes need {in_units(besides)}"
+        return Need(what, besides, "Allow more, or use fewer codes or validation samples.")
     n_entries = _n_class_entries(plan, samples, max(limit - besides, 0) // BYTES_PER_ENTRY)
     needed = BYTES_PER_ENTRY * n_entries + besides
     what = f"The class vectors of a re-ranking need at least {in_units(needed)} for {n_entries:,} entries"
@@ -196,15 +199,18 @@ def _bytes_of_lists(plan: Plan, samples: Samples, held_out: Samples | None) -> i
     """What lists of candidates take: of training samples while vectors are learned, of held-out ones to choose by."""
     n_members = plan.n_members
     if plan.candidates == "code":
-        numbers = CANDIDATE_NUMBERS_OF_TREES if plan.has_tree else CANDIDATE_NUMBERS
-        n_listed = numbers[-1] if n_members == 1 else n_members * sum(numbers)
+        numbers = [n * n_members for n in (CANDIDATE_NUMBERS_OF_TREES if plan.has_tree else CANDIDATE_NUMBERS)]
     else:
-        n_listed = sum(NUMBERS_OF_INDEX) * (1 + n_members)
+        numbers = [n * (1 + n_members) for n in NUMBERS_OF_INDEX]
+    numbers = [min(n, plan.n_classes) for n in numbers]
+    # The short lists of one code begin its long one.
+    n_listed = numbers[-1] if n_members == 1 and plan.candidates == "code" else sum(numbers)
+    each = BYTES_PER_CANDIDATE + (0 if plan.rerank is None else BYTES_PER_SCORED)
     n_judges = len(samples) // 10 if held_out is None else len(held_out)
-    n_confused = N_CONFUSED_IN_TREES if plan.has_tree else N_CONFUSED
-    n_taught = 0 if isinstance(samples.X, StoredRows) else len(samples)
-    most = plan.n_classes
-    return min(n_listed, most * 4) * n_judges * BYTES_PER_CANDIDATE + 4 * min(n_confused, most) * n_taught
+    of_judges = n_judges * (n_listed * each + numbers[-1] * BYTES_PER_LONGEST)
+    n_confused = min(N_CONFUSED_IN_TREES if plan.has_tree else N_CONFUSED, plan.n_classes)
+    is_listed = plan.rerank == "learned" and not isinstance(samples.X, StoredRows)
+    return of_judges + (4 * n_confused * len(samples) if is_listed else 0)
 
 
 def _is_searched(plan: Plan) -> bool:
