@@ -93,8 +93,8 @@ class Members:
         rng = self.rng if self.shared is None else self._spawned[number]
         give_back()  # what choosing the code and its assignment took
         options = self.watch.options(self._checkpoints(number))
-        plan = beside(self.plan, sum(n_bytes for other, n_bytes in self._held.items() if other < number))
-        return learned_code(plan, self.codes[number], samples, held_out, rng=rng, options=options)
+        with beside(self.plan, sum(n_bytes for other, n_bytes in self._held.items() if other < number)) as plan:
+            return learned_code(plan, self.codes[number], samples, held_out, rng=rng, options=options)
 
     def __post_init__(self) -> None:
         """Give every code of a trial its own generator."""

@@ -10,6 +10,7 @@ what a re-ranking needs besides them is checked before it begins.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import is_dataclass, replace
 from typing import Any, NamedTuple
 
@@ -78,19 +79,24 @@ def check_ranking_needs(
     _check(Need(what, ranking.n_bytes, ranking.remedy), limit - own, limit)
 
 
-def beside(plan: Plan, n_held: int) -> Plan:
+@contextmanager
+def beside(plan: Plan, n_held: int) -> Iterator[Plan]:
     """The plan for another code beside finished ones that hold so many bytes of what its learner is allowed."""
     learner: Any = plan.learner
     limit = memory_limit(learner)
     if limit is None or n_held == 0 or not is_dataclass(learner):
-        return plan
+        yield plan
+        return
     if n_held >= limit:
         raise MemoryError(
             f"The codes that are learned need {in_units(n_held)}, but {in_units(limit)} are allowed by max_memory. "
             "Use fewer codes, or allow more."
         )
     allowed: Any = replace(learner, max_memory=limit - n_held)  # type: ignore[type-var]
-    return replace(plan, learner=allowed)
+    try:
+        yield replace(plan, learner=allowed)
+    except MemoryError as error:
+        raise MemoryError(f"{error} Finished codes take {in_units(n_held)} of {in_units(limit)} already.") from error
 
 
 def bytes_held(bits: Any) -> int:

@@ -70,8 +70,8 @@ class NodeMemory:
         needed = 0 if self._limit == np.inf else bytes_in_training(samples, node)
         with self._changed:
             room = self._rooms.pop() if self._rooms else NodeRoom(samples.n_features)
-            if not self._is_room_for(room.nbytes):
-                room.clear()  # nodes that come later are smaller
+            if not self._is_room_for(max(needed, room.nbytes)):
+                room.clear()  # nodes that come later are smaller, and one that waits needs nothing
             taken = max(needed, room.nbytes)
             self._changed.wait_for(lambda: self._in_use == 0 or self._is_room_for(taken))
             if not self._is_room_for(taken):
