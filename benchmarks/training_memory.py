@@ -40,7 +40,7 @@ SETS = ("icd10cm_category", "wordnet_hypernym", "debian_dirs100k")
 LIMITED = {
     "trellis": {"width": 10, "rerank": None},
     "trellis, a learned class tree": {"width": 10, "rerank": None, "taxonomy": False},
-    "trellis, AROW": {"width": 5, "rerank": None, "estimator": "arow"},
+    "trellis, AROW": {"width": 5, "rerank": None, "estimator": "arow", "assignment": "preserving"},
     "trellis, re-ranked": {"width": 10, "rerank": "learned"},
     "trellis, re-ranked, no validation": {"width": 5, "rerank": "learned", "validation": False},
     "width 2, an index": {"width": 2, "rerank": "learned", "assignment": "preserving"},
