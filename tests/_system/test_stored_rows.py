@@ -121,3 +121,16 @@ def test_class_means_that_would_not_fit_are_an_error_with_a_way_out(both):
     _, stored, y = both
     with pytest.raises(MemoryError, match=r"The means of 20 classes have more than .* Allow more memory, or avoid the"):
         class_sums(replace(stored, max_memory=4_000), y, np.ones(400), 20)
+
+
+def test_classes_are_added_up_in_blocks_to_the_same_bytes(both, monkeypatch):
+    X, _, y = both
+    weights = np.random.default_rng(0).random(len(y))
+    whole = class_sums(X, y, weights, 20)
+    monkeypatch.setattr(stored_rows, "CLASSES_PER_BLOCK", 7)
+    some = class_sums(X, y, weights, 20)
+    for name in ("data", "indices", "indptr"):
+        np.testing.assert_array_equal(getattr(whole, name), getattr(some, name))
+    expected = [weights[y == k] @ X.toarray()[y == k] for k in range(20)]
+    np.testing.assert_allclose(some.toarray(), expected, rtol=1e-6)
+    assert some.indices.dtype == np.int32

@@ -5,10 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from codekin._system.threads import available_threads
 from codekin.codebooks import trellis_codebook
 from codekin.codebooks.trellis import TrellisGraph
 from codekin.coding import Assignment
-from codekin.decoding import LOSSES, MinimumLossDecoder, ShortestPathDecoder, shortest_path
+from codekin.decoding import LOSSES, DecodedAccuracy, MinimumLossDecoder, ShortestPathDecoder, shortest_path
 
 graphs = st.integers(2, 300).flatmap(lambda k: st.builds(TrellisGraph, st.just(k), st.integers(2, min(k, 20))))
 seeds = st.integers(0, 2**32 - 1)
@@ -163,3 +164,15 @@ def test_misfits_are_refused_in_one_sentence():
         decoder.top_k(margins, 51)
     with pytest.raises(ValueError, match=r"shape \(n,\) or \(3, n\)"):
         decoder.class_losses(margins, [[1], [2]])
+
+
+def test_the_accuracy_in_blocks_is_the_accuracy(monkeypatch):
+    rng = np.random.default_rng(0)
+    decoder = ShortestPathDecoder(trellis_codebook(12, 3).trellis)
+    margins = rng.normal(size=(100, decoder.trellis.n_edges))
+    accuracy = DecodedAccuracy(decoder, rng.integers(12, size=100))
+    monkeypatch.setattr("codekin.decoding.SAMPLES_PER_BLOCK", 7)
+    sizes = []
+    assert accuracy.in_blocks(lambda X: sizes.append(len(X)) or X, margins) == accuracy(margins)
+    assert max(sizes) <= 7 * min(available_threads(), 4)
+    assert sum(sizes) == 100

@@ -130,6 +130,14 @@ def test_a_trellis_learns_the_same_as_its_codewords_one_by_one(samples, monkeypa
     np.testing.assert_allclose(by_paths.weights, by_codewords.weights, rtol=0.02, atol=2e-3)
 
 
+def test_a_trellis_is_learned_without_a_matrix_of_its_codewords(samples):
+    X, y = samples
+    code = Code(trellis_codebook(7, 3), Assignment(np.arange(7)[::-1]))
+    Softmax().fit(Samples(X, y % 7), code, rng=0)
+    assert "matrix" not in vars(code.codebook)
+    assert "coding_matrix" not in vars(code)
+
+
 def test_the_number_of_threads_and_of_steps_at_once_change_nothing(samples, codebook, monkeypatch):
     validation = Validation(samples[0], lambda margins: float(margins.mean()))
     one = fitted(Softmax(n_threads=1), samples, codebook, validation=validation)

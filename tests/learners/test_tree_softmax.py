@@ -12,9 +12,9 @@ from codekin._system.workers import with_workers
 from codekin.codebooks.label_tree import label_tree
 from codekin.coding import Assignment, Code
 from codekin.datasets import SparseData, cached_data, write_data
-from codekin.learners import Checkpoints, Softmax, Validation, tree_softmax
+from codekin.learners import Checkpoints, Softmax, Validation, tree_bits, tree_softmax
 from codekin.learners.tree_bits import TreeBits
-from codekin.learners.tree_progress import affordable_threads
+from codekin.learners.tree_memory import affordable_threads
 from codekin.learners.tree_samples import TreeSamples
 from codekin.learners.tree_softmax import LEAST_WEIGHT
 from codekin.model import Member
@@ -143,7 +143,7 @@ def test_memory_is_asked_for_before_it_is_taken(samples, code):
 def test_fewer_nodes_are_learned_at_once_if_memory_is_short(samples, code):
     own, _ = TreeSamples.of(Softmax(), samples, code)
     n_entries = [own.n_entries(*own.span(node)) for node in (0, 1)]
-    needed = [8 * 3 * min(N_FEATURES, n) + 8 * n for n in n_entries]
+    needed = [(8 * 3 + 24) * min(N_FEATURES, n) + 8 * n for n in n_entries]
     assert affordable_threads(needed[0], own, [0, 1, 2], 3) == 1
     assert affordable_threads(sum(needed), own, [0, 1, 2], 3) == 2
     assert affordable_threads(10 * sum(needed), own, [0, 1, 2], 5) == 5
@@ -262,3 +262,12 @@ def test_a_checkpoint_of_another_training_is_refused(samples, code, tmp_path):
 def test_workers_learn_the_same_nodes(samples, stored, code):
     with with_workers(2):
         assert is_same(Softmax().fit(samples, code, rng=0), Softmax(n_threads=1).fit(stored, code, rng=0))
+
+
+def test_weights_are_rounded_in_blocks_to_the_same_steps(samples, code, monkeypatch):
+    bits = Softmax().fit(samples, code, rng=0)
+    whole = bits.compacted("int8")
+    monkeypatch.setattr(tree_bits, "WEIGHTS_AT_ONCE", 7)
+    some = bits.compacted("int8")
+    assert is_same(whole, some)
+    assert whole.scale == some.scale == (np.abs(bits.values).min(), max(np.abs(bits.values).max(), 1))

@@ -27,6 +27,8 @@ LEAST_PAGE = 1 << 14
 """In bytes; smaller pieces take longer to find than to read."""
 BYTES_PER_VALUE = 8
 BYTES_PER_ROW = 24
+CLASSES_PER_BLOCK = 1_024
+"""While samples in memory are added up by class."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,16 +211,39 @@ def class_sums(X: Any, class_index: IntArray, weights: FloatArray, n_classes: in
     Returns shape (n_classes, n_features), float64. Raises MemoryError if the samples are on disk and the sums take more
     than half of ``max_memory``.
     """
+    if not isinstance(X, StoredRows):
+        return _sums_in_memory(X, np.asarray(class_index), weights, n_classes)
     total: sparse.csr_array | None = None
-    for rows, block in blocks_of(X):
-        n_rows = block.shape[0]
-        members = sparse.csr_array((weights[rows], (class_index[rows], np.arange(n_rows))), shape=(n_classes, n_rows))
-        sums = sparse.csr_array(members @ block.astype(np.float64))
+    for rows, block in X.blocks():
+        sums = _sums(block, class_index[rows], weights[rows], n_classes)
         total = sums if total is None else sparse.csr_array(total + sums)
-        if isinstance(X, StoredRows) and 12 * total.nnz > X.max_memory // 2:
+        if 12 * total.nnz > X.max_memory // 2:
             raise MemoryError(
                 f"The means of {n_classes:,} classes have more than {total.nnz:,} entries, {in_units(12 * total.nnz)}, "
                 f"which is too much if the samples may take {in_units(X.max_memory)}. Allow more memory, or avoid the "
                 "means: use the preserving assignment of a taxonomy and no re-ranking."
             )
     return sparse.csr_array((n_classes, X.shape[1])) if total is None else total
+
+
+def _sums_in_memory(X: Any, class_index: IntArray, weights: FloatArray, n_classes: int) -> sparse.csr_array:
+    """The same for samples in memory: some classes at a time, so that only their samples are copied."""
+    if n_classes <= CLASSES_PER_BLOCK:
+        return _sums(X, class_index, weights, n_classes)
+    order, parts = np.argsort(class_index, kind="stable"), []
+    ends = np.searchsorted(class_index[order], np.arange(n_classes + 1))
+    for start in range(0, n_classes, CLASSES_PER_BLOCK):
+        stop = min(start + CLASSES_PER_BLOCK, n_classes)
+        own = order[ends[start] : ends[stop]]
+        parts.append(_sums(X[own], class_index[own] - start, weights[own], stop - start))
+    return sparse.csr_array(sparse.vstack(parts, format="csr"))
+
+
+def _sums(X: Any, class_index: IntArray, weights: FloatArray, n_classes: int) -> sparse.csr_array:
+    n_rows = X.shape[0]
+    # Products of narrow indices have narrow ones.
+    narrow = np.int32 if max(n_rows, *X.shape) <= np.iinfo(np.int32).max else np.int64
+    places: Any = class_index.astype(narrow), np.arange(n_rows, dtype=narrow)
+    members = sparse.csr_array((weights, places), shape=(n_classes, n_rows))
+    sums: Any = members @ X.astype(np.float64)
+    return sparse.csr_array(sums)

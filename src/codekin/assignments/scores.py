@@ -73,7 +73,8 @@ class AssignmentProblem:
     @cached_property
     def codeword_moments(self) -> DistanceMoments:
         """Sums over the distances between all codewords."""
-        return codeword_moments(self.codebook.indicators)
+        # Those of a graph are made for this alone: as the codebook's own matrix they would stay.
+        return codeword_moments(self.codebook.indicators_at(np.arange(self.n_codewords)))
 
     @property
     def mean_class_distance(self) -> float:

@@ -24,6 +24,9 @@ from codekin.progress import tell
 _BLOCK_ENTRIES = 8_000_000
 """How many numbers are computed at once from samples that are sparse, projected, or of a narrow type."""
 
+ROWS_AT_ONCE = 256
+"""Of a sparse matrix that is added to a dense one."""
+
 TOLERANCE, MAX_ITERATIONS = 1e-4, 1_000
 """Of conjugate gradients: that of the residuals is relative to the right-hand sides."""
 
@@ -135,7 +138,10 @@ def _second_moment(coordinates: Coordinates, rows: IntArray) -> FloatArray:
     if coordinates.stay_sparse:
         part = samples if len(rows) == len(samples.class_index) else samples.of(rows)
         for some, block in blocks_of(part.X):
-            second_moment += (block.multiply(part.sample_weight[some, None]).T @ block).toarray()
+            products = (block.multiply(part.sample_weight[some, None]).T @ block).tocsr()
+            for start in range(0, len(second_moment), ROWS_AT_ONCE):
+                # Without a second matrix of that size.
+                second_moment[start : start + ROWS_AT_ONCE] += products[start : start + ROWS_AT_ONCE].toarray()
         return second_moment
     for index, block in coordinates.blocks(rows, coordinates.n_dimensions):
         weight = samples.sample_weight[index][:, None].astype(block.dtype)

@@ -71,7 +71,7 @@ def halving_order(vectors: Any, rng: np.random.Generator | int | None = None) ->
     norms = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
     rows = sparse.csr_array(sparse.diags_array(1 / np.where(norms > 0, norms, 1)) @ rows)
     order = np.random.default_rng(rng).permutation(rows.shape[0]).astype(np.int64)
-    own = rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data.astype(np.float64)
+    own = rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data.astype(np.float64, copy=False)
     balanced_split_order(*own, rows.shape[1], N_ITERATIONS, order)
     return np.asarray(order, dtype=np.intp)
 

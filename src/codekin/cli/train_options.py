@@ -203,8 +203,9 @@ MaxMemory = Annotated[
         parser=size,
         show_default="what there is",
         rich_help_panel=LEARNING,
-        help="The most memory for samples, weights and variances. Files that do not fit are learned in blocks, "
-        "bits that do not fit in turns. Python itself comes on top.",
+        help="The most memory for samples, weights and all else that grows with them. Files that do not fit are "
+        "learned in blocks, bits that do not fit in turns; what does not fit at all is refused. Python itself comes on "
+        "top.",
     ),
 ]
 Cache = Annotated[

@@ -40,10 +40,9 @@ class TrainingSamples:
 
     @property
     def n_bytes(self) -> int:
-        """The memory that the features take or, on disk, may take."""
-        if isinstance(self.X, StoredRows):
-            return self.X.max_memory
-        return int(self.X.data.nbytes + self.X.indices.nbytes + self.X.indptr.nbytes)
+        """The memory that the features take or, on disk, may take; those of held-out samples, too."""
+        held_out = 0 if self.held_out is None else _bytes_of(self.held_out[0])
+        return held_out + (self.X.max_memory if isinstance(self.X, StoredRows) else _bytes_of(self.X))
 
     @property
     def sample_weight(self) -> Any:
@@ -133,6 +132,10 @@ class SampleReader:
                 f"Got {labels[0].item()!r}, for example.",
             )
         return csr_array(vstack([X for X, _ in parts])), labels
+
+
+def _bytes_of(X: csr_array) -> int:
+    return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
 
 
 def _text_bytes(source: Path) -> int:

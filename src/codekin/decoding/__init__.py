@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from codekin._system.threads import available_threads
 from codekin.coding import FloatArray, IntArray, Margins
 from codekin.decoding.decoder_fit import fit_decoder
 from codekin.decoding.learned import LearnedDecoder
@@ -22,7 +23,9 @@ __all__ = [
     "fit_decoder",
 ]
 
-SAMPLES_PER_BLOCK = 1_024
+SAMPLES_PER_BLOCK = 256
+"""For each thread; with more than four, as many as for four."""
+MOST_THREADS = 4
 
 
 class Decoder(Protocol):
@@ -64,9 +67,10 @@ class DecodedAccuracy:
     def in_blocks(self, margins_of: Callable[[Any], Margins], X: Any) -> float:
         """The same without the margins of all samples at once."""
         n_samples, n_right = len(self.class_index), 0
-        if n_samples <= SAMPLES_PER_BLOCK:
+        at_once = SAMPLES_PER_BLOCK * min(available_threads(), MOST_THREADS)
+        if n_samples <= at_once:
             return self(margins_of(X))
-        for start in range(0, n_samples, SAMPLES_PER_BLOCK):
-            block = slice(start, start + SAMPLES_PER_BLOCK)
+        for start in range(0, n_samples, at_once):
+            block = slice(start, start + at_once)
             n_right += int((self.decoder.decode(margins_of(X[block])) == self.class_index[block]).sum())
         return n_right / n_samples

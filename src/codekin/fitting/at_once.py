@@ -28,12 +28,13 @@ BYTES_PER_COPIED_ENTRY = 12
 """Of samples that the learner converts: a feature and a value, and room while they are converted."""
 
 
-def codes_at_once(plan: Plan, codebook: Codebook, X: Any) -> int:
+def codes_at_once(plan: Plan, codebook: Codebook, X: Any, *, keeps_all: bool = False) -> int:
     """How many codes of a plan learn from samples ``X`` at the same time.
 
     One after the other on trees, whose nodes share the threads; with joblib's workers, who share the bits; with samples
     on disk; and with learners that do not say how much memory they take. Otherwise as many as there are threads, if
-    they fit into the memory that the learner is allowed and that is available.
+    they fit into the memory that the learner is allowed and that is available. ``keeps_all``: whether the weights of
+    finished codes are kept as they were learned, too.
     """
     learner: Any = plan.learner
     most = min(plan.n_members, getattr(learner, "n_threads", None) or available_threads())
@@ -41,11 +42,11 @@ def codes_at_once(plan: Plan, codebook: Codebook, X: Any) -> int:
     if most <= 1 or plan.has_tree or in_training is None or isinstance(X, StoredRows) or n_workers() > 1:
         return 1
     n_weights = (int(X.shape[1]) + 1) * codebook.n_bits  # perhaps with a bias
-    kept, allowed, left = BYTES_PER_KEPT_WEIGHT[plan.precision], memory_limit(learner), available_memory()
+    kept = BYTES_PER_KEPT_WEIGHT[plan.precision] + (BYTES_PER_KEPT_WEIGHT["float32"] if keeps_all else 0)
+    limits = [limit for limit in (memory_limit(learner), available_memory()) if limit is not None]
     for n_codes in range(most, 1, -1):
         of_weights = n_weights * (n_codes * in_training + (plan.n_members - n_codes) * kept)
-        is_allowed = allowed is None or of_weights <= allowed
-        if is_allowed and (left is None or of_weights + n_codes * _bytes_copied(X) <= left):
+        if all(of_weights + n_codes * _bytes_copied(X) <= limit for limit in limits):
             return n_codes
     return 1
 

@@ -84,7 +84,7 @@ def fit_model(
     - ``with_temperature``: whether to fit a temperature, which a trial does not need.
     """
     watch = Watch() if watch is None else watch
-    check_memory_needs(plan, samples)
+    check_memory_needs(plan, samples, held_out)
     if parts is None:
         parts = _chosen(plan, samples, held_out, shared)
     rng = plan.generators().bits

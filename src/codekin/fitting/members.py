@@ -18,6 +18,7 @@ from codekin.decoding.decoder_fit import DecoderFit
 from codekin.fitting.at_once import all_at_once, codes_at_once
 from codekin.fitting.decoders import learned_decoder, with_decoder
 from codekin.fitting.learner_choice import decoding_loss
+from codekin.fitting.memory_needs import beside, bytes_held
 from codekin.fitting.plan import Plan, Watch
 from codekin.fitting.recipe import GENTLE_PRUNING
 from codekin.fitting.shared_work import SharedWork
@@ -55,10 +56,12 @@ class Members:
     loss: Loss = field(init=False)
     decoder_fit: DecoderFit | None = field(init=False)
     _n_fits: count[int] = field(default_factory=count)
+    _held: dict[int, int] = field(default_factory=dict)
 
     def fit(self, samples: Samples, held_out: Samples | None) -> tuple[Member, ...]:
         """Learn all codes; on trellises some of them at the same time, if that fits into memory."""
-        n_at_once = codes_at_once(self.plan, self.codes[0].codebook, samples.X)
+        keeps_all = self.shared is not None
+        n_at_once = codes_at_once(self.plan, self.codes[0].codebook, samples.X, keeps_all=keeps_all)
         finished: list[Member] = []
         for first in range(0, len(self.codes), n_at_once):
             group = range(first, min(first + n_at_once, len(self.codes)))
@@ -69,21 +72,28 @@ class Members:
     def _fit_group(self, group: range, samples: Samples, held_out: Samples | None) -> list[Member]:
         known: dict[int, LearnedCode] = {} if self.shared is None else self.shared.codes_of(self.plan.width)
         watch = self.watch if len(group) == 1 else self.watch.one_by_one()
-        tasks = {
-            number: partial(self._learned, number, samples, held_out, watch.options(self._checkpoints(number)))
-            for number in group
-            if number not in known
-        }
-        give_back()  # what choosing the code and its assignment took
-        learned = {**known, **all_at_once(tasks)}
+        n_held = sum(n_bytes for other, n_bytes in self._held.items() if other < group[0])
+        with beside(self.plan, n_held) as plan:
+            learn = partial(self._learned, plan, samples, held_out)
+            tasks = {
+                number: partial(learn, number, watch.options(self._checkpoints(number)))
+                for number in group
+                if number not in known
+            }
+            give_back()  # what choosing the code and its assignment took
+            learned = {**known, **all_at_once(tasks)}
         if self.shared is not None:
             known.update(learned)
         if 0 in group:
             self.loss, self.decoder_fit = learned[0].loss, learned[0].decoder_fit
         finished = []
         for number in group:
+            member = learned.pop(number).member
+            finished.append(compressed(member, self.plan, held_out, self.max_bytes))
             # Only trials need the weights as they were.
-            finished.append(compressed(learned.pop(number).member, self.plan, held_out, self.max_bytes))
+            n_learned = 0 if self.shared is None else bytes_held(member.bits)
+            self._held[number] = bytes_held(finished[-1].bits) + n_learned
+            del member
             give_back()
         return finished
 
@@ -102,9 +112,11 @@ class Members:
         own = self.watch.checkpoints
         return own.part(f"fit-{next(self._n_fits)}") if own is not None and self.plan.is_ranked else own
 
-    def _learned(self, number: int, samples: Samples, held_out: Samples | None, options: dict[str, Any]) -> LearnedCode:
+    def _learned(
+        self, plan: Plan, samples: Samples, held_out: Samples | None, number: int, options: dict[str, Any]
+    ) -> LearnedCode:
         rng = self._generators[number]
-        return learned_code(self.plan, self.codes[number], samples, held_out, rng=rng, options=options)
+        return learned_code(plan, self.codes[number], samples, held_out, rng=rng, options=options)
 
     def __post_init__(self) -> None:
         """Give codes their generators."""

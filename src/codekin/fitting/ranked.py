@@ -8,6 +8,7 @@ import numpy as np
 
 from codekin.coding import IntArray
 from codekin.fitting.members import Members
+from codekin.fitting.memory_needs import check_ranking_needs
 from codekin.fitting.part import part_of_classes
 from codekin.model import Model
 from codekin.model.class_sizes import best_power, class_sizes, size_corrected
@@ -42,6 +43,7 @@ def fit_ranked(
     seed = int(rng.spawn(1)[0].integers(2**63))
     if held_out is not None:
         members = members_to_be.fit(samples, held_out)
+        check_ranking_needs(members_to_be.plan, members, samples, held_out)
         sizes = class_sizes(samples, members[0].code.n_classes)
         power = best_power(members[0], sizes, held_out)
         members = tuple(size_corrected(member, sizes, power) for member in members)
@@ -60,6 +62,7 @@ def fit_ranked(
     del on_trial, trial, model, taught, judges  # before all samples are learned from
     sizes = class_sizes(samples, members_to_be.codes[0].n_classes)
     members = tuple(size_corrected(member, sizes, power) for member in members_to_be.fit(samples, None))
+    check_ranking_needs(members_to_be.plan, members, samples)
     ranking = ranking.with_vectors(final_vectors(members, method, samples, how, seed, source=source))
     return Model(members, ranking), Temperature(temperature.value)
 

@@ -62,8 +62,9 @@ class AROW:
     patience : int, default=2
         With validation, stop after this many passes in a row whose score is below the best.
     max_memory : int, optional
-        The most bytes that weights and variances may take. If they do not fit at once, blocks of columns are trained
-        one after the other, with the same result. By default, the memory that is available.
+        The most bytes that weights and variances may take, and whatever else a fit needs besides the samples. If they
+        do not fit at once, blocks of columns are trained one after the other, with the same result. By default, the
+        memory that is available.
     n_threads : int, optional
         How many threads to use; by default, as many as there are processors, and one for each worker. The result does
         not depend on it.

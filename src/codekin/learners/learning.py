@@ -11,7 +11,7 @@ import numpy as np
 from codekin._system.sparse_rows import SparseRows
 from codekin.learners.linear import Float32Array, LinearBits, SparseLinearBits, product_with_dense
 
-FEATURES_PER_BLOCK = 1_024
+FEATURES_PER_BLOCK = 256
 
 
 @dataclass(frozen=True, eq=False)

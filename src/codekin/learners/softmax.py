@@ -73,7 +73,8 @@ class Softmax:
     patience : int, default=2
         With validation, stop after this many passes in a row whose score is below the best.
     max_memory : int, optional
-        The most bytes that weights and curvatures may take. By default, the memory that is available.
+        The most bytes that weights and curvatures may take, and whatever else a fit needs besides the samples. By
+        default, the memory that is available.
     n_threads : int, optional
         The number of threads for the margins of the validation samples; by default, one per processor. A pass takes one
         thread: every step needs the margins of all bits.

@@ -53,12 +53,13 @@ class ClassPaths:
 
 def class_paths(code: Code) -> ClassPaths:
     """The paths of a trellis if all of them are classes, the bits if each class has its own, else the codewords."""
-    trellis, matrix = code.codebook.trellis, code.coding_matrix
+    trellis = code.codebook.trellis
     if trellis is not None and code.is_full:
         edges = trellis.unrank(code.assignment.codeword_of_class).astype(np.int32)
         digits = np.array(trellis.digits, dtype=np.int64)
         limit = min(MAX_MARGIN, MAX_EXPONENT / (len(digits) + 1))
         return ClassPaths("trellis_softmax_pass", (edges,), (trellis.width, digits), (limit,))
+    matrix = code.coding_matrix  # which a trellis does without
     if _has_a_bit_for_each_class(matrix):
         return ClassPaths("flat_softmax_pass", (matrix.argmax(axis=1),), work=2 * len(matrix))
     return dense_codewords(matrix.astype(np.float32))

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from codekin._system.checkpoints import Checkpoint, CheckpointError, Checkpoints
 from codekin._system.magnitudes import check_learned
+from codekin._system.memory import give_back
 from codekin.learners.best_weights import BestWeights
 from codekin.learners.learning import LearningBits, as_linear_bits
 from codekin.learners.linear import Float32Array, LinearBits, Validation, score_of
@@ -111,6 +112,7 @@ class Passes(Generic[Bits]):
             saved = checkpoints.found(self._identity)
         if saved is not None:
             blocks = _saved_blocks(saved, blocks)
+        give_back()  # what checking and measuring the samples took
         bits = self._at_once(saved) if len(blocks) == 1 else self._in_blocks(blocks, saved)
         check_learned(bits.weights)
         return bits

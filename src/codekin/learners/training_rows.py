@@ -104,8 +104,11 @@ def pass_order(n_samples: int, seed: int, *, oversample: float = 1.0, is_shuffle
     once_more = n_samples + np.concatenate(
         [np.tile(np.arange(n_samples), n_whole - 1), rng.choice(n_samples, size=n_more, replace=False)]
     )
-    order = np.concatenate([np.arange(n_samples), once_more]).astype(np.int64)
-    return rng.permutation(order) if is_shuffled else order[np.argsort(order % n_samples, kind="stable")]
+    order = np.concatenate([np.arange(n_samples), once_more]).astype(np.int64, copy=False)
+    if not is_shuffled:
+        return order[np.argsort(order % n_samples, kind="stable")]
+    rng.shuffle(order)
+    return order
 
 
 def compressed_rows(X: Any, has_bias: bool) -> tuple[SparseRows, int]:

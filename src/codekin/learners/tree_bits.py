@@ -25,6 +25,8 @@ from codekin.learners.linear import KEPT_SHARES, QUANTILE_SAMPLE, Float32Array, 
 
 SAMPLES_PER_BLOCK = 256
 LARGEST_STEP = 127
+WEIGHTS_AT_ONCE = 2**18
+"""While weights are rounded, each of which takes 30 bytes or so."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,14 +150,21 @@ class TreeBits:
         own, values = replace(self, curvatures=None), self.values
         if precision != "int8":
             return replace(own, weights=values.astype(precision), scale=None)
-        sizes = np.abs(values)
-        is_kept = sizes > 0
+        is_kept = (values > 0) | (values < 0)
         if not is_kept.all():
-            own, values, sizes = own._keeping(is_kept), values[is_kept], sizes[is_kept]
-        scale = (float(sizes.min(initial=1.0)), float(sizes.max(initial=1.0))) if len(sizes) else (1.0, 1.0)
+            own, values = own._keeping(is_kept), values[is_kept]
+        del is_kept
+        blocks = [slice(start, start + WEIGHTS_AT_ONCE) for start in range(0, len(values), WEIGHTS_AT_ONCE)]
+        smallest = min((float(np.abs(values[block]).min()) for block in blocks), default=1.0)
+        largest = max((float(np.abs(values[block]).max()) for block in blocks), default=1.0)
+        scale = (min(smallest, 1.0), max(largest, 1.0))
         ratio = max(np.log(scale[1] / scale[0]), 1e-12) / (LARGEST_STEP - 1)
-        steps = np.clip(np.rint(1 + np.log(sizes / scale[0]) / ratio), 1, LARGEST_STEP)
-        return replace(own, weights=(np.sign(values) * steps).astype(np.int8), scale=scale)
+        weights = np.empty(len(values), dtype=np.int8)
+        for block in blocks:
+            sizes = np.abs(values[block])
+            steps = np.clip(np.rint(1 + np.log(sizes / scale[0]) / ratio), 1, LARGEST_STEP)
+            weights[block] = np.sign(values[block]) * steps
+        return replace(own, weights=weights, scale=scale)
 
     def pruned(
         self,

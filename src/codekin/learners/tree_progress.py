@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -11,10 +11,7 @@ from numpy.typing import NDArray
 
 from codekin._system.arrays import Arrays
 from codekin._system.checkpoints import CheckpointError, Checkpoints
-from codekin._system.memory import available_memory, in_units
-from codekin._system.stored_rows import BYTES_PER_VALUE
 from codekin.learners.linear import Float32Array
-from codekin.learners.tree_samples import TreeSamples
 from codekin.progress import tell
 
 STAGE = "learning the nodes of the tree"
@@ -22,8 +19,8 @@ N_CHECKPOINTS = 20
 """How many checkpoints a training leaves, after about equal amounts of work."""
 PARTS = ("features", "lengths", "children", "weights")
 """Of a learned node, as they are saved."""
-BYTES_PER_WEIGHT = 8
-"""In training: a weight and its curvature."""
+BYTES_PER_CHUNK = 36
+"""For the weights of one feature in one node, while all nodes are put together: where they begin, and their order."""
 
 
 class LearnedNode(NamedTuple):
@@ -38,20 +35,32 @@ class LearnedNode(NamedTuple):
     weights: Float32Array
     curvatures: Float32Array
 
+    @property
+    def nbytes(self) -> int:
+        """What it takes until all nodes are put together."""
+        return sum(array.nbytes for array in self) + BYTES_PER_CHUNK * len(self.features)
+
 
 class FinishedNodes:
     """The nodes that are learned, added by any thread; saved now and then if there are checkpoints.
 
-    ``work`` says how much work each node is. A resumed training has the nodes of the last checkpoint.
+    ``work`` says how much work each node is. A resumed training has the nodes of the last checkpoint. ``kept`` is
+    called with the bytes of each node.
     """
 
-    def __init__(self, work: Mapping[int, int], checkpoints: Checkpoints | None, training: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        work: Mapping[int, int],
+        checkpoints: Checkpoints | None,
+        training: Mapping[str, Any],
+        kept: Callable[[int], None] = lambda _: None,
+    ) -> None:
         self.nodes: dict[int, LearnedNode] = {}
         self._work, self._checkpoints, self._training = work, checkpoints, training
         self._total = max(sum(work.values()), 1)
         self._files: list[str] = []
         self._unsaved: list[int] = []
-        self._lock = Lock()
+        self._lock, self._kept = Lock(), kept
         self._restore()
         self._done = self._saved = sum(work[node] for node in self.nodes)
         tell(STAGE, self._done, self._total)
@@ -65,6 +74,7 @@ class FinishedNodes:
             if self._checkpoints is not None and (self._done - self._saved) * N_CHECKPOINTS >= self._total:
                 self._save(self._checkpoints)
             tell(STAGE, self._done, self._total)
+            self._kept(learned.nbytes)
 
     def _save(self, checkpoints: Checkpoints) -> None:
         """Write a file with the nodes that are in none; those before it stay."""
@@ -83,6 +93,7 @@ class FinishedNodes:
         if not self.nodes.keys() <= self._work.keys():
             raise CheckpointError(f"The checkpoint in {saved.folder} has nodes that the tree does not have.")
         self._files = list(saved.progress["files"])
+        self._kept(sum(node.nbytes for node in self.nodes.values()))
 
 
 def _as_arrays(numbers: Sequence[int], nodes: Mapping[int, LearnedNode]) -> Arrays:
@@ -107,26 +118,3 @@ def _from_arrays(arrays: Mapping[str, NDArray[Any]], where: str) -> dict[int, Le
         own = {name: np.array(split[name][chunks if name in PARTS[:2] else weights]) for name in PARTS}
         found[node] = LearnedNode(**own, curvatures=nothing)
     return found
-
-
-def affordable_threads(max_memory: int | None, samples: TreeSamples, nodes: Sequence[int], n_threads: int) -> int:
-    """How many of the nodes, the largest first, can be learned at once; raises if not even one can.
-
-    While a node is learned, it takes 8 bytes for each feature and child, and 8 for each entry of its samples.
-    """
-    limits = [limit for limit in (max_memory, available_memory()) if limit is not None]
-    needed: list[int] = []
-    for node in nodes[:n_threads]:
-        n_entries = samples.n_entries(*samples.span(node))
-        n_weights = min(n_entries, samples.n_features) * samples.n_children(node)
-        needed.append(n_weights * BYTES_PER_WEIGHT + (0 if samples.is_on_disk else n_entries * BYTES_PER_VALUE))
-    if not limits or not needed:
-        return n_threads
-    if needed[0] > min(limits):
-        limit = "allowed by max_memory" if min(limits) == max_memory else "available"
-        raise MemoryError(
-            f"The largest node of the tree needs {in_units(needed[0])} for training, but "
-            f"{in_units(min(limits))} are {limit}. Use a smaller width or fewer features, or allow more."
-        )
-    n_at_once = int(np.searchsorted(np.cumsum(needed), min(limits), side="right"))
-    return n_threads if n_at_once == len(needed) else n_at_once

@@ -39,6 +39,15 @@ class NodeRoom:
         self.number_of_feature = np.full(n_features, -1, dtype=np.int32)
         self._arrays: dict[str, NDArray[Any]] = {}
 
+    @property
+    def nbytes(self) -> int:
+        """How much it has grown to, beyond a number of each feature."""
+        return sum(array.nbytes for array in self._arrays.values())
+
+    def clear(self) -> None:
+        """Give the memory back; it grows again for the next node."""
+        self._arrays.clear()
+
     def rows(self, n_rows: int, n_entries: int) -> SparseRows:
         """Rows to be filled in."""
         indptr = self._array("indptr", n_rows + 1, np.int64)
@@ -127,6 +136,16 @@ class TreeSamples:
     def n_entries(self, start: int, stop: int) -> int:
         """How many entries the samples between two places have."""
         return int(self.entries_before[stop] - self.entries_before[start])
+
+    def count_features(self, start: int, stop: int) -> int:
+        """How many features the samples between two places have, if their rows are in memory."""
+        from codekin.kernels.class_entries import count_entries
+
+        assert not isinstance(self.held, StoredRows)
+        rows = self.row_of_place[start - self.first_place : stop - self.first_place]
+        ends = np.array([0, len(rows)], dtype=np.int64)
+        room = np.empty(self.n_features, dtype=np.int32)
+        return int(count_entries(self.held.indptr, self.held.indices, rows, ends, room))
 
     def work(self, node: int) -> int:
         """About how long a pass over the samples of a node takes."""

@@ -16,14 +16,15 @@ from numpy.typing import NDArray
 
 from codekin._system.checkpoints import Checkpoints
 from codekin._system.memory import give_back
-from codekin._system.threads import available_threads, on_threads, taken
+from codekin._system.threads import available_threads, on_threads
 from codekin._system.workers import n_workers, share_work
 from codekin.coding import Code, IntArray
 from codekin.learners.linear import Float32Array, Validation, score_of
 from codekin.learners.training import EpochReport
 from codekin.learners.training_rows import checksum, pass_order
 from codekin.learners.tree_bits import TreeBits
-from codekin.learners.tree_progress import FinishedNodes, LearnedNode, affordable_threads
+from codekin.learners.tree_memory import NodeMemory, affordable_threads
+from codekin.learners.tree_progress import FinishedNodes, LearnedNode
 from codekin.learners.tree_samples import NodeRoom, TreeSamples
 from codekin.samples import Samples
 
@@ -65,20 +66,22 @@ def fit_tree(
     seed = int(np.random.default_rng(rng).integers(2**63))
     passes = _Passes(n_epochs, learner.step, learner.shuffle, seed, learner.fit_intercept, learns_on)
     before = None if begun is None else _Begun.of(begun)
-    job = _Job(passes, own, before, n_threads, [])
+    memory = NodeMemory(learner.max_memory)
+    job = _Job(passes, own, before, n_threads, memory)
     training = {} if checkpoints is None else _identity(learner, passes, own, code, given.checksum)
-    finished = FinishedNodes(work, checkpoints, training)
+    finished = FinishedNodes(work, checkpoints, training, memory.keep)
     left = [node for node in nodes if node not in finished.nodes]
     groups = own.groups(left, 1 if n_workers() == 1 else SHARES_PER_WORKER * n_workers())
     if n_workers() > 1 and begun is None:
-        for group, learned in zip(groups, share_work(_learned_by_worker, job, groups), strict=True):
+        shared = job._replace(memory=None)
+        for group, learned in zip(groups, share_work(_learned_by_worker, shared, groups), strict=True):
             for node, of_node in zip(group, learned, strict=True):
                 finished.add(node, of_node)
     else:
         for group in groups:
             _learn(job, group, finished.add)
     found = finished.nodes
-    job.rooms.clear()
+    memory.clear()
     give_back()
     if before is not None:
         nothing = np.zeros(0, dtype=np.int32)
@@ -109,13 +112,13 @@ def _identity(learner: Any, passes: _Passes, samples: TreeSamples, code: Code, c
 
 
 class _Job(NamedTuple):
-    """What all nodes have in common; ``rooms`` has one for each thread, used for one node after the other."""
+    """What all nodes have in common; a worker has ``memory`` of its own, None before it has begun."""
 
     passes: _Passes
     samples: TreeSamples
     begun: _Begun | None
     n_threads: int
-    rooms: list[NodeRoom]
+    memory: NodeMemory | None
 
 
 def _learn(job: _Job, nodes: Sequence[int], done: Callable[[int, LearnedNode], None]) -> None:
@@ -126,20 +129,20 @@ def _learn(job: _Job, nodes: Sequence[int], done: Callable[[int, LearnedNode], N
 
 def _learned_by_worker(job: _Job, nodes: Sequence[int]) -> list[LearnedNode]:
     found: dict[int, LearnedNode] = {}
-    _learn(job._replace(n_threads=1, rooms=[]), nodes, found.__setitem__)
+    _learn(job._replace(n_threads=1, memory=NodeMemory(None)), nodes, found.__setitem__)
     return [found[node] for node in nodes]
 
 
 def _learned_node(job: _Job, node: int) -> LearnedNode:
     from codekin.kernels.label_tree import large_weights
 
-    passes, samples, begun, _, rooms = job
-    room = taken(rooms, lambda: NodeRoom(samples.n_features))
-    state, features = _trained(job, node, room)
-    is_bias = passes.has_bias & (features == samples.n_features - 1)
-    thresholds = np.where(is_bias, np.float32(0), np.float32(LEAST_WEIGHT))
-    counts, of_child, *kept = large_weights(state, thresholds, passes.learns_on)
-    rooms.append(room)
+    passes, samples, begun, _, memory = job
+    assert memory is not None
+    with memory.room_for(samples, node) as room:
+        state, features = _trained(job, node, room)
+        is_bias = passes.has_bias & (features == samples.n_features - 1)
+        thresholds = np.where(is_bias, np.float32(0), np.float32(LEAST_WEIGHT))
+        counts, of_child, *kept = large_weights(state, thresholds, passes.learns_on)
     of_child = of_child.astype(np.min_scalar_type(samples.n_children(node) - 1))
     found = LearnedNode(features[counts > 0], counts[counts > 0].astype(np.int32), of_child, *kept)
     if begun is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -245,8 +246,13 @@ def n_class_entries(X: Any, class_index: IntArray, n_classes: int, most: float =
             if len(pairs) > most:
                 break
         return len(pairs)
-    given, order = SparseRows.of(sparse.csr_array(X)), np.argsort(class_index, kind="stable")
+    order = np.argsort(class_index, kind="stable")
     ends = np.searchsorted(np.asarray(class_index)[order], np.arange(n_classes + 1))
+    is_dense = not sparse.issparse(X)
+    if is_dense:
+        dense = np.asarray(X)  # which would be several times as large if it were made sparse
+        return sum(int(dense[order[start:stop]].any(axis=0).sum()) for start, stop in pairwise(ends.tolist()))
+    given = SparseRows.of(sparse.csr_array(X))
     return int(count_entries(given.indptr, given.indices, order, ends, np.empty(X.shape[1], dtype=np.int32)))
 
 

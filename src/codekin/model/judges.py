@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from codekin._system.memory import give_back
 from codekin._system.stored_rows import StoredRows
 from codekin.coding import FloatArray, IntArray
 from codekin.model import Candidates, Member, Model
@@ -66,9 +67,20 @@ class Judges:
 
     def choice(self) -> tuple[Model, LearnedHow]:
         """The codes ranked as is right most often, and how that was learned."""
+        best, how = self._best_after_passes()
+        del self.of_codes, self.of_means  # only the choice needs
+        best = self._within_reach(best)
+        tell("fitting the temperature of the re-ranking")
+        candidates = Model(self.members, best).candidates(self.held_out.X)
+        temperature = fit_candidate_temperature(candidates, self.held_out.class_index)
+        return Model(self.members, replace(best, temperature=temperature)), how
+
+    def _best_after_passes(self) -> tuple[Reranking, LearnedHow]:
+        """The vectors that are right most often, and how they were learned; lists of candidates are held only here."""
         tell("listing candidates to choose by")
         # What codes list does not depend on the vectors that rescore it; what an index lists does.
         self.of_codes = self._lists_of_codes() if self.source == "code" else []
+        give_back()  # what listing took
         means = class_means(self.samples, self.members[0].code.n_classes) if self.method == "learned" else None
         self.of_means = None if means is None else ClassVectors.of(means)
         scores_of_means = None if self.of_means is None else self._scores(self.of_means)
@@ -79,7 +91,7 @@ class Judges:
             scores, share = self._scores(vectors), 0.0
             if scores_of_means is not None:
                 share = self._share_of_means(vectors, scores, scores_of_means)
-                scores = [m if share == np.inf else v + share * m for v, m in zip(scores, scores_of_means, strict=True)]
+                scores = self._mixed_scores(scores, scores_of_means, share)
             mixed = None
             if self.source == "code":
                 tried = [(ranking, found, of) for (ranking, found), of in zip(self.of_codes, scores, strict=True)]
@@ -93,13 +105,9 @@ class Judges:
                 best, highest, how = replace(reranking, vectors=mixed), accuracy, LearnedHow(i + 1, share)
             if gain < TOLERANCE:
                 break  # a further pass is not worth its time
+            del scores, tried  # before the next ones are made
         assert best is not None
-        del means, vectors, mixed, scores, scores_of_means, tried, self.of_codes, self.of_means  # only the choice needs
-        best = self._within_reach(best)
-        tell("fitting the temperature of the re-ranking")
-        candidates = Model(self.members, best).candidates(self.held_out.X)
-        temperature = fit_candidate_temperature(candidates, self.held_out.class_index)
-        return Model(self.members, replace(best, temperature=temperature)), how
+        return best, how
 
     def _numbers(self, tries: tuple[int, ...]) -> list[int]:
         """The numbers of candidates to try."""
@@ -119,7 +127,7 @@ class Judges:
 
     def _listed(self, ranking: Reranking) -> Candidates:
         """The candidates of the codes alone, in narrow types: there are no scores yet."""
-        found = Model(self.members, ranking).candidates(self.held_out.X)
+        found = Model(_afresh(self.members), ranking).candidates(self.held_out.X)
         classes: Any = found.classes.astype(np.int32)
         return replace(found, classes=classes, scores=np.broadcast_to(0.0, classes.shape))
 
@@ -172,6 +180,16 @@ class Judges:
         longest = vectors.scores(self.held_out.X, lists[-1].classes)
         return [longest[:, : found.classes.shape[1]] for found in lists]
 
+    def _mixed_scores(self, scores: list[FloatArray], of_means: list[FloatArray], share: float) -> list[FloatArray]:
+        """The scores with their share of those of the class means; one code's short lists begin its long one."""
+        if share == np.inf:
+            return of_means
+        if len(self.members) > 1 or not scores:
+            return [own + share * mean for own, mean in zip(scores, of_means, strict=True)]
+        longest = share * of_means[-1]
+        longest += scores[-1]
+        return [longest[:, : own.shape[1]] for own in scores]
+
     def _best(self, lists: list[tuple[Reranking, Candidates, FloatArray]]) -> tuple[Reranking, float]:
         """The weight and the number of candidates that are right most often; few candidates are faster."""
         tried: list[tuple[Reranking, float]] = []
@@ -180,6 +198,13 @@ class Judges:
             tried.append((replace(ranking, weight=weight), accuracy))
         highest = max(accuracy for _, accuracy in tried)
         return next((reranking, accuracy) for reranking, accuracy in tried if accuracy >= highest - TOLERANCE)
+
+
+def _afresh(members: tuple[Member, ...]) -> tuple[Member, ...]:
+    """The same members without what they compute for predictions: on trees, that is more than they take themselves."""
+    if members[0].code.codebook.tree is None:
+        return members
+    return tuple(replace(member, bits=replace(member.bits)) for member in members)  # type: ignore[type-var]
 
 
 def class_means(samples: Samples, n_classes: int) -> sparse.csr_array:
@@ -229,12 +254,14 @@ def _vectors_after_passes(
     if source != "code":
         assert means is not None
         index = ClassIndex.of(ClassVectors.of(means), index_entries(n_classes))
+    confused: Any = partial(_confused, _afresh(members), index)
+    if not isinstance(samples.X, StoredRows):
+        confused = confused(samples.X)
+        give_back()  # what listing took
     passes = learned_vectors(
         samples.X,
         samples.class_index,
-        partial(_confused, members, index)
-        if isinstance(samples.X, StoredRows)
-        else _confused(members, index, samples.X),
+        confused,
         n_classes=n_classes,
         sample_weight=samples.weights,
         means=means,
@@ -258,7 +285,8 @@ def _confused(members: tuple[Member, ...], index: ClassIndex | None, X: Any) -> 
     # One tree is enough, and others would double the time.
     of_codes = tuple(member.hasty() for member in members[: 1 if is_tree else None])
     n = min(n if index is None else n // 2, members[0].code.n_classes)
-    model, blocks = Model(of_codes, Reranking(n)), []
+    model = Model(of_codes, Reranking(n))
+    confused = np.empty((X.shape[0], n if index is None else 2 * n), dtype=np.int32)
     for start in range(0, X.shape[0], SAMPLES_PER_BLOCK):
         tell("listing the classes that are confused", start, X.shape[0], unit="samples")
         rows = X[start : start + SAMPLES_PER_BLOCK]
@@ -267,5 +295,5 @@ def _confused(members: tuple[Member, ...], index: ClassIndex | None, X: Any) -> 
             found = index.best(rows, n)
             found[(found[:, :, None] == listed[:, None]).any(axis=2)] = -1
             listed = np.hstack([listed, found])
-        blocks.append(listed.astype(np.int32))
-    return np.concatenate(blocks)
+        confused[start : start + SAMPLES_PER_BLOCK] = listed
+    return confused

@@ -40,12 +40,14 @@ def three_weights(scores: Sequence[FloatArray] | FloatArray, is_true: NDArray[np
     if len(rows) == 0:
         return np.ones(3)
     blocks = [rows[start : start + SAMPLES_PER_BLOCK] for start in range(0, len(rows), SAMPLES_PER_BLOCK)]
-    scale = np.maximum([np.where(np.isfinite(scores[0][rows]), own[rows], 0.0).std() for own in scores], 1e-12)
+    scale = np.maximum([_spread(own, scores[0], rows) for own in scores], 1e-12)
     own = np.stack([given[rows][is_true[rows]] for given in scores]) / scale[:, None]
     weights = np.ones(3)
 
     def features_and_logits(weights: FloatArray, block: IntArray) -> tuple[FloatArray, FloatArray]:
-        features = np.stack([given[block] for given in scores])
+        features = np.empty((3, len(block), scores[0].shape[1]))
+        for own_features, given in zip(features, scores, strict=True):
+            own_features[:] = given[block]
         missing = ~np.isfinite(features[0])
         features[:, missing] = 0.0
         features /= scale[:, None, None]
@@ -78,6 +80,15 @@ def three_weights(scores: Sequence[FloatArray] | FloatArray, is_true: NDArray[np
         if np.abs(step).max() < ENOUGH:
             break
     return np.asarray(weights / scale)
+
+
+def _spread(scores: FloatArray, path_scores: FloatArray, rows: IntArray) -> float:
+    """The standard deviation of the scores of some samples, 0 where a candidate is missing."""
+    own = scores[rows]
+    own[~np.isfinite(path_scores)[rows]] = 0.0
+    # As NumPy does it, but in place: there may be as many scores as weights.
+    own -= own.mean()
+    return float(np.sqrt(np.multiply(own, own, out=own).mean()))
 
 
 def share_of_means(weights: FloatArray) -> float:
