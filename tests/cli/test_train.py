@@ -163,6 +163,7 @@ def test_validation_samples_of_unknown_classes_are_refused_or_counted(topics, ru
     shown = run("train", topics / "train.svm", tmp_path / "model", "--validation", some, "--quiet")
     assert (shown.code, shown.err.count("\n")) == (0, 1)
     assert "1 of the 2 validation samples have labels that no training sample has, 78 for example" in shown.err
+    assert re.match(r"validation accuracy 0\.\d{4}; 1 sample of classes without training samples\n", shown.out)
 
 
 def test_an_assignment_from_a_file_goes_with_a_budget(topics, succeed, tmp_path):

@@ -19,7 +19,7 @@ from codekin.codebooks.label_tree import label_tree
 from codekin.datasets import make_sparse_topics
 from codekin.estimators import TrellisClassifier
 from codekin.fitting import at_once, members
-from codekin.fitting.at_once import all_at_once, codes_at_once
+from codekin.fitting.at_once import all_at_once, codes_at_once, shared_threads
 from codekin.fitting.plan import Plan
 from codekin.learners import AROW, IndependentBits, Softmax
 from codekin.progress import listening, tell
@@ -104,7 +104,18 @@ def test_codes_that_do_not_fit_into_memory_together_are_learned_in_turn(monkeypa
     dense = X[:2].toarray()
     monkeypatch.setattr(at_once, "available_memory", lambda: 3 * state)
     assert codes_at_once(PLAN, PLAN.codebook, X) == 3
-    assert codes_at_once(PLAN, PLAN.codebook, dense) == 2  # each code has its own compressed copy
+    assert codes_at_once(PLAN, PLAN.codebook, dense) < 3  # each code has its own compressed copy
+    with_bias = replace(PLAN, learner=replace(PLAN.learner, fit_intercept=True))
+    full = sparse.csr_array(np.ones(X.shape, dtype=np.float32))
+    assert [codes_at_once(plan, PLAN.codebook, full) for plan in (PLAN, with_bias)] == [3, 1]  # likewise
+
+
+def test_codes_at_once_share_the_threads_of_their_learner():
+    assert shared_threads(PLAN, 1) is PLAN
+    plan = replace(PLAN, learner=Softmax(n_threads=4))
+    assert [shared_threads(plan, n).learner.n_threads for n in (1, 2, 3, 8)] == [4, 2, 1, 1]
+    plan = replace(PLAN, learner=Softmax())
+    assert shared_threads(plan, 2).learner.n_threads is None
 
 
 def test_trees_samples_on_disk_workers_and_unknown_learners_are_learned_in_turn():

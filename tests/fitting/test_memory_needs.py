@@ -5,6 +5,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from codekin import ECOCClassifier, TrellisClassifier
+from codekin._system.threads import limited_threads
 from codekin.codebooks import trellis_codebook
 from codekin.datasets import SparseData, cached_data, make_sparse_topics, write_data
 from codekin.fitting.learner_choice import AutoLearner
@@ -120,7 +121,14 @@ def test_a_re_ranking_is_refused_beside_trees_that_kept_too_much(topics, monkeyp
         limited(recipe, 10**8).fit(topics.X, y, validation=held_out)
 
 
-def test_a_further_code_gets_what_the_others_leave(topics, monkeypatch):
+@pytest.fixture
+def one_thread():
+    """Codes are learned in turn."""
+    with limited_threads(1):
+        yield
+
+
+def test_a_further_code_gets_what_the_others_leave(topics, monkeypatch, one_thread):
     y, given = np.asarray(topics.y), []
 
     def noted(plan, *arguments, **options):

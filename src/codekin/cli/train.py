@@ -215,11 +215,12 @@ def train(
                 checkpoints.clear()  # there is nothing to resume
             raise
         _measure(classifier, samples)
+        accuracy = _validation_accuracy(classifier, samples)
         tell(f"saving {model}")
         save_model(classifier, model, model_input=samples.model_input)
         if checkpoints is not None:
             checkpoints.clear()
-        summary = _summary(classifier, model, samples, epochs)
+        summary = {**_summary(classifier, model, samples, epochs), **accuracy}
     summary["seconds"] = time.perf_counter() - started
     show(json.dumps(summary) if as_json else _text(classifier, summary))
 
@@ -348,25 +349,28 @@ def _summary(
         "width": classifier.codebook_.graph.width if classifier.codebook_.graph is not None else None,
         **report,
         "n_epochs": max((epoch.epoch for epoch in epochs), default=0),
-        "validation_accuracy": _validation_accuracy(classifier, samples),
         "temperature": classifier.temperature_,
         "ranking": ranking_facts(classifier.model_),
     }
 
 
-def _validation_accuracy(classifier: TrellisClassifier, samples: TrainingSamples) -> float | None:
-    """The share of the validation samples that the finished model gets right."""
+def _validation_accuracy(classifier: TrellisClassifier, samples: TrainingSamples) -> dict[str, Any]:
+    """The share of the validation samples that the finished model gets right, and how many it cannot."""
     if samples.held_out is None:
-        return None
+        return {"validation_accuracy": None}
     X, labels = samples.held_out
     tell(f"predicting {counted(len(labels), 'validation sample')}")
-    return float(np.mean(classifier.predict(X) == labels))
+    n_unknown = int(np.sum(~np.isin(labels, classifier.classes_)))
+    accuracy = float(np.mean(classifier.predict(X) == labels))
+    return {"validation_accuracy": accuracy, "n_unknown_validation_labels": n_unknown}
 
 
 def _text(classifier: TrellisClassifier, summary: dict[str, Any]) -> str:
     lines = []
     if summary["validation_accuracy"] is not None:
-        lines.append(f"validation accuracy {summary['validation_accuracy']:.4f}")
+        n_unknown = summary["n_unknown_validation_labels"]
+        unknown = f"; {counted(n_unknown, 'sample')} of classes without training samples" if n_unknown else ""
+        lines.append(f"validation accuracy {summary['validation_accuracy']:.4f}{unknown}")
     lines.append(report_text(classifier.report(), measured_on="training sample"))
     lines += ranking_text(summary["ranking"])
     lines.append(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from codekin._system.memory import available_memory
@@ -17,15 +18,12 @@ from codekin._system.threads import available_threads, limited_threads
 from codekin._system.workers import n_workers
 from codekin.coding import Codebook
 from codekin.fitting.learner_choice import memory_limit
-from codekin.fitting.memory_needs import BYTES_PER_KEPT_WEIGHT
+from codekin.fitting.memory_needs import BYTES_PER_KEPT_WEIGHT, bytes_converted
 from codekin.fitting.plan import Plan
 from codekin.learners import AROW
 from codekin.progress import Joint, Stopped, listening
 
 Result = TypeVar("Result")
-
-BYTES_PER_COPIED_ENTRY = 12
-"""Of samples that the learner converts: a feature and a value, and room while they are converted."""
 
 
 def codes_at_once(plan: Plan, codebook: Codebook, X: Any, *, keeps_all: bool = False) -> int:
@@ -44,11 +42,21 @@ def codes_at_once(plan: Plan, codebook: Codebook, X: Any, *, keeps_all: bool = F
     n_weights = (int(X.shape[1]) + 1) * codebook.n_bits  # perhaps with a bias
     kept = BYTES_PER_KEPT_WEIGHT[plan.precision] + (BYTES_PER_KEPT_WEIGHT["float32"] if keeps_all else 0)
     limits = [limit for limit in (memory_limit(learner), available_memory()) if limit is not None]
+    own = bytes_converted(learner, X)
     for n_codes in range(most, 1, -1):
         of_weights = n_weights * (n_codes * in_training + (plan.n_members - n_codes) * kept)
-        if all(of_weights + n_codes * _bytes_copied(X) <= limit for limit in limits):
+        if all(of_weights + n_codes * own <= limit for limit in limits):
             return n_codes
     return 1
+
+
+def shared_threads(plan: Plan, n_codes: int) -> Plan:
+    """The plan for one of several codes at a time, which share the threads that its learner may use."""
+    learner: Any = plan.learner
+    n_threads = getattr(learner, "n_threads", None)
+    if n_codes == 1 or n_threads is None:
+        return plan
+    return replace(plan, learner=replace(learner, n_threads=max(n_threads // n_codes, 1)))
 
 
 def _bytes_per_weight(learner: Any) -> int | None:
@@ -57,14 +65,6 @@ def _bytes_per_weight(learner: Any) -> int | None:
         return 12 if learner.average else 8
     n_bytes: int | None = getattr(learner, "bytes_per_weight", None)
     return n_bytes
-
-
-def _bytes_copied(X: Any) -> int:
-    """How much a learner's own form of the samples takes, unless it is theirs already."""
-    if getattr(X, "format", None) == "csr" and X.dtype == "float32":
-        return 0
-    n_entries = X.nnz if hasattr(X, "nnz") else X.shape[0] * X.shape[1]
-    return int(BYTES_PER_COPIED_ENTRY * n_entries)
 
 
 def all_at_once(tasks: Mapping[int, Callable[[], Result]]) -> dict[int, Result]:

@@ -15,7 +15,7 @@ from codekin.codebooks.label_tree import label_tree
 from codekin.coding import Assignment, Code, IntArray
 from codekin.decoding import DecodedAccuracy, Decoder, Loss
 from codekin.decoding.decoder_fit import DecoderFit
-from codekin.fitting.at_once import all_at_once, codes_at_once
+from codekin.fitting.at_once import all_at_once, codes_at_once, shared_threads
 from codekin.fitting.decoders import learned_decoder, with_decoder
 from codekin.fitting.learner_choice import decoding_loss
 from codekin.fitting.memory_needs import beside, bytes_held
@@ -74,7 +74,7 @@ class Members:
         watch = self.watch if len(group) == 1 else self.watch.one_by_one()
         n_held = sum(n_bytes for other, n_bytes in self._held.items() if other < group[0])
         with beside(self.plan, n_held) as plan:
-            learn = partial(self._learned, plan, samples, held_out)
+            learn = partial(self._learned, shared_threads(plan, len(group)), samples, held_out)
             tasks = {
                 number: partial(learn, number, watch.options(self._checkpoints(number)))
                 for number in group

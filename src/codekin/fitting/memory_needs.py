@@ -96,6 +96,8 @@ def beside(plan: Plan, n_held: int) -> Iterator[Plan]:
     try:
         yield replace(plan, learner=allowed)
     except MemoryError as error:
+        if "max_memory" not in str(error):  # the system has no more
+            raise
         raise MemoryError(f"{error} Finished codes take {in_units(n_held)} of {in_units(limit)} already.") from error
 
 
@@ -242,17 +244,9 @@ def _policies(plan: Plan) -> tuple[str, ...]:
 
 def _copied_bytes(plan: Plan, samples: Samples, held_out: Samples | None) -> int:
     """What copies of samples in memory take: in the types of the kernels, and those of a trial."""
-    X = samples.X
+    X, copied = samples.X, bytes_converted(plan.learner, samples.X)
     if isinstance(X, StoredRows) or not hasattr(X, "dtype"):
-        return 0
-    n_entries = _n_entries(X)
-    if not is_sparse(X):
-        # A flag for each number, and the entries that are not zero while they are collected.
-        copied = int(X.size + (BYTES_TO_COMPRESS + X.dtype.itemsize) * n_entries)
-    else:
-        copied = (4 * (X.dtype != np.float32) + 4 * (X.indices.dtype != np.int32)) * n_entries
-    if getattr(plan.learner, "fit_intercept", False):
-        copied += BYTES_PER_VALUE * n_entries
+        return copied
     n_samples = max(len(samples), 1)
     if plan.has_tree and (isinstance(plan.assignment, tuple) or (held_out is None and plan.is_ranked)):
         # Of some of the classes, all of their samples, and once more those to learn from and those that judge.
@@ -261,6 +255,19 @@ def _copied_bytes(plan: Plan, samples: Samples, held_out: Samples | None) -> int
     elif held_out is None and plan.is_ranked:
         copied += _bytes_of(X)
     return copied
+
+
+def bytes_converted(learner: Any, X: Any) -> int:
+    """What one code's own form of the samples takes in memory, in the types of the kernels and with a bias."""
+    if isinstance(X, StoredRows) or not hasattr(X, "dtype"):
+        return 0
+    n_entries = _n_entries(X)
+    if not is_sparse(X):
+        # A flag for each number, and the entries that are not zero while they are collected.
+        converted = int(X.size + (BYTES_TO_COMPRESS + X.dtype.itemsize) * n_entries)
+    else:
+        converted = (4 * (X.dtype != np.float32) + 4 * (X.indices.dtype != np.int32)) * n_entries
+    return converted + (BYTES_PER_VALUE * n_entries if getattr(learner, "fit_intercept", False) else 0)
 
 
 def _and_copies(copies: int) -> str:

@@ -73,7 +73,7 @@ def save_model(
     model : ECOCClassifier, TrellisClassifier, SubclassClassifier or Model
         What to save. The estimator of a SubclassClassifier must be one of the first two.
     folder : path
-        Where to save it; an existing model is replaced, anything else is left alone.
+        Where to save it. An existing model is replaced; a folder with other visible files is refused.
     model_input : ModelInput, optional
         How the samples were read from a file, for programs that will read others: :func:`load_input` returns it.
 
