@@ -134,8 +134,8 @@ def test_a_code_of_one_bit_per_class_is_as_accurate_as_the_learners_own_one_vs_r
 
 
 @pytest.mark.parametrize("learner", [DecisionTreeRegressor(), LinearRegression()])
-def test_a_regressor_is_no_learner(learner, iris):
-    with pytest.raises(ValueError, match="The 'estimator' parameter of ECOCClassifier must be"):
+def test_a_regressor_is_no_learner_of_signs(learner, iris):
+    with pytest.raises(ValueError, match=f"Got {type(learner).__name__}, a regressor; use a classifier"):
         ecoc(learner).fit(*iris)
 
 

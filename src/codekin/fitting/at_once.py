@@ -20,7 +20,6 @@ from codekin.coding import Codebook
 from codekin.fitting.learner_choice import memory_limit
 from codekin.fitting.memory_needs import BYTES_PER_KEPT_WEIGHT, bytes_converted
 from codekin.fitting.plan import Plan
-from codekin.learners import AROW
 from codekin.progress import Joint, Stopped, listening
 
 Result = TypeVar("Result")
@@ -36,7 +35,7 @@ def codes_at_once(plan: Plan, codebook: Codebook, X: Any, *, keeps_all: bool = F
     """
     learner: Any = plan.learner
     most = min(plan.n_members, getattr(learner, "n_threads", None) or available_threads())
-    in_training = _bytes_per_weight(learner)
+    in_training = getattr(learner, "bytes_at_once", None)
     if most <= 1 or plan.has_tree or in_training is None or isinstance(X, StoredRows) or n_workers() > 1:
         return 1
     n_weights = (int(X.shape[1]) + 1) * codebook.n_bits  # perhaps with a bias
@@ -57,14 +56,6 @@ def shared_threads(plan: Plan, n_codes: int) -> Plan:
     if n_codes == 1 or n_threads is None:
         return plan
     return replace(plan, learner=replace(learner, n_threads=max(n_threads // n_codes, 1)))
-
-
-def _bytes_per_weight(learner: Any) -> int | None:
-    """How much a weight takes in training, if all bits are learned together; None if that is unknown."""
-    if isinstance(learner, AROW):
-        return 12 if learner.average else 8
-    n_bytes: int | None = getattr(learner, "bytes_per_weight", None)
-    return n_bytes
 
 
 def all_at_once(tasks: Mapping[int, Callable[[], Result]]) -> dict[int, Result]:

@@ -104,6 +104,11 @@ class AROW:
     learns_probabilities: ClassVar[bool] = False
     """False: bits can be calibrated one by one."""
 
+    @property
+    def bytes_at_once(self) -> int:
+        """What a weight takes while all bits are learned together: itself, its variance and, for averages, its sum."""
+        return BYTES * (3 if self.average else 2)
+
     def __post_init__(self) -> None:
         """Check the hyper-parameters."""
         check_common_settings(self)

@@ -107,6 +107,8 @@ class Softmax:
     """Node by node."""
     bytes_per_weight: ClassVar[int] = BYTES_PER_WEIGHT
     """While all bits are learned together: the weight and its curvature."""
+    bytes_at_once: ClassVar[int] = BYTES_PER_WEIGHT
+    """The same: bits cannot be learned in turn."""
 
     def __post_init__(self) -> None:
         """Check the hyper-parameters."""
