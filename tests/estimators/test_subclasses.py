@@ -29,7 +29,6 @@ EAGER = {"min_samples": 1, "max_error": 0.0, "min_gain": 0.0}
 """Splits whatever can be split."""
 PRESETS = [
     SubclassClassifier(random_state=0),
-    SubclassClassifier(LogisticRegression(max_iter=1000), **EAGER),
     SubclassClassifier(RidgeClassifier(), **EAGER),
     SubclassClassifier(KNeighborsClassifier()),
     SubclassClassifier(GaussianNB(), **EAGER),
