@@ -5,10 +5,10 @@
 
 For each data set a trellis of width 10, a label tree, both re-ranked, and two trellises, each fitted in a process of
 its own with validation samples, on one thread. Prints the largest growth of the process during ``fit``; how much of it
-is fixed, which is the growth with 300 samples and their features; and two sizes of the model. With all weights that are learned
-it has 4 bytes for each feature and bit, on a tree for each child of a node and feature of its samples, and 8 bytes for
-each entry of the class vectors. A tree drops small weights as soon as a node is learned, and vectors drop small
-entries: the second size is that of what is kept, still in single precision.
+is fixed, which is the growth with 300 samples and their features; and two sizes of the model. With all weights that are
+learned it has 4 bytes for each feature and bit, on a tree for each child of a node and feature of its samples, and 8
+bytes for each entry of the class vectors. A tree drops small weights as soon as a node is learned, and vectors drop
+small entries: the second size is that of what is kept, still in single precision.
 
 The samples were there before and are not counted; their size is shown. The claim is that beyond the fixed part the
 growth is at most twice the model with all weights and once the samples. Models smaller than the fixed part are shown,
