@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from codekin.class_distances.splitting import halving_tree
-from codekin.codebooks.label_tree import LEAVES_PER_CHILD, TreeGraph, label_tree
+from codekin.codebooks.label_tree import label_tree
 from codekin.coding import Assignment, Codebook
+from codekin.coding.tree import LEAVES_PER_CHILD, TreeGraph
 
 SIZES = [(2, 2), (3, 2), (9, 2), (64, 4), (1000, 3), (1532, 32), (5000, 8)]
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.reference.trellis import trellis_edges, trellis_matrix, trellis_paths
 
 from codekin.codebooks import CODEBOOKS, trellis_codebook
-from codekin.codebooks.trellis import TrellisGraph
+from codekin.coding import TrellisGraph
 from codekin.coding.codebook import codeword_distances
 
 WIDTHS_IN_THE_PAPER = [

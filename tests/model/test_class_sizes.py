@@ -9,8 +9,8 @@ from scipy.special import softmax
 
 from codekin import TrellisClassifier
 from codekin.codebooks import trellis_codebook
-from codekin.codebooks.label_tree import TreeGraph, label_tree
-from codekin.coding import Assignment, Code
+from codekin.codebooks.label_tree import label_tree
+from codekin.coding import Assignment, Code, TreeGraph
 from codekin.learners import Softmax
 from codekin.model import Member, Model
 from codekin.model.class_sizes import best_power, class_sizes, size_corrected, size_terms

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from math import ceil, log2
 from operator import index
-from typing import Any
 
 DENSE_BITS_PER_DOUBLING = 10
 """Bits of a dense code for each doubling of the number of codewords (Allwein et al., 2000)."""
@@ -21,14 +20,6 @@ def checked_n_codewords(n_codewords: int, *, codebook: str, at_most: int | None 
     if at_most is not None and checked > at_most:
         raise ValueError(f"The {codebook} codebook is made for at most {at_most} codewords. Got {checked}.")
     return checked
-
-
-def settle_size(graph: Any, what: str) -> None:
-    """Make the two sizes of a frozen graph integers; an error if it has too few paths."""
-    for name in ("n_paths", "width"):
-        object.__setattr__(graph, name, index(getattr(graph, name)))
-    if graph.n_paths < 2:
-        raise ValueError(f"A {what} needs at least 2 codewords. Got {graph.n_paths} instead.")
 
 
 def checked_n_bits(

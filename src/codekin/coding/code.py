@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from codekin.coding.assignment import Assignment
-from codekin.coding.codebook import Codebook, one_hot
+from codekin.coding.codebook import Codebook
 from codekin.coding.types import CodingMatrix
 
 
@@ -88,4 +88,4 @@ class Code:
     @cached_property
     def indicators(self) -> CodingMatrix:
         """Row ``k`` is what margins are multiplied by for class ``k``: the coding matrix itself for two symbols."""
-        return self.coding_matrix if self.n_symbols == 2 else one_hot(self.coding_matrix, self.n_symbols)
+        return self.codebook.indicators_of(self.coding_matrix)

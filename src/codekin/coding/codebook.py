@@ -1,18 +1,20 @@
-"""Which codewords exist."""
+"""Which codewords exist: the interface of a codebook.
+
+There are five kinds, each in a module of its own: signs, symbols, targets, and the paths of a trellis or a tree. Only
+they know what sets them apart. Others ask the codebook, or have a table with an entry for each kind.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codekin._system.arrays import frozen
 from codekin._system.wording import plural
 from codekin.coding.assignment import Assignment
-from codekin.coding.graphs import Tree, Trellis
 from codekin.coding.types import CodingMatrix, FloatArray, IntArray
 
 MAX_DENSE_CODEWORDS = 5_000
@@ -21,10 +23,8 @@ ROWS_AT_ONCE = 256
 """How many codewords are compared with all others at a time if no such array is needed."""
 MAX_SYMBOLS = 127
 """How many symbols a column may have: as many as a signed byte can number from 0."""
-LARGEST_TARGET = 1e100
-"""The largest entry of a real codeword; squares of larger ones are infinite in sums."""
-ROUNDING = 1e-9
-"""Real distances whose ratio is closer to 1 than this are equal up to rounding."""
+KINDS: dict[str, type[Codebook]] = {}
+"""Maps the name of each kind to its class."""
 
 
 class Codebook:
@@ -41,15 +41,20 @@ class Codebook:
     is_designed : bool, default=False
         Whether row ``k`` was made for class ``k`` (spectral, ordinal and tree codes). An assignment policy leaves
         such a codebook as it is; a search requested by name does not.
-    trellis : Trellis, optional
+    trellis : TrellisGraph, optional
         The graph whose paths are the codewords. It only allows a faster decoder.
-    tree : Tree, optional
+    tree : TreeGraph, optional
         The tree whose leaves are the codewords: each child of a node is a bit that ignores the classes elsewhere.
     n_symbols : int, default=2
         How many symbols a column may have, at most 127: two are written as -1 and +1, more are numbered from 0.
     is_real : bool, default=False
         Whether entries are targets, any finite numbers, which regressors learn. A zero is then a number like any other,
         and distances between codewords are squared Euclidean ones, divided by 4: the same as those of -1 and +1.
+
+    Attributes
+    ----------
+    kind : {"signs", "symbols", "targets", "trellis", "tree"}
+        What the codewords are made of, which follows from the parameters.
 
     Examples
     --------
@@ -64,17 +69,39 @@ class Codebook:
     <Codebook given: 3 codewords x 2 real bits, minimum distance 1.8125>
     """
 
-    def __init__(
-        self,
+    kind: ClassVar[str]
+    unit: ClassVar[str] = "bit"
+    """What a column is called."""
+    zeros: ClassVar[str] = "zeros"
+    """What entries are called that ignore a class."""
+    width: int | None = None
+    """The width of the graph whose paths are the codewords, if there is one."""
+    tree: Any = None
+    trellis: Any = None
+    graph: Any = None
+
+    @property
+    def is_real(self) -> bool:
+        return self.kind == "targets"
+
+    def __init_subclass__(cls) -> None:
+        """Know the kind by its name."""
+        if "kind" in cls.__dict__:
+            KINDS[cls.kind] = cls
+
+    def __new__(
+        cls,
         matrix: ArrayLike | None = None,
         *,
-        name: str = "given",
-        is_designed: bool = False,
-        trellis: Trellis | None = None,
-        tree: Tree | None = None,
+        trellis: Any = None,
+        tree: Any = None,
         n_symbols: int = 2,
         is_real: bool = False,
-    ) -> None:
+        **_: Any,
+    ) -> Codebook:
+        """A codebook of the kind that the parameters ask for."""
+        if cls is not Codebook:
+            return super().__new__(cls)
         if sum(given is not None for given in (matrix, trellis, tree)) != 1:
             raise ValueError(
                 "A codebook needs exactly one of a matrix, a trellis and a tree. Got none of them, or several."
@@ -84,46 +111,55 @@ class Codebook:
             raise ValueError(f"The 'n_symbols' parameter of a codebook must be at least 2 and {most}. Got {n_symbols}.")
         if is_real and (matrix is None or n_symbols > 2):
             raise ValueError("A codebook of real numbers needs a matrix, and has no symbols. Got is_real=True.")
+        if matrix is None:
+            kind = "trellis" if tree is None else "tree"
+        else:
+            kind = "targets" if is_real else "symbols" if n_symbols > 2 else "signs"
+        return super().__new__(KINDS[kind])
+
+    def __init__(
+        self,
+        matrix: ArrayLike | None = None,
+        *,
+        name: str = "given",
+        is_designed: bool = False,
+        trellis: Any = None,
+        tree: Any = None,
+        n_symbols: int = 2,
+        is_real: bool = False,  # noqa: ARG002  (decides the kind)
+    ) -> None:
         self.name = name
         self.n_symbols = int(n_symbols)
         self.is_designed = is_designed
-        self.trellis = trellis
-        self.tree = tree
-        if matrix is not None:
-            # cached_property looks here first, so the matrix is never computed.
-            checked = _checked_targets(matrix, name) if is_real else _checked_signs(matrix, name, self.n_symbols)
-            self.__dict__["matrix"] = frozen(checked)
+        self._take(next(given for given in (matrix, trellis, tree) if given is not None))
+
+    def __reduce__(self) -> Any:
+        """Copies and pickles are made without deciding the kind again."""
+        return object.__new__, (type(self),), self.__dict__
+
+    def _take(self, given: Any) -> None:
+        """Check and keep the matrix or the graph."""
+        raise TypeError(f"{type(self).__name__} is not a kind of codebook")
 
     @property
-    def graph(self) -> Trellis | Tree | None:
-        """The trellis or tree whose paths are the codewords, or None."""
-        return self.trellis if self.trellis is not None else self.tree
-
-    @property
-    def is_real(self) -> bool:
-        """Whether the entries are real-valued targets."""
-        return self.graph is None and self.matrix.dtype == np.float64
-
-    @cached_property
     def matrix(self) -> CodingMatrix:
         """The codewords as rows, (n_codewords, n_bits), read-only: int8, or float64 if they are real."""
-        assert self.graph is not None
-        return frozen(self.graph.codewords(np.arange(self.graph.n_paths, dtype=np.intp)))
+        raise AttributeError("matrix")
 
     @property
     def n_codewords(self) -> int:
         """The number of codewords."""
-        return self.graph.n_paths if self.graph is not None else len(self.matrix)
+        return len(self.matrix)
 
     @property
     def n_bits(self) -> int:
         """The number of bits, or columns, of a codeword; each needs one predictor."""
-        return self.graph.n_edges if self.graph is not None else int(self.matrix.shape[1])
+        return int(self.matrix.shape[1])
 
     @property
     def n_margins(self) -> int:
         """The number of margins of a sample: one per bit, or one per symbol of columns with more than two symbols."""
-        return self.n_bits if self.n_symbols == 2 else self.n_bits * self.n_symbols
+        return self.n_bits
 
     @cached_property
     def indicators(self) -> CodingMatrix:
@@ -132,19 +168,19 @@ class Codebook:
         With more symbols, each column becomes one per symbol, 1 for the codewords that have it and 0 elsewhere, so that
         half the L1 distance of two rows is the number of columns in which they differ, as for two symbols.
         """
-        return self.matrix if self.n_symbols == 2 else one_hot(self.matrix, self.n_symbols)
+        return self.indicators_of(self.matrix)
+
+    def indicators_of(self, codewords: CodingMatrix) -> CodingMatrix:
+        """The indicators of some codewords of this codebook, given as rows."""
+        return codewords
 
     def indicators_at(self, indices: ArrayLike) -> CodingMatrix:
         """The indicators of the codewords at ``indices``."""
-        codewords = self.codewords(indices)
-        return codewords if self.n_symbols == 2 else one_hot(codewords, self.n_symbols)
+        return self.indicators_of(self.codewords(indices))
 
     def codewords(self, indices: ArrayLike) -> CodingMatrix:
         """The codewords at ``indices``, without computing the others of a graph."""
-        ranks = np.asarray(indices, dtype=np.intp)
-        if self.graph is not None and "matrix" not in self.__dict__:
-            return self.graph.codewords(ranks)
-        return self.matrix[ranks]
+        return self.matrix[np.asarray(indices, dtype=np.intp)]
 
     def coding_matrix(self, assignment: Assignment) -> CodingMatrix:
         """Row ``k`` is the codeword of class ``k``."""
@@ -173,11 +209,7 @@ class Codebook:
         ndarray of shape (n_codewords, n_codewords)
         """
         self._check_pairs()
-        if self.n_symbols == 2:
-            return codeword_distances(self.matrix, self.matrix, zero_pair=zero_pair)
-        distances = codeword_distances(self.indicators, self.indicators)
-        is_ignored = (self.matrix < 0).astype(np.float64)
-        return distances + zero_pair * (is_ignored @ is_ignored.T) if zero_pair else distances
+        return codeword_distances(self.matrix, self.matrix, zero_pair=zero_pair)
 
     def _check_pairs(self) -> None:
         """Raise unless there are few enough codewords to compare all pairs."""
@@ -190,7 +222,7 @@ class Codebook:
     def _distances_to_others(self) -> Iterator[FloatArray]:
         """The distances from some codewords at a time to all others."""
         self._check_pairs()
-        words = self.matrix if self.n_symbols == 2 else self.indicators
+        words = self.indicators
         for start in range(0, self.n_codewords, ROWS_AT_ONCE):
             some = words[start : start + ROWS_AT_ONCE]
             distances = codeword_distances(some, words)
@@ -200,25 +232,19 @@ class Codebook:
     @cached_property
     def min_distance(self) -> float:
         """The minimum distance rho between two codewords (infinite for a single codeword)."""
-        if self.graph is not None:
-            return float(self.graph.min_distance)
         return float(min((apart.min(initial=np.inf) for apart in self._distances_to_others()), default=np.inf))
 
     @cached_property
     def is_ternary(self) -> bool:
         """Whether some bits ignore some classes: entries are 0, or -1 with more than two symbols."""
-        if self.tree is not None:
-            return self.tree.n_nodes > 1
-        return self.trellis is None and not self._are_used(self.matrix).all()
+        return not self._are_used(self.matrix).all()
 
     def is_used(self, indices: ArrayLike) -> NDArray[np.bool_]:
         """Which bits do not ignore the codewords at ``indices``, (n, n_bits)."""
         return self._are_used(self.codewords(indices))
 
     def _are_used(self, codewords: CodingMatrix) -> NDArray[np.bool_]:
-        if self.is_real:
-            return np.ones(codewords.shape, dtype=bool)
-        return np.asarray(codewords != 0 if self.n_symbols == 2 else codewords >= 0)
+        return np.asarray(codewords != 0)
 
     @cached_property
     def is_equidistant(self) -> bool:
@@ -228,8 +254,11 @@ class Codebook:
         if self.n_codewords == 1:
             return True
         first = next(self._distances_to_others())[0]
-        # Those of signs are exact.
-        return all(np.allclose(apart, first, rtol=ROUNDING, atol=0) for apart in self._distances_to_others())
+        return all(self._are_close(apart, first) for apart in self._distances_to_others())
+
+    def _are_close(self, distances: FloatArray, other: float) -> bool:
+        """Whether all these distances are equal to another one."""
+        return bool((distances == other).all())
 
     @cached_property
     def is_symmetric(self) -> bool:
@@ -238,8 +267,8 @@ class Codebook:
         True if swapping any two rows only reorders the columns or renames their symbols. Real codewords that are
         equidistant can be rotated into each other, which makes no difference to least squares.
         """
-        if not self.is_equidistant or self.is_real:
-            return self.is_equidistant
+        if not self.is_equidistant:
+            return False
         columns = self._canonical(self.matrix)
         # Swaps of the first row with each other row generate all permutations.
         for other in range(1, self.n_codewords):
@@ -250,8 +279,13 @@ class Codebook:
         return True
 
     def _canonical(self, matrix: CodingMatrix) -> list[bytes]:
-        """The columns as sorted bytes, up to the names of their symbols."""
-        return _canonical_columns(matrix) if self.n_symbols == 2 else _canonical_partitions(matrix)
+        """The columns as sorted bytes, each with its first non-zero entry made positive."""
+        columns = np.ascontiguousarray(matrix.T)
+        first = (columns != 0).argmax(axis=1)
+        signs = np.sign(columns[np.arange(len(columns)), first])
+        signs[signs == 0] = 1
+        # Adding 0 makes negative zeros positive.
+        return sorted(row.tobytes() for row in (columns * signs[:, None] + 0).astype(matrix.dtype))
 
     @cached_property
     def column_correlations(self) -> FloatArray:
@@ -260,8 +294,6 @@ class Codebook:
         With more than two symbols, Cramér's V over the classes that neither ignores, which for two symbols is the
         absolute correlation.
         """
-        if self.n_symbols > 2:
-            return _associations(self.indicators, self.n_symbols)
         centred = self.matrix - self.matrix.mean(axis=0)
         norms = np.sqrt((centred**2).sum(axis=0))
         norms[norms == 0] = np.inf
@@ -295,15 +327,11 @@ class Codebook:
     @property
     def _symbol_counts(self) -> IntArray:
         """How many codewords have each symbol of each bit, (n_bits, n_symbols)."""
-        if self.n_symbols > 2:
-            return np.asarray(self.indicators.sum(axis=0, dtype=np.intp).reshape(self.n_bits, -1))
         return np.stack([(self.matrix < 0).sum(axis=0), (self.matrix > 0).sum(axis=0)], axis=1)
 
     @property
     def n_constant_columns(self) -> int:
         """The number of columns with only one symbol, or one real number, which need no learner."""
-        if self.is_real:
-            return int((np.ptp(self.matrix, axis=0) == 0).sum())
         return int(((self._symbol_counts > 0).sum(axis=1) < 2).sum())
 
     @property
@@ -327,18 +355,39 @@ class Codebook:
             "has_distinct_columns": self.has_distinct_columns,
         }
 
+    def text(self, codeword: ArrayLike) -> str:
+        """A codeword as plus and minus signs, 0 for a bit that ignores the class; with more symbols, their numbers.
+
+        Real numbers are written with all their digits.
+
+        >>> Codebook([[1, -1, 0], [1, 1, 0]]).text([1, -1, 0])
+        '+-0'
+        >>> Codebook([[12, 0, -1], [1, 1, 0]], n_symbols=20).text([12, 0, -1])
+        '12 0 -'
+        >>> Codebook([[0.5, -2.0], [0.0, 1.0]], is_real=True).text([0.5, -2.0])
+        '0.5 -2.0'
+        """
+        return "".join("-0+"[int(entry) + 1] for entry in np.asarray(codeword))
+
+    @classmethod
+    def entries(cls, text: str) -> list[Any]:
+        """The codeword of a text: the inverse of :meth:`text`."""
+        return [{"-": -1, "0": 0, "+": 1}[sign] for sign in text]
+
     def __repr__(self) -> str:
         """One line: the name, the shape and what matters for decoding."""
-        column = "real bit" if self.is_real else "bit" if self.n_symbols == 2 else "column"
-        counts = (self.n_codewords, "codeword"), (self.n_bits, column)
-        text = f"<Codebook {self.name}: " + " x ".join(f"{n} {plural(n, what)}" for n, what in counts)
-        text += f" of {self.n_symbols} symbols" if self.n_symbols > 2 else ""
-        if self.n_codewords <= MAX_DENSE_CODEWORDS or self.graph is not None:
-            text += f", minimum distance {self.min_distance:g}"
-        if self.graph is None and self.n_codewords <= MAX_DENSE_CODEWORDS:
-            text += f", {self.sparsity:.0%} {'zeros' if self.n_symbols == 2 else 'ignored'}" if self.is_ternary else ""
-            text += ", equidistant" if self.is_equidistant and self.n_codewords > 2 else ""
-        return text + ">"
+        return f"<Codebook {self.name}: {self._shape_text()}{self._distance_text()}>"
+
+    def _shape_text(self) -> str:
+        counts = (self.n_codewords, "codeword"), (self.n_bits, self.unit)
+        return " x ".join(f"{n} {plural(n, what)}" for n, what in counts)
+
+    def _distance_text(self) -> str:
+        if self.n_codewords > MAX_DENSE_CODEWORDS:
+            return ""
+        text = f", minimum distance {self.min_distance:g}"
+        text += f", {self.sparsity:.0%} {self.zeros}" if self.is_ternary else ""
+        return text + (", equidistant" if self.is_equidistant and self.n_codewords > 2 else "")
 
 
 def codeword_distances(a: CodingMatrix, b: CodingMatrix, *, zero_pair: float = 0.0) -> FloatArray:
@@ -366,106 +415,6 @@ def paired_distances(a: CodingMatrix, b: CodingMatrix) -> FloatArray:
     """The distance of each row of ``a`` to the row of ``b`` in the same place."""
     apart = a - b
     return np.asarray((apart**2).sum(axis=1) / 4 if is_real(a) else np.abs(apart).sum(axis=1) / 2, dtype=np.float64)
-
-
-def one_hot(symbols: CodingMatrix, n_symbols: int) -> CodingMatrix:
-    """One column per symbol of each column, in order: 1 if the row has the symbol; all 0 if it has -1."""
-    hot = symbols[:, :, None] == np.arange(n_symbols)
-    return np.asarray(hot.reshape(len(symbols), -1), dtype=np.int8)
-
-
-def _checked_signs(matrix: ArrayLike, name: str, n_symbols: int) -> CodingMatrix:
-    given = _checked_shape(matrix)
-    entries, allowed = range(-1, max(n_symbols, 2)), "-1, 0 or +1"
-    if n_symbols > 2:
-        allowed = f"from 0 to {n_symbols - 1}, or -1 for classes that a column ignores"
-    outside = ~np.isin(given, entries)
-    if outside.any():
-        row, column = (int(i) for i in np.argwhere(outside)[0])
-        entry, remedy = given[row, column], ""
-        if n_symbols == 2 and given.dtype.kind == "f" and entry % 1:
-            remedy = " Give is_real=True for targets that regressors learn."
-        elif n_symbols == 2 and entry > 1:
-            remedy = " Give n_symbols if there are more than two."
-        raise ValueError(
-            f"The entries of a codebook must be {allowed}. Got {entry} in row {row}, column {column}.{remedy}"
-        )
-    signs = np.array(given, dtype=np.int8, order="C")
-    _check_distinct(signs, name)
-    if n_symbols == 2 and (signs == 0).any() and not ((signs > 0).any() and (signs < 0).any()):
-        raise ValueError(
-            f"The entries of a codebook must have both signs, since a bit ignores classes where it is 0. Got only "
-            f"{np.unique(signs).tolist()}. Write a matrix of 0 and 1 as 2 * matrix - 1."
-        )
-    return signs
-
-
-def _checked_targets(matrix: ArrayLike, name: str) -> CodingMatrix:
-    targets = np.array(_checked_shape(matrix), dtype=np.float64, order="C")
-    outside = ~(np.abs(targets) <= LARGEST_TARGET)
-    if outside.any():
-        row, column = (int(i) for i in np.argwhere(outside)[0])
-        raise ValueError(
-            f"The entries of a real codebook must be numbers of at most {LARGEST_TARGET:g}. "
-            f"Got {targets[row, column]} in row {row}, column {column}."
-        )
-    targets += 0.0  # no negative zeros, which would make equal rows different bytes
-    _check_distinct(targets, name)
-    return targets
-
-
-def _checked_shape(matrix: ArrayLike) -> NDArray[Any]:
-    given = np.asarray(matrix)
-    if given.ndim != 2 or 0 in given.shape:
-        raise ValueError(
-            f"The matrix of a codebook must have two dimensions and must not be empty. Got shape {given.shape}."
-        )
-    return given
-
-
-def _check_distinct(matrix: CodingMatrix, name: str) -> None:
-    """Raise if two codewords are equal."""
-    _, first, counts = np.unique(matrix, axis=0, return_index=True, return_counts=True)
-    if (counts > 1).any():
-        row = int(first[counts > 1].min())
-        twins = np.flatnonzero((matrix == matrix[row]).all(axis=1))
-        raise ValueError(
-            f"The codewords of a codebook must be distinct. Rows {int(twins[0])} and {int(twins[1])} of this {name} "
-            "codebook are equal."
-        )
-
-
-def _canonical_columns(matrix: CodingMatrix) -> list[bytes]:
-    """The columns as sorted bytes, each with its first non-zero entry made +1."""
-    columns = np.ascontiguousarray(matrix.T)
-    first = (columns != 0).argmax(axis=1)
-    signs = np.sign(columns[np.arange(len(columns)), first])
-    signs[signs == 0] = 1
-    # Adding 0 makes negative zeros positive.
-    return sorted(row.tobytes() for row in (columns * signs[:, None] + 0).astype(matrix.dtype))
-
-
-def _canonical_partitions(matrix: CodingMatrix) -> list[bytes]:
-    """The columns as sorted bytes, their symbols numbered in the order of first appearance."""
-    columns = []
-    for column in matrix.T:
-        symbols, first, place = np.unique(column, return_index=True, return_inverse=True)
-        first[symbols < 0] = -1  # ignored classes stay ignored and come first
-        rank = np.argsort(np.argsort(first)) - int(symbols[0] < 0)
-        columns.append(rank[place].astype(np.int8).tobytes())
-    return sorted(columns)
-
-
-def _associations(indicators: CodingMatrix, n_symbols: int) -> FloatArray:
-    """Cramér's V of every two columns, 0 if one of them is constant on the classes they share."""
-    n_bits = indicators.shape[1] // n_symbols
-    counts = indicators.T.astype(np.float64) @ indicators
-    tables = counts.reshape(n_bits, n_symbols, n_bits, n_symbols).transpose(0, 2, 1, 3)
-    rows, columns = tables.sum(axis=3), tables.sum(axis=2)
-    expected = rows[..., :, None] * columns[..., None, :]
-    chi = (tables**2 / np.where(expected > 0, expected, 1)).sum(axis=(2, 3)) - 1
-    freedom = np.minimum((rows > 0).sum(axis=2), (columns > 0).sum(axis=2)) - 1
-    return np.asarray(np.sqrt(np.clip(chi, 0, None) / np.maximum(freedom, 1)) * (freedom > 0), dtype=np.float64)
 
 
 def _upper(square: FloatArray) -> FloatArray:

@@ -12,8 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from codekin.coding import Assignment, FloatArray, IntArray
-from codekin.coding.graphs import Tree
+from codekin.coding import Assignment, FloatArray, IntArray, TreeGraph
 from codekin.decoding.losses import LOSSES, Loss
 from codekin.decoding.minimum_loss import as_margins, check_k
 
@@ -30,7 +29,7 @@ class BeamSearchDecoder:
 
     Parameters
     ----------
-    tree : Tree
+    tree : TreeGraph
         ``codebook.tree``.
     assignment : Assignment
         Which class has which leaf; there is a class for every leaf.
@@ -46,7 +45,7 @@ class BeamSearchDecoder:
     array([0, 4, 8])
     """
 
-    tree: Tree
+    tree: TreeGraph
     assignment: Assignment
     beam: int = BEAM
     loss: ClassVar[Loss] = LOSSES["logistic"]

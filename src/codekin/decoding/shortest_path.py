@@ -20,8 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
 from codekin._system.threads import run_blocks
-from codekin.coding import Assignment, FloatArray, IntArray, Margins
-from codekin.coding.graphs import Trellis
+from codekin.coding import Assignment, FloatArray, IntArray, Margins, TrellisGraph
 from codekin.decoding.losses import STABLE_UNITS, get_loss
 from codekin.decoding.minimum_loss import as_margins, check_k, set_apart
 
@@ -49,7 +48,7 @@ class ShortestPathDecoder:
 
     Parameters
     ----------
-    trellis : Trellis
+    trellis : TrellisGraph
         The graph, ``codebook.trellis``.
     loss : str or callable, default="exponential"
         A name from ``LOSSES`` or a function of ``z = bit * margin``.
@@ -68,7 +67,7 @@ class ShortestPathDecoder:
     array([    0, 31415, 99999])
     """
 
-    trellis: Trellis
+    trellis: TrellisGraph
     loss: Any = "exponential"
     assignment: Assignment | None = None
     is_learned: ClassVar[bool] = False

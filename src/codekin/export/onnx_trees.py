@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from codekin.coding.graphs import Tree
+from codekin.coding import TreeGraph
 from codekin.export.onnx_graph import OnnxGraph
 
 LOWEST = -1e300
 """The margin of a child that a node does not have."""
 
 
-def leaf_losses(graph: OnnxGraph, tree: Tree, f: str) -> str:
+def leaf_losses(graph: OnnxGraph, tree: TreeGraph, f: str) -> str:
     """Minus the logarithms of the probabilities of all leaves, (n_samples, n_leaves), from margins of double precision.
 
     The margins of each node become a row of a table as wide as the widest node. A softmax along the rows is then one

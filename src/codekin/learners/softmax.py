@@ -17,8 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from codekin._system.checkpoints import Checkpoints
 from codekin._system.memory import available_memory, in_units
-from codekin.coding import Code, Codebook
-from codekin.coding.graphs import Tree
+from codekin.coding import Code, Codebook, TreeGraph
 from codekin.learners.compact import decompressed
 from codekin.learners.linear import LinearBits, SparseLinearBits, Validation
 from codekin.learners.softmax_state import ClassPaths, SoftmaxBits, class_paths
@@ -116,7 +115,7 @@ class Softmax:
         check_setting(self, "step", self.step > 0, "greater than 0")
         check_setting(self, "damping", self.damping is None or self.damping > 0, "greater than 0")
 
-    def _damping_on(self, tree: Tree | None) -> float:
+    def _damping_on(self, tree: TreeGraph | None) -> float:
         """The damping on a tree, or on another code."""
         return (DAMPING if tree is None else TREE_DAMPING) if self.damping is None else self.damping
 

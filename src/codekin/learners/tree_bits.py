@@ -18,8 +18,7 @@ from scipy import sparse
 from codekin._system.arrays import as_narrow, writeable
 from codekin._system.sparse_rows import SparseRows
 from codekin._system.threads import run_blocks
-from codekin.coding import FloatArray, IntArray
-from codekin.coding.graphs import Tree
+from codekin.coding import FloatArray, IntArray, TreeGraph
 from codekin.learners.compact import PRECISIONS, Precision
 from codekin.learners.linear import KEPT_SHARES, QUANTILE_SAMPLE, Float32Array, Validation, score_of
 
@@ -43,7 +42,7 @@ class TreeBits:
     - ``curvatures``: those of the weights; None for finished predictors, which cannot learn further.
     """
 
-    tree: Tree = field(repr=False)
+    tree: TreeGraph = field(repr=False)
     counts: NDArray[Any] = field(repr=False)
     nodes: NDArray[Any] = field(repr=False)
     lengths: NDArray[Any] = field(repr=False)

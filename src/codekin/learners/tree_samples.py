@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from codekin._system.sparse_rows import SparseRows
 from codekin._system.stored_rows import BYTES_PER_ROW, BYTES_PER_VALUE, StoredRows
-from codekin.coding import Code, FloatArray, IntArray
-from codekin.coding.graphs import Tree
+from codekin.coding import Code, FloatArray, IntArray, TreeGraph
 from codekin.learners.streamed_rows import StreamedRows, training_rows
 from codekin.learners.training_rows import TrainingRows, compressed_rows
 from codekin.samples import Samples
@@ -77,7 +76,7 @@ class TreeSamples:
     - ``curvature``: the first curvature of every weight.
     """
 
-    tree: Tree
+    tree: TreeGraph
     held: SparseRows | StoredRows
     row_of_place: IntArray
     leaves: IntArray
@@ -246,7 +245,7 @@ class TreeSamples:
         return compressed, row_of
 
 
-def _depths(tree: Tree) -> IntArray:
+def _depths(tree: TreeGraph) -> IntArray:
     """How many nodes are above each node."""
     depth = np.zeros(tree.n_nodes, dtype=np.intp)
     for node in range(tree.n_nodes):

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from codekin.coding import FloatArray, IntArray
-from codekin.coding.graphs import Tree
+from codekin.coding import FloatArray, IntArray, TreeGraph
 from codekin.model import Member, Model
 from codekin.model.reranking import Reranking, best_weight
 from codekin.progress import tell
@@ -32,12 +31,12 @@ def class_sizes(samples: Samples, n_classes: int) -> FloatArray:
     return np.asarray(np.maximum(sizes, sizes[sizes > 0].min(initial=np.inf)))
 
 
-def size_terms(tree: Tree, size_of_leaf: FloatArray, power: float) -> FloatArray:
+def size_terms(tree: TreeGraph, size_of_leaf: FloatArray, power: float) -> FloatArray:
     """What to add to the margin of each bit of a tree to divide the probabilities of its leaves by ``size**power``.
 
     Exact for leaves of one node; the total of a child with several leaves is estimated from their sizes.
 
-    >>> from codekin.codebooks.label_tree import TreeGraph
+    >>> from codekin.coding import TreeGraph
     >>> size_terms(TreeGraph(n_paths=3, width=2), np.array([1.0, 4.0, 16.0]), 0.5).round(2)
     array([ 0.  , -0.69, -1.39])
     """

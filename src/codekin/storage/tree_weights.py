@@ -8,7 +8,7 @@ import numpy as np
 
 from codekin._system.arrays import Arrays
 from codekin._system.index_arrays import check_counts, check_indices
-from codekin.coding.graphs import Tree
+from codekin.coding import TreeGraph
 from codekin.learners.compact import PRECISIONS
 from codekin.learners.tree_bits import TreeBits
 from codekin.storage.files import Json
@@ -24,7 +24,7 @@ def describe_tree_bits(bits: TreeBits, arrays: Arrays) -> Json:
     return {"kind": "tree", "scale": None if bits.scale is None else list(bits.scale)}
 
 
-def restore_tree_bits(description: Json, arrays: Arrays, tree: Tree) -> TreeBits:
+def restore_tree_bits(description: Json, arrays: Arrays, tree: TreeGraph) -> TreeBits:
     """What :func:`describe_tree_bits` described."""
     counts, nodes, lengths, children, weights = (arrays[f"chunk_{name}"] for name in PARTS)
     check_counts(counts, len(nodes), "the numbers of chunks")

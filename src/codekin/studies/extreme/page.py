@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from codekin.codebooks.trellis import TrellisGraph
+from codekin.coding import TrellisGraph
 from codekin.datasets import DATASETS
 from codekin.pages import Block, Cell, Column, Command, Page, Paragraph, Picture, Section, Table
 from codekin.plots.style import save_figure

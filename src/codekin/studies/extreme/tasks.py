@@ -16,8 +16,7 @@ import numpy as np
 from codekin.assignments.scores import score_and_z
 from codekin.classes import ClassTree
 from codekin.codebooks import trellis_codebook
-from codekin.codebooks.trellis import TrellisGraph
-from codekin.coding import Assignment
+from codekin.coding import Assignment, TrellisGraph
 from codekin.datasets import DATASETS, load_dataset
 from codekin.estimators import TrellisClassifier
 from codekin.learners import AROW

@@ -1,0 +1,87 @@
+"""Codewords of more than two symbols, numbered from 0: one predictor of several classes per column."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from codekin.coding._matrix import MatrixCodebook, first_outside
+from codekin.coding.codebook import codeword_distances
+from codekin.coding.types import CodingMatrix, FloatArray, IntArray
+
+
+class SymbolCodebook(MatrixCodebook):
+    """The rows of a matrix with entries from 0 to ``n_symbols - 1``, and -1 where a column ignores a class."""
+
+    kind = "symbols"
+    unit = "column"
+    zeros = "ignored"
+
+    def _checked(self, given: NDArray[Any]) -> CodingMatrix:
+        place = first_outside(~np.isin(given, range(-1, self.n_symbols)))
+        if place is not None:
+            raise ValueError(
+                f"The entries of a codebook must be from 0 to {self.n_symbols - 1}, or -1 for classes that a column "
+                f"ignores. Got {given[place]} in row {place[0]}, column {place[1]}."
+            )
+        return np.array(given, dtype=np.int8, order="C")
+
+    @property
+    def n_margins(self) -> int:
+        """The number of margins of a sample, one per symbol of each column."""
+        return self.n_bits * self.n_symbols
+
+    def indicators_of(self, codewords: CodingMatrix) -> CodingMatrix:
+        """One column per symbol of each column, in order: 1 if the row has the symbol; all 0 if it has -1."""
+        hot = codewords[:, :, None] == np.arange(self.n_symbols)
+        return np.asarray(hot.reshape(len(codewords), -1), dtype=np.int8)
+
+    def row_distances(self, *, zero_pair: float = 0.0) -> FloatArray:
+        """The number of columns that differ: see :meth:`Codebook.row_distances`."""
+        self._check_pairs()
+        distances = codeword_distances(self.indicators, self.indicators)
+        is_ignored = (self.matrix < 0).astype(np.float64)
+        return distances + zero_pair * (is_ignored @ is_ignored.T) if zero_pair else distances
+
+    def _are_used(self, codewords: CodingMatrix) -> NDArray[np.bool_]:
+        return np.asarray(codewords >= 0)
+
+    def _canonical(self, matrix: CodingMatrix) -> list[bytes]:
+        """The columns as sorted bytes, their symbols numbered in the order of first appearance."""
+        columns = []
+        for column in matrix.T:
+            symbols, first, place = np.unique(column, return_index=True, return_inverse=True)
+            first[symbols < 0] = -1  # ignored classes stay ignored and come first
+            rank = np.argsort(np.argsort(first)) - int(symbols[0] < 0)
+            columns.append(rank[place].astype(np.int8).tobytes())
+        return sorted(columns)
+
+    @property
+    def column_correlations(self) -> FloatArray:
+        """Cramér's V of every two columns, 0 if one of them is constant on the classes they share."""
+        shape = self.n_bits, self.n_symbols
+        counts = self.indicators.T.astype(np.float64) @ self.indicators
+        tables = counts.reshape(*shape, *shape).transpose(0, 2, 1, 3)
+        rows, columns = tables.sum(axis=3), tables.sum(axis=2)
+        expected = rows[..., :, None] * columns[..., None, :]
+        chi = (tables**2 / np.where(expected > 0, expected, 1)).sum(axis=(2, 3)) - 1
+        freedom = np.minimum((rows > 0).sum(axis=2), (columns > 0).sum(axis=2)) - 1
+        return np.asarray(np.sqrt(np.clip(chi, 0, None) / np.maximum(freedom, 1)) * (freedom > 0), dtype=np.float64)
+
+    @property
+    def _symbol_counts(self) -> IntArray:
+        return np.asarray(self.indicators.sum(axis=0, dtype=np.intp).reshape(self.n_bits, -1))
+
+    def text(self, codeword: ArrayLike) -> str:
+        """The numbers of the symbols, a minus sign where the class is ignored."""
+        return " ".join("-" if entry < 0 else str(int(entry)) for entry in np.asarray(codeword))
+
+    @classmethod
+    def entries(cls, text: str) -> list[Any]:
+        """The codeword of a text."""
+        return [-1 if symbol == "-" else int(symbol) for symbol in text.split(" ")]
+
+    def _shape_text(self) -> str:
+        return f"{super()._shape_text()} of {self.n_symbols} symbols"

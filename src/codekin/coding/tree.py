@@ -1,0 +1,172 @@
+"""A tree of classes as a code: every child of every node is a bit, and a node's bits ignore all classes elsewhere.
+
+A codeword has +1 on the children along the path from the root to its leaf, -1 on their siblings and 0 on all other
+bits. Leaves are numbered from left to right. Two numbers define the tree, which divides the row of leaves evenly. Which
+class is at which leaf is an assignment.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from codekin._system.arrays import frozen
+from codekin.coding._graph import GraphCodebook, settle_size
+from codekin.coding.types import CodingMatrix, IntArray
+
+LEAVES_PER_CHILD = 4
+"""A node with up to this many times ``width`` leaves has the leaves themselves as children."""
+
+
+class TreeCodebook(GraphCodebook):
+    """The leaves of a tree."""
+
+    kind = "tree"
+    graph: TreeGraph
+
+    @property
+    def tree(self) -> TreeGraph:
+        """The graph."""
+        return self.graph
+
+    @property
+    def is_ternary(self) -> bool:
+        """Whether a node ignores the classes below others."""
+        return self.graph.n_nodes > 1
+
+
+@dataclass(frozen=True)
+class TreeGraph:
+    """A balanced tree over a row of leaves.
+
+    The root has all of them. A node with more than ``4 * width`` leaves has ``width`` children, among which repeated
+    halving divides the leaves; any other node has its leaves as children. Nodes are numbered level by level and from
+    left to right; so are their children, the bits. ``n_paths`` is the number of leaves, at least 2.
+
+    >>> tree = TreeGraph(n_paths=9, width=2)
+    >>> tree.first_bits, tree.children
+    (array([ 0,  2,  7, 11]), array([ 1,  2, -1, -2, -3, -4, -5, -6, -7, -8, -9]))
+    """
+
+    n_paths: int
+    width: int
+
+    def __post_init__(self) -> None:
+        """Check the two numbers that define the tree."""
+        settle_size(self, "tree")
+        if self.width < 2:
+            raise ValueError(f"The width of a tree must be at least 2. Got {self.width} instead.")
+
+    @cached_property
+    def _levels(self) -> list[tuple[IntArray, IntArray, IntArray]]:
+        """For each level the spans of the nodes, the numbers of their children, and the first leaf of each child."""
+        levels = []
+        spans = np.array([[0, self.n_paths]], dtype=np.intp)
+        while len(spans):
+            sizes = spans[:, 1] - spans[:, 0]
+            is_wide = sizes > LEAVES_PER_CHILD * self.width
+            counts = np.where(is_wide, self.width, sizes)
+            begins = [_cuts(start, stop, n) for (start, stop), n in zip(spans.tolist(), counts.tolist(), strict=True)]
+            levels.append((spans, counts, np.concatenate(begins)))
+            below = [
+                np.column_stack([own, np.append(own[1:], spans[i, 1])]) for i, own in enumerate(begins) if is_wide[i]
+            ]
+            spans = np.concatenate(below) if below else np.zeros((0, 2), dtype=np.intp)
+        return levels
+
+    @cached_property
+    def spans(self) -> IntArray:
+        """The first leaf of each node and the one after its last, (n_nodes, 2)."""
+        return frozen(np.concatenate([spans for spans, _, _ in self._levels]))
+
+    @cached_property
+    def first_bits(self) -> IntArray:
+        """Where the bits of each node begin, (n_nodes + 1,)."""
+        counts = np.concatenate([counts for _, counts, _ in self._levels])
+        return frozen(np.concatenate([[0], np.cumsum(counts)]))
+
+    @cached_property
+    def bit_starts(self) -> IntArray:
+        """The first leaf below each bit, (n_bits,)."""
+        return frozen(np.concatenate([begins for _, _, begins in self._levels]))
+
+    @cached_property
+    def children(self) -> IntArray:
+        """The node below each bit, or ``-1 - leaf``, (n_bits,)."""
+        sizes = self.spans[:, 1] - self.spans[:, 0]
+        counts = np.diff(self.first_bits)
+        is_above_leaves = np.repeat(sizes == counts, counts)
+        nodes = np.cumsum(~is_above_leaves)
+        return frozen(np.where(is_above_leaves, -1 - self.bit_starts, nodes))
+
+    @property
+    def n_nodes(self) -> int:
+        """The number of nodes with children."""
+        return len(self.spans)
+
+    @property
+    def n_edges(self) -> int:
+        """The number of bits."""
+        return int(self.first_bits[-1])
+
+    @property
+    def depth(self) -> int:
+        """The most nodes on the path to a leaf."""
+        return len(self._levels)
+
+    @property
+    def min_distance(self) -> int:
+        """Two leaves of one node differ in two bits and share all others; leaves further apart differ in more."""
+        return 2
+
+    def unrank(self, ranks: ArrayLike) -> IntArray:
+        """The bits that are +1 for these leaves, from the root down; padded with -1, (n, depth).
+
+        >>> TreeGraph(n_paths=9, width=2).unrank([0, 5])
+        array([[0, 2],
+               [1, 7]])
+        """
+        leaves = np.asarray(ranks, dtype=np.intp)
+        outside = leaves[(leaves < 0) | (leaves >= self.n_paths)]
+        if leaves.ndim != 1 or outside.size:
+            raise ValueError(
+                f"Leaves must be an array of numbers between 0 and {self.n_paths - 1}. Got {ranks!r} instead."
+            )
+        bits = np.full((len(leaves), self.depth), -1, dtype=np.intp)
+        is_open, first = np.ones(len(leaves), dtype=bool), 0
+        for level, (_, _, begins) in enumerate(self._levels):
+            bits[is_open, level] = first + np.searchsorted(begins, leaves[is_open], side="right") - 1
+            is_open[is_open] = self.children[bits[is_open, level]] >= 0
+            first += len(begins)
+        return bits
+
+    def codewords(self, ranks: ArrayLike) -> CodingMatrix:
+        """The codewords of these leaves: +1 on the path to the leaf, -1 on siblings, 0 elsewhere."""
+        bits = self.unrank(ranks)
+        codewords = np.zeros((len(bits), self.n_edges), dtype=np.int8)
+        node_of_bit = np.repeat(np.arange(self.n_nodes), np.diff(self.first_bits))
+        for row, own in enumerate(bits):
+            for bit in own[own >= 0]:
+                node = node_of_bit[bit]
+                codewords[row, self.first_bits[node] : self.first_bits[node + 1]] = -1
+                codewords[row, bit] = 1
+        return codewords
+
+
+def _cuts(start: int, stop: int, n_parts: int) -> IntArray:
+    """Where the parts of a row of leaves begin, by repeated halving; the first half is the larger one."""
+    if n_parts == stop - start:
+        return np.arange(start, stop, dtype=np.intp)
+    begins, sizes = np.array([start]), np.array([stop - start])
+    parts = np.array([n_parts])
+    while (parts > 1).any():
+        first = (parts + 1) // 2
+        of_first = -(-sizes * first // parts)
+        begins = np.column_stack([begins, begins + of_first]).ravel()
+        sizes = np.column_stack([of_first, sizes - of_first]).ravel()
+        parts = np.column_stack([first, parts - first]).ravel()
+        begins, sizes, parts = begins[parts > 0], sizes[parts > 0], parts[parts > 0]
+    return begins.astype(np.intp)
