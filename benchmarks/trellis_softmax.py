@@ -23,8 +23,8 @@ from codekin._system.threads import limited_threads
 from codekin.codebooks import dense_random
 from codekin.coding import Assignment, Code
 from codekin.datasets import load_dataset
+from codekin.decoding import decoder_of
 from codekin.learners import AROW, Softmax, Validation
-from codekin.model import make_decoder
 from codekin.model.measuring import confidence_error
 from codekin.samples import Samples
 
@@ -62,7 +62,7 @@ def of_dense_code(data, n_bits, learner, seed):
     """Test accuracy in percent with a random dense code."""
     classes, y = np.unique(data.y, return_inverse=True)
     code = Code(dense_random(len(classes), n_bits=n_bits, rng=seed), Assignment.identity(len(classes)))
-    decoder = make_decoder(code, "linear" if isinstance(learner, Softmax) else "exponential")
+    decoder = decoder_of(code, "linear" if isinstance(learner, Softmax) else "exponential")
     held_out, test = (np.searchsorted(classes, part.y) for part in (data.validation, data.test))
     validation = Validation(data.validation.X, lambda margins: (decoder.decode(margins) == held_out).mean())
     rng = np.random.default_rng(seed)

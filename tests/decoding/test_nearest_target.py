@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from codekin.codebooks import dense_random
 from codekin.codebooks.targets import random_projection
 from codekin.coding import Assignment, Code
-from codekin.decoding import MinimumLossDecoder, fit_decoder
+from codekin.decoding import MinimumLossDecoder, decoder_of, fit_decoder
 from codekin.decoding.nearest_target import NearestTargetDecoder
-from codekin.model import Member, make_decoder
+from codekin.model import Member
 from codekin.model.measuring import binary_losses, multiclass_error_bound
 
 seeds = st.integers(0, 2**32 - 1)
@@ -63,11 +63,11 @@ def test_a_sample_alone_has_the_losses_it_has_among_others():
 
 
 def test_real_codes_are_decoded_by_the_squared_loss_and_no_other():
-    assert isinstance(make_decoder(real_code(), "squared"), NearestTargetDecoder)
+    assert isinstance(decoder_of(real_code(), "squared"), NearestTargetDecoder)
     with pytest.raises(ValueError, match="Got loss='hinge' and is_weighted=False"):
         Member.of(real_code(), None, "hinge")
     with pytest.raises(ValueError, match="is_weighted=True"):
-        make_decoder(real_code(), "squared", is_weighted=True)
+        decoder_of(real_code(), "squared", is_weighted=True)
 
 
 @given(seeds, st.floats(0.05, 2))
@@ -76,7 +76,7 @@ def test_the_error_is_below_its_bound(seed, noise):
     code, rng = real_code(seed=seed), np.random.default_rng(seed)
     classes = np.arange(60) % 6
     margins = code.coding_matrix[classes] + noise * rng.normal(size=(60, 4))
-    decoder = make_decoder(code, "squared")
+    decoder = decoder_of(code, "squared")
     epsilon = float(binary_losses(margins, classes, code.coding_matrix, decoder.loss).mean())
     assert epsilon == pytest.approx(np.square(margins - code.coding_matrix[classes]).mean())
     error = (decoder.decode(margins) != classes).mean()
@@ -91,7 +91,7 @@ def test_a_decoder_shrunk_to_the_targets_is_the_nearest_one():
     fit = fit_decoder(margins, classes, code, loss="squared", rng=0)
     assert fit.held_out_accuracies[0] == fit.loss_based_accuracy
     if np.isinf(fit.strength):
-        np.testing.assert_array_equal(fit.decoder.decode(margins), make_decoder(code, "squared").decode(margins))
+        np.testing.assert_array_equal(fit.decoder.decode(margins), decoder_of(code, "squared").decode(margins))
 
 
 def test_a_learned_decoder_corrects_margins_that_are_always_off():

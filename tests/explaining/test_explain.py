@@ -13,7 +13,7 @@ from tests.blobs import make_blobs_with_tree
 
 from codekin import ECOCClassifier, TrellisClassifier
 from codekin.decoding import LOSSES
-from codekin.decoding.slopes import secants
+from codekin.decoding.decoder import secants
 
 DATA = make_blobs_with_tree(12, 240, n_features=6, rng=0)
 X, Y, NEW = DATA.train.X, DATA.train.y, DATA.test.X[:8]

@@ -46,7 +46,7 @@ def test_the_index_lists_candidates_and_the_code_its_best_class(fitted, topics):
     assert ranking.source == fitted.candidates == fitted.recipe_.candidates
     assert (ranking.n_candidates == 1) == (fitted.candidates == "index")
     assert ranking.n_entries == index_entries(120) == 32
-    listed = model._ranked.rescored(X, model._margins_to_rank(X), ranking).classes
+    listed = model.ranked.rescored(X, model.lazy_margins(X), ranking).classes
     of_index = ranking.index.best(X, ranking.n_indexed)
     for own, indexed in zip(listed, of_index, strict=True):
         assert set(indexed) <= set(own)
@@ -57,7 +57,7 @@ def test_the_index_lists_candidates_and_the_code_its_best_class(fitted, topics):
 
 def test_losses_of_all_classes_agree_with_the_best_and_with_what_the_code_and_the_vectors_say(fitted, topics):
     model, X = fitted.model_, topics.test.X[:N_ROWS]
-    candidates = model._ranked.rescored(X, model._margins_to_rank(X), model.ranking)
+    candidates = model.ranked.rescored(X, model.lazy_margins(X), model.ranking)
     every, (classes, losses) = model.class_losses(X), model.top_k(X, model.n_classes)
     np.testing.assert_array_equal(model.predict(X), classes[:, 0])
     np.testing.assert_array_equal(every.argmin(axis=1), classes[:, 0])

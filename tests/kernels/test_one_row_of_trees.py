@@ -11,9 +11,9 @@ from codekin.coding import Assignment, Code
 from codekin.kernels.label_tree import FAR
 from codekin.model import Member, Model
 from codekin.model.class_vectors import ClassVectors
-from codekin.model.one_row import Row
-from codekin.model.one_row_of_trees import OneRowOfRankedTree, OneRowOfRankedTrees, one_row_of_trees
 from codekin.model.reranking import Reranking
+from codekin.model.single import Row
+from codekin.model.single_leaves import SingleRowOfRankedTree, SingleRowOfRankedTrees, single_of_leaves
 
 N_CLASSES, N_FEATURES, WEIGHT, REACH = 90, 12, 0.8, 1.5
 
@@ -40,7 +40,7 @@ def expected_best(members, x, vectors, n_candidates, k):
     return reference.ranked_list(classes, sum(every)[classes], is_candidate, WEIGHT, scores, k)
 
 
-@pytest.mark.parametrize(("n_trees", "kind"), [(1, OneRowOfRankedTree), (2, OneRowOfRankedTrees)])
+@pytest.mark.parametrize(("n_trees", "kind"), [(1, SingleRowOfRankedTree), (2, SingleRowOfRankedTrees)])
 def test_a_row_is_ranked_by_its_losses_and_dot_products_whatever_the_room_was_used_for(n_trees, kind):
     rng = np.random.default_rng(n_trees)
     members = []
@@ -50,7 +50,7 @@ def test_a_row_is_ranked_by_its_losses_and_dot_products_whatever_the_room_was_us
         members.append(Member.of(code, random_bits(codebook.tree, N_FEATURES, rng)[0], "logistic"))
     vectors = ClassVectors.of(rng.normal(size=(N_CLASSES, N_FEATURES)) * (rng.random((N_CLASSES, N_FEATURES)) < 0.5))
     model = Model(tuple(members), Reranking(8, vectors, WEIGHT, reach=REACH))
-    one_row = one_row_of_trees(model)
+    one_row = single_of_leaves(model)
     assert type(one_row) is kind
     for x in (rng.normal(size=(40, N_FEATURES)) * (rng.random((40, N_FEATURES)) < 0.6)).astype(np.float32):
         own = sparse.csr_array(x[None])

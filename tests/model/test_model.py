@@ -135,7 +135,7 @@ def test_what_does_not_fit_together_is_refused():
     codebook, assignment = dense_random(4, n_bits=5, rng=0), Assignment(np.arange(4))
     bits = LinearBits(np.zeros((3, 5)), np.zeros(5))
     dense = Member.of(Code(codebook, assignment), bits, "hinge")
-    with pytest.raises(ValueError, match="must be codes on a trellis"):
+    with pytest.raises(ValueError, match="must be paths of a trellis or leaves of a tree"):
         Model((dense,), Reranking(5))
     with pytest.raises(ValueError, match="k"):
         Model(members, Reranking(5)).top_k(np.zeros((1, 9)), 21)

@@ -14,52 +14,56 @@ from codekin.datasets import TextVectorizer, load_dataset, make_sparse_topics
 from codekin.datasets.one_text import features_of_one_text
 from codekin.learners import AROW
 from codekin.learners.compact import CompactSparseLinearBits
-from codekin.model.one_row import OneRow, OneRowAtOnce, OneRowOfCode, OneRowOfRanking, OneRowOfTrellis
-from codekin.model.one_row_of_trees import OneRowOfRankedTree, OneRowOfRankedTrees, OneRowOfTree
+from codekin.model.single import SingleRow, SingleRowOfCode
+from codekin.model.single_leaves import SingleRowOfRankedTree, SingleRowOfRankedTrees, SingleRowOfTree
+from codekin.model.single_paths import SingleRowInOneCall, SingleRowOfRanking, SingleRowOfTrellis
 from codekin.storage import ModelInput
 
 N_ROWS = 25
 
 CLASSIFIERS = {
-    "a trellis": (TrellisClassifier(width=2, rerank=None), OneRowOfTrellis),
-    "half precision": (TrellisClassifier(width=2, rerank=None, precision="float16"), OneRowOfTrellis),
-    "free paths": (TrellisClassifier(width=2, n_spare=9), OneRowOfCode),
+    "a trellis": (TrellisClassifier(width=2, rerank=None), SingleRowOfTrellis),
+    "half precision": (TrellisClassifier(width=2, rerank=None, precision="float16"), SingleRowOfTrellis),
+    "free paths": (TrellisClassifier(width=2, n_spare=9), SingleRowOfCode),
     "re-ranked": (
         TrellisClassifier(width=2, rerank="centroid", precision="float32", candidates="code"),
-        OneRowOfRanking,
+        SingleRowOfRanking,
     ),
     "an index": (
         TrellisClassifier(width=2, rerank="centroid", candidates="index", precision="float32"),
-        OneRowOfRanking,
+        SingleRowOfRanking,
     ),
     "one byte and an index": (
         TrellisClassifier(width=5, rerank="centroid", precision="int8", candidates="both"),
-        OneRowAtOnce,
+        SingleRowInOneCall,
     ),
     "a tree and an index": (
         TrellisClassifier(code="tree", width=3, rerank="centroid", candidates="both"),
-        OneRow,
+        SingleRow,
     ),
-    "one byte a weight": (TrellisClassifier(width=5, rerank="centroid", precision="int8"), OneRowAtOnce),
-    "re-ranked pair": (TrellisClassifier(width=2, rerank="centroid", n_members=2, candidates="index"), OneRowOfRanking),
+    "one byte a weight": (TrellisClassifier(width=5, rerank="centroid", precision="int8"), SingleRowInOneCall),
+    "re-ranked pair": (
+        TrellisClassifier(width=2, rerank="centroid", n_members=2, candidates="index"),
+        SingleRowOfRanking,
+    ),
     "a pair without an index": (
         TrellisClassifier(width=2, rerank="centroid", n_members=2, candidates="code"),
-        OneRowOfRanking,
+        SingleRowOfRanking,
     ),
-    "a pair": (TrellisClassifier(width=2, rerank=None, n_members=2), OneRowOfRanking),
-    "a tree": (TrellisClassifier(code="tree", width=3, rerank=None), OneRowOfTree),
-    "a re-ranked tree": (TrellisClassifier(code="tree", width=3, rerank="centroid"), OneRowOfRankedTree),
+    "a pair": (TrellisClassifier(width=2, rerank=None, n_members=2), SingleRowOfRanking),
+    "a tree": (TrellisClassifier(code="tree", width=3, rerank=None), SingleRowOfTree),
+    "a re-ranked tree": (TrellisClassifier(code="tree", width=3, rerank="centroid"), SingleRowOfRankedTree),
     "two re-ranked trees": (
         TrellisClassifier(code="tree", width=3, rerank="centroid", n_members=2, assignment="random"),
-        OneRowOfRankedTrees,
+        SingleRowOfRankedTrees,
     ),
     "two trees": (
         TrellisClassifier(code="tree", width=2, rerank=None, n_members=2, assignment="random"),
-        OneRowOfRankedTrees,
+        SingleRowOfRankedTrees,
     ),
-    "a matrix": (ECOCClassifier(AROW(), n_bits=20, assignment="random", decoding="loss"), OneRowOfCode),
-    "a learned decoder": (ECOCClassifier(LogisticRegression(), n_bits=12, decoding="learned"), OneRowOfCode),
-    "calibrated": (ECOCClassifier(LogisticRegression(), n_bits=12, decoding="loss", calibrate="cv"), OneRowOfCode),
+    "a matrix": (ECOCClassifier(AROW(), n_bits=20, assignment="random", decoding="loss"), SingleRowOfCode),
+    "a learned decoder": (ECOCClassifier(LogisticRegression(), n_bits=12, decoding="learned"), SingleRowOfCode),
+    "calibrated": (ECOCClassifier(LogisticRegression(), n_bits=12, decoding="loss", calibrate="cv"), SingleRowOfCode),
 }
 
 
@@ -81,7 +85,7 @@ def rows_of(X):
 def test_sparse_rows_get_the_classifiers_answers(fitted, topics):
     classifier, kind = fitted
     predictor = Predictor(classifier)
-    assert type(predictor._one_row) is kind
+    assert type(predictor._single) is kind
     X = topics.test.X
     for row in rows_of(X):
         assert predictor.predict(row) == classifier.predict(row)[0]
@@ -106,7 +110,7 @@ def test_pruned_models_get_the_classifiers_answers(topics):
     classifier.fit(topics.X, topics.y, validation=(topics.test.X, topics.test.y))
     predictor = Predictor(classifier)
     assert type(classifier.model_.bits) is CompactSparseLinearBits
-    assert type(predictor._one_row) is OneRowAtOnce
+    assert type(predictor._single) is SingleRowInOneCall
     for row in rows_of(topics.test.X):
         labels, losses = classifier.top_k(row, 4)
         assert predictor.top_k(row, 4) == (labels[0].tolist(), losses[0].tolist())

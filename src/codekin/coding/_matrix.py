@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
@@ -27,9 +28,9 @@ class MatrixCodebook(Codebook):
         self._check_distinct(matrix)
         self._matrix = frozen(matrix)
 
+    @abstractmethod
     def _checked(self, given: NDArray[Any]) -> CodingMatrix:
         """The entries in their own type; an error if one is none of this kind's."""
-        raise TypeError(f"{type(self).__name__} has no entries")
 
     def _check_distinct(self, matrix: CodingMatrix) -> None:
         """Raise if two codewords are equal."""

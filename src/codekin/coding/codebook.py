@@ -138,8 +138,8 @@ class Codebook:
         return object.__new__, (type(self),), self.__dict__
 
     def _take(self, given: Any) -> None:
-        """Check and keep the matrix or the graph."""
-        raise TypeError(f"{type(self).__name__} is not a kind of codebook")
+        """Check and keep the matrix or the graph; every kind has its own way."""
+        raise TypeError(f"A codebook needs a kind. Got {type(given).__name__} for {type(self).__name__}.")
 
     @property
     def matrix(self) -> CodingMatrix:

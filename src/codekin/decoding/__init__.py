@@ -4,22 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, cast
 
 from codekin._system.threads import available_threads
-from codekin.coding import FloatArray, IntArray, Margins
+from codekin.coding import Code, IntArray, Margins
+from codekin.coding._graph import GraphCodebook
+from codekin.decoding.beam_search import BeamSearchDecoder
+from codekin.decoding.decoder import Decoder
 from codekin.decoding.decoder_fit import fit_decoder
 from codekin.decoding.learned import LearnedDecoder
-from codekin.decoding.losses import LOSSES, Loss
+from codekin.decoding.losses import LOSSES, Loss, LossLike, get_loss
 from codekin.decoding.minimum_loss import MinimumLossDecoder
+from codekin.decoding.nearest_target import NearestTargetDecoder
 from codekin.decoding.shortest_path import ShortestPathDecoder
 
 __all__ = [
+    "DECODERS",
     "LOSSES",
+    "DecodedAccuracy",
+    "Decoder",
     "LearnedDecoder",
     "Loss",
     "MinimumLossDecoder",
     "ShortestPathDecoder",
+    "decoder_of",
     "fit_decoder",
 ]
 
@@ -28,29 +36,43 @@ SAMPLES_PER_BLOCK = 256
 MOST_THREADS = 4
 
 
-class Decoder(Protocol):
-    """Turns margins, one per bit, into classes. Among equal losses the lowest class index wins."""
+def decoder_of(code: Code, loss: LossLike, *, is_weighted: bool = False) -> Decoder:
+    """The fastest decoder for a code: shortest paths on a trellis, a beam search on a tree.
 
-    @property
-    def loss(self) -> Loss:
-        """The decoding loss."""
+    The targets of real codewords are decoded by the nearest one, which is the squared loss.
 
-    @property
-    def is_learned(self) -> bool:
-        """Whether it has weights of its own, besides those of the bits."""
+    With ``is_weighted`` the loss of a class is divided by the number of its non-zero bits; in a trellis that is all
+    bits.
+    """
+    return DECODERS[code.codebook.kind](code, loss, is_weighted)
 
-    @property
-    def n_classes(self) -> int:
-        """The number of classes."""
 
-    def decode(self, margins: Margins) -> IntArray:
-        """The class with the smallest loss for each sample."""
+def _nearest_target(code: Code, loss: LossLike, is_weighted: bool) -> NearestTargetDecoder:
+    if get_loss(loss).name != "squared" or is_weighted:
+        raise ValueError(
+            "Real codewords are decoded by the nearest target, the squared loss without weights. "
+            f"Got loss={get_loss(loss).name!r} and is_weighted={is_weighted}."
+        )
+    return NearestTargetDecoder(code.coding_matrix)
 
-    def top_k(self, margins: Margins, k: int) -> tuple[IntArray, FloatArray]:
-        """The k classes with the smallest losses, and those losses, smallest first."""
 
-    def class_losses(self, margins: Margins) -> FloatArray:
-        """The loss of every class."""
+def _minimum_loss(code: Code, loss: LossLike, is_weighted: bool) -> MinimumLossDecoder:
+    return MinimumLossDecoder(code.indicators, loss, is_weighted)
+
+
+DECODERS: dict[str, Callable[[Code, LossLike, bool], Decoder]] = {
+    "signs": _minimum_loss,
+    "symbols": _minimum_loss,
+    "targets": _nearest_target,
+    "trellis": lambda code, loss, _: ShortestPathDecoder(graph_of(code), loss, code.assignment),
+    "tree": lambda code, *_: BeamSearchDecoder(graph_of(code), code.assignment),
+}
+"""Maps the kind of a codebook to its decoder."""
+
+
+def graph_of(code: Code) -> Any:
+    """The graph whose paths are the codewords of a code."""
+    return cast("GraphCodebook", code.codebook).graph
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,22 +6,26 @@ on the path to its leaf. These are, in every node, the softmax of the margins of
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from codekin.coding import Assignment, FloatArray, IntArray, TreeGraph
+from codekin.decoding.decoder import Decoder
 from codekin.decoding.losses import LOSSES, Loss
 from codekin.decoding.minimum_loss import as_margins, check_k
 
 BEAM = 10
 """How many nodes of each level are followed; wider searches find next to nothing more."""
+NARROW_BEAM = 4
+"""The same where lists of very many samples are needed, and some mistakes do no harm."""
 
 
 @dataclass(frozen=True, eq=False)
-class BeamSearchDecoder:
+class BeamSearchDecoder(Decoder):
     """Finds the classes with the smallest loss, minus the logarithm of the probability, among the leaves of a tree.
 
     Margins in an array are decoded exactly, all classes of a sample at a time; those of :class:`TreeBits
@@ -49,7 +53,6 @@ class BeamSearchDecoder:
     assignment: Assignment
     beam: int = BEAM
     loss: ClassVar[Loss] = LOSSES["logistic"]
-    is_learned: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         """Check that there is a class for every leaf."""
@@ -117,6 +120,18 @@ class BeamSearchDecoder:
         losses = self.class_losses(margins, temperature)
         classes = np.argsort(losses, axis=1, kind="stable")[:, :k]
         return classes, np.take_along_axis(losses, classes, axis=1)
+
+    def most_probable(self, margins: Any, k: int, temperature: float) -> IntArray:
+        """The k most probable classes at a temperature, on which their order depends."""
+        return self.top_k(margins, k, temperature)[0]
+
+    def log_proba_of(self, margins: Any, classes: IntArray) -> Callable[[float], FloatArray]:
+        """The logarithms of the probabilities of given classes, as a function of the temperature."""
+        return lambda temperature: -self.losses_of(margins, classes, temperature)
+
+    def with_narrow_beam(self) -> Self:
+        """The same with a beam of 4: half the time."""
+        return replace(self, beam=NARROW_BEAM)
 
     def losses_of(self, margins: Any, classes: IntArray, temperature: float = 1.0) -> FloatArray:
         """The losses of given classes.

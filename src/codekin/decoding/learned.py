@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from codekin.coding import CodingMatrix, FloatArray, IntArray, Margins
+from codekin.decoding.decoder import Decoder, Slopes, secants
 from codekin.decoding.losses import LossLike, get_loss
 from codekin.decoding.minimum_loss import SAMPLES_PER_BLOCK, as_margins, check_k, rounded_rows
 
@@ -68,7 +69,7 @@ class Products:
 
 
 @dataclass(frozen=True, eq=False)
-class LearnedDecoder:
+class LearnedDecoder(Decoder):
     """Finds the classes with the largest linear scores of the margins; minus the score of a class is its loss.
 
     Parameters
@@ -260,6 +261,30 @@ class LearnedDecoder:
         ndarray of shape (n_samples, n_classes)
         """
         return np.asarray(softmax(-self.class_losses(margins), axis=1))
+
+    def slopes(self, class_index: IntArray, moved: FloatArray, offsets: FloatArray) -> Slopes:
+        """See :meth:`Decoder.slopes`."""
+        agreement, weights = self.loss.agreement, self.weights[class_index]
+        by_bit = weights * secants(agreement, moved, offsets)
+        bias = weights @ agreement(offsets) + self.biases[class_index]
+        products = self.products
+        if products is not None:
+
+            def near(f: FloatArray) -> FloatArray:
+                return np.asarray(np.clip((agreement(f) - products.means) / products.scales, -FARTHEST, FARTHEST))
+
+            n_bits = len(products.means)
+            first, second = np.triu_indices(n_bits)
+            before, after = near(offsets), near(offsets + moved)
+            slopes = secants(near, moved, offsets)
+            for row, own in enumerate(products.weights[class_index]):
+                # The products are n' A n for symmetric A, and n' A n - m' A m is (n - m)' A (n + m).
+                form = np.zeros((n_bits, n_bits))
+                form[first, second] = own / 2
+                form += form.T
+                by_bit[row] += slopes[row] * (form @ (after[row] + before))
+                bias[row] += before @ form @ before
+        return Slopes(by_bit, bias, np.zeros(len(class_index)))
 
     def _losses(self, margins: Margins) -> Iterator[tuple[slice, FloatArray]]:
         """Blocks of samples and the losses of their classes."""

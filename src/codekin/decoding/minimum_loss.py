@@ -15,13 +15,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from codekin._system.threads import run_blocks
 from codekin.coding import CodingMatrix, FloatArray, IntArray, Margins
+from codekin.decoding.decoder import Decoder, Slopes, secants
 from codekin.decoding.losses import STABLE_UNITS, get_loss
 
 SAMPLES_PER_BLOCK = 512
@@ -33,7 +34,7 @@ COMPILE_FROM = 10**8
 
 
 @dataclass(frozen=True, eq=False)
-class MinimumLossDecoder:
+class MinimumLossDecoder(Decoder):
     """Finds the classes with the smallest decoding loss, for any codebook and any loss.
 
     Parameters
@@ -60,7 +61,6 @@ class MinimumLossDecoder:
     coding_matrix: CodingMatrix = field(repr=False)
     loss: Any = "hinge"
     is_weighted: bool = False
-    is_learned: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         """Look the loss up and bring the matrix into its type."""
@@ -262,6 +262,29 @@ class MinimumLossDecoder:
         losses += self._constant(margins)[:, None]
         set_apart(losses, decoded)
         return losses
+
+    def slopes(self, class_index: IntArray, moved: FloatArray, offsets: FloatArray) -> Slopes:
+        """See :meth:`Decoder.slopes`."""
+        loss, bits = self.loss, self.coding_matrix[class_index].astype(np.float64)
+
+        def even(f: FloatArray) -> FloatArray:
+            return np.asarray((loss(f) + loss(-f)) / 2)
+
+        by_bit = bits * secants(loss.agreement, moved, offsets)
+        bias = bits @ loss.agreement(offsets)
+        shared = np.zeros(len(bits))
+        if (self.coding_matrix == 0).any():
+            used = np.abs(bits)
+            by_bit -= used * secants(even, moved, offsets)
+            bias -= used @ even(offsets)
+            n_used = np.maximum(used.sum(axis=1), 1)
+            if not self.is_weighted:
+                bias -= (used == 0).sum(axis=1) * float(loss(np.zeros(1))[0])
+        else:
+            shared, n_used = -even(offsets + moved).sum(axis=1), np.full(len(bits), float(bits.shape[1]))
+        if self.is_weighted:
+            return Slopes(by_bit / n_used[:, None], bias / n_used, shared / n_used)
+        return Slopes(by_bit, bias, shared)
 
 
 def check_k(k: int, n_classes: int) -> None:

@@ -15,13 +15,14 @@ from typing import ClassVar
 import numpy as np
 
 from codekin.coding import CodingMatrix, FloatArray, IntArray, Margins
+from codekin.decoding.decoder import Decoder, Slopes
 from codekin.decoding.learned import WEIGHT_DIGITS, LearnedDecoder
 from codekin.decoding.losses import LOSSES, Loss
 from codekin.decoding.minimum_loss import as_margins, rounded_rows, set_apart
 
 
 @dataclass(frozen=True, eq=False)
-class NearestTargetDecoder:
+class NearestTargetDecoder(Decoder):
     """Finds the classes whose targets are nearest to the margins; the squared distance of a target is its loss.
 
     Parameters
@@ -40,7 +41,6 @@ class NearestTargetDecoder:
 
     targets: CodingMatrix = field(repr=False)
     loss: ClassVar[Loss] = LOSSES["squared"]
-    is_learned: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         """Round the targets."""
@@ -89,6 +89,11 @@ class NearestTargetDecoder:
         losses += self._lengths(margins)
         set_apart(losses, decoded)
         return losses
+
+    def slopes(self, class_index: IntArray, moved: FloatArray, offsets: FloatArray) -> Slopes:
+        """See :meth:`Decoder.slopes`."""
+        lengths = np.square(offsets + moved).sum(axis=1)
+        return self.linear.slopes(class_index, moved, offsets)._replace(shared=-lengths)
 
     def _lengths(self, margins: Margins) -> FloatArray:
         """The squared lengths of the margins, (n_samples, 1)."""

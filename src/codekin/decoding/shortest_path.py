@@ -10,10 +10,10 @@ The first sum is the same for all classes; the second is the length of a path if
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,6 +21,7 @@ from scipy.special import logsumexp
 
 from codekin._system.threads import run_blocks
 from codekin.coding import Assignment, FloatArray, IntArray, Margins, TrellisGraph
+from codekin.decoding.decoder import Decoder, Slopes, secants
 from codekin.decoding.losses import STABLE_UNITS, get_loss
 from codekin.decoding.minimum_loss import as_margins, check_k, set_apart
 
@@ -40,7 +41,7 @@ SINGLE_PRECISION_FROM = 10**6
 
 
 @dataclass(frozen=True, eq=False)
-class ShortestPathDecoder:
+class ShortestPathDecoder(Decoder):
     """Finds the classes with the smallest decoding loss among the paths of a trellis.
 
     Gives the results of :class:`MinimumLossDecoder` for the trellis's coding matrix, without that matrix. Among equal
@@ -70,7 +71,6 @@ class ShortestPathDecoder:
     trellis: TrellisGraph
     loss: Any = "exponential"
     assignment: Assignment | None = None
-    is_learned: ClassVar[bool] = False
     n_threads: int | None = None
 
     def __post_init__(self) -> None:
@@ -263,6 +263,26 @@ class ShortestPathDecoder:
         if classes is None:
             set_apart(losses, self.decode(margins))
         return losses
+
+    def losses_of(self, margins: Margins, classes: IntArray) -> FloatArray:
+        """The losses of given classes, (n_samples, n), infinite for class -1."""
+        return np.where(classes >= 0, self.class_losses(margins, np.maximum(classes, 0)), np.inf)
+
+    def log_proba_of(self, margins: Margins, classes: IntArray) -> Callable[[float], FloatArray]:
+        """The logarithms of the probabilities of given classes, exact by the sum over all paths."""
+        # What an edge adds to minus the loss of a path, up to a constant: L(-f) - L(f).
+        scores = np.asarray(2 * self.loss.agreement(margins.astype(np.float64)))
+        own = self.path_scores(scores, np.maximum(classes, 0))
+        return lambda temperature: own / temperature - self.log_partition(scores / temperature)[:, None]
+
+    def slopes(self, class_index: IntArray, moved: FloatArray, offsets: FloatArray) -> Slopes:
+        """See :meth:`Decoder.slopes`."""
+        paths = class_index if self.assignment is None else self.assignment.codeword_of_class[class_index]
+        on_path = (self.trellis.codewords(paths) > 0).astype(np.float64)
+        agreement = self.loss.agreement
+        by_bit = 2 * on_path * secants(agreement, moved, offsets)
+        shared = -self.loss(-(offsets + moved)).sum(axis=1)
+        return Slopes(by_bit, 2 * on_path @ agreement(offsets), shared)
 
     def path_scores(self, edge_scores: Margins, classes: ArrayLike) -> FloatArray:
         """The sum of the scores on the path of each given class.

@@ -8,7 +8,6 @@ import numpy as np
 from scipy import sparse
 
 from codekin.coding import FloatArray, IntArray
-from codekin.decoding.slopes import slopes_of
 from codekin.explaining.trees import tree_contributions
 from codekin.learners.linear_rows import LinearRows, linear_rows
 from codekin.model import Member, Model
@@ -69,7 +68,7 @@ def _linear_contributions(
     features, place = np.unique(rows.indices, return_inverse=True)
     of_features = weights.at(features.astype(np.intp))
     narrow = sparse.csr_array((rows.data.astype(np.float64), place, rows.indptr), shape=(rows.shape[0], len(features)))
-    slopes = slopes_of(member.decoder, class_index, np.asarray(narrow @ of_features), weights.offsets)
+    slopes = member.decoder.slopes(class_index, np.asarray(narrow @ of_features), weights.offsets)
     shares = np.empty(len(rows.data))
     for row, by_bit in enumerate(slopes.by_bit):
         entries = slice(*rows.indptr[row : row + 2])

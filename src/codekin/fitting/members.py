@@ -13,7 +13,7 @@ import numpy as np
 from codekin._system.memory import give_back
 from codekin.codebooks.label_tree import label_tree
 from codekin.coding import Assignment, Code, IntArray
-from codekin.decoding import DecodedAccuracy, Decoder, Loss
+from codekin.decoding import DecodedAccuracy, Decoder, Loss, decoder_of
 from codekin.decoding.decoder_fit import DecoderFit
 from codekin.fitting.at_once import all_at_once, codes_at_once, shared_threads
 from codekin.fitting.decoders import learned_decoder, with_decoder
@@ -26,7 +26,7 @@ from codekin.fitting.size import bytes_of_bits
 from codekin.learners import Checkpoints, Validation
 from codekin.learners.calibration import calibrate_bits
 from codekin.learners.compact import compacted
-from codekin.model import Member, make_decoder
+from codekin.model import Member
 from codekin.progress import tell, within
 from codekin.samples import Samples
 
@@ -146,7 +146,7 @@ def learned_code(
 ) -> LearnedCode:
     """Learn the bits of a code; ``options`` holds ``on_epoch`` and ``checkpoints``, if there are any."""
     learner = plan.learner
-    decoder = make_decoder(code, decoding_loss(plan, code.codebook), is_weighted=plan.weighted_decoding)
+    decoder = decoder_of(code, decoding_loss(plan, code.codebook), is_weighted=plan.weighted_decoding)
     judged = {} if held_out is None else {"validation": accuracy_on(held_out, decoder)}
     if plan.calibrate is None:
         bits: Any = learner.fit(samples, code, rng=rng, **options, **judged)

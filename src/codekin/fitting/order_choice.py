@@ -9,12 +9,12 @@ import numpy as np
 
 from codekin.assignments import AssignmentResult
 from codekin.coding import Assignment, Code, Codebook
+from codekin.decoding import decoder_of
 from codekin.fitting.choices import Classes, choose_assignment
 from codekin.fitting.leaves import leaf_assignment
 from codekin.fitting.pilot import better_leaves
 from codekin.fitting.plan import Plan
 from codekin.learners import AROW
-from codekin.model import make_decoder
 from codekin.progress import within
 from codekin.samples import Samples
 
@@ -152,5 +152,5 @@ def _pilot(learner: AROW, codebook: Codebook, assignment: Assignment, samples: S
     """The validation accuracy after one pass."""
     code = Code(codebook, assignment)
     bits = learner.fit(samples, code, rng=np.random.default_rng(PILOT_SEED))
-    decoder = make_decoder(code, "exponential")
+    decoder = decoder_of(code, "exponential")
     return float((decoder.decode(bits.margins(held_out.X)) == held_out.class_index).mean())

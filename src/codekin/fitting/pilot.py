@@ -12,12 +12,11 @@ import numpy as np
 from codekin.classes import ClassTree
 from codekin.codebooks.label_tree import label_tree
 from codekin.coding import Code
-from codekin.decoding import DecodedAccuracy
+from codekin.decoding import DecodedAccuracy, decoder_of
 from codekin.fitting.choices import Classes
 from codekin.fitting.leaves import leaf_assignment
 from codekin.fitting.part import Part, part_of_classes
 from codekin.learners import Learner
-from codekin.model import make_decoder
 from codekin.progress import within
 from codekin.samples import Samples
 
@@ -52,5 +51,5 @@ def _accuracy(policy: str, part: Part, tree: ClassTree, *, width: int, learner: 
         classes = Classes(lambda: samples.X, samples.class_index, n_classes, samples.weights, tree, rng)
         code = Code(codebook, leaf_assignment(policy, codebook, classes, rng))
         bits = learner.fit(samples, code, rng=rng)
-        decoder = make_decoder(code, learner.decoding_loss(codebook))
+        decoder = decoder_of(code, learner.decoding_loss(codebook))
         return DecodedAccuracy(decoder, part.judges.class_index)(bits.margins(part.judges.X))

@@ -12,7 +12,8 @@ from codekin._system.memory import available_memory
 from codekin._system.stored_rows import is_sparse
 from codekin.classes import ClassTree
 from codekin.codebooks import trellis_codebook
-from codekin.codebooks.label_tree import LEAVES_PER_CHILD, label_tree
+from codekin.codebooks.label_tree import label_tree
+from codekin.coding.tree import LEAVES_PER_CHILD
 from codekin.fitting.checked_choices import check_assignment_choice, check_loss_choice
 from codekin.fitting.choices import is_one_order
 from codekin.fitting.learner_choice import can_learn_trees, chosen_learner, memory_limit, tree_learner

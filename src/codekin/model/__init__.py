@@ -12,19 +12,14 @@ from typing import Any
 import numpy as np
 
 from codekin.coding import Assignment, Code, Codebook, CodingMatrix, FloatArray, IntArray, Margins
-from codekin.decoding import Decoder, MinimumLossDecoder, ShortestPathDecoder
-from codekin.decoding.beam_search import BeamSearchDecoder
-from codekin.decoding.losses import LossLike, get_loss
+from codekin.decoding import Decoder, decoder_of
+from codekin.decoding.losses import LossLike
 from codekin.decoding.minimum_loss import check_k
-from codekin.decoding.nearest_target import NearestTargetDecoder
 from codekin.learners import FittedBits
 from codekin.model.candidates import Candidates, RankedCodes, listed_in_blocks
 from codekin.model.reranking import Reranking
-from codekin.model.tree_candidates import RankedTrees
 
 __all__ = ["Candidates", "Member", "Model"]
-
-HASTY_BEAM = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,18 +57,16 @@ class Member:
         -------
         Member
         """
-        return cls(code, bits, make_decoder(code, loss, is_weighted=is_weighted))
+        return cls(code, bits, decoder_of(code, loss, is_weighted=is_weighted))
 
-    def hasty(self) -> Member:
-        """The same with a narrower beam search on a tree: half the time for candidate lists of very many samples.
+    def with_narrow_beam(self) -> Member:
+        """The same in less time, for candidate lists of very many samples, if its decoder searches.
 
         Returns
         -------
         Member
         """
-        if not isinstance(self.decoder, BeamSearchDecoder):
-            return self
-        return replace(self, decoder=replace(self.decoder, beam=HASTY_BEAM))
+        return replace(self, decoder=self.decoder.with_narrow_beam())
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +93,7 @@ class Model:
         if not self.members:
             raise ValueError("A model needs at least one member.")
         if self.ranking is not None:
-            self._ranked.check(self.ranking)
+            self.ranked.check(self.ranking)
         elif len(self.members) > 1:
             raise ValueError(f"A model without a ranking has a single member. Got {len(self.members)}.")
 
@@ -218,7 +211,7 @@ class Model:
         if self.ranking is None:
             return self.decoder.top_k(self.lazy_margins(X)[0], k)
         check_k(k, self.n_classes)
-        return self._ranked.top_k(X, self._margins_to_rank(X), k, self.ranking)
+        return self.ranked.top_k(X, self.lazy_margins(X), k, self.ranking)
 
     def class_losses(self, X: Any) -> FloatArray:
         """The loss of every class; slow for very many classes.
@@ -233,7 +226,7 @@ class Model:
         """
         if self.ranking is None:
             return self.decoder.class_losses(self.lazy_margins(X)[0])
-        return self._ranked.class_losses(X, self._margins_to_rank(X), self.ranking)
+        return self.ranked.class_losses(X, self.lazy_margins(X), self.ranking)
 
     def candidates(self, X: Any, n: int | None = None, *, ranking: Reranking | None = None) -> Candidates:
         """The candidates of each sample, ranked.
@@ -254,45 +247,15 @@ class Model:
         if chosen is None:
             raise ValueError("A model without a ranking lists no candidates; use top_k.")
         return listed_in_blocks(
-            lambda some: self._ranked.candidates(some, self._margins_to_rank(some), n, chosen), X, self.n_threads
+            lambda some: self.ranked.candidates(some, self.lazy_margins(some), n, chosen), X, self.n_threads
         )
-
-    def _margins_to_rank(self, X: Any) -> Any:
-        return self.lazy_margins(X) if self.codebook.tree is not None else self.margins(X)
 
     def _parts_to_store(self) -> tuple[Model, None]:
         """The model alone, without a classifier around it, for :func:`codekin.storage.save_model`."""
         return self, None
 
     @cached_property
-    def _ranked(self) -> RankedCodes:
-        kind = RankedCodes if self.codebook.tree is None else RankedTrees
-        return kind(
-            tuple(member.code for member in self.members),
-            tuple(member.decoder for member in self.members),
-            self.n_threads,
-        )
-
-
-def make_decoder(
-    code: Code, loss: LossLike, *, is_weighted: bool = False
-) -> MinimumLossDecoder | ShortestPathDecoder | BeamSearchDecoder | NearestTargetDecoder:
-    """The fastest decoder for a code: shortest paths on a trellis, a beam search on a tree.
-
-    The targets of real codewords are decoded by the nearest one, which is the squared loss.
-
-    With ``is_weighted`` the loss of a class is divided by the number of its non-zero bits; in a trellis that is all
-    bits.
-    """
-    if code.codebook.tree is not None:
-        return BeamSearchDecoder(code.codebook.tree, code.assignment)
-    if code.codebook.trellis is not None:
-        return ShortestPathDecoder(code.codebook.trellis, loss, code.assignment)
-    if code.codebook.is_real:
-        if get_loss(loss).name != "squared" or is_weighted:
-            raise ValueError(
-                "Real codewords are decoded by the nearest target, the squared loss without weights. "
-                f"Got loss={get_loss(loss).name!r} and is_weighted={is_weighted}."
-            )
-        return NearestTargetDecoder(code.coding_matrix)
-    return MinimumLossDecoder(code.indicators, loss, is_weighted)
+    def ranked(self) -> RankedCodes:
+        """The codes as a ranking takes them."""
+        codes, decoders = zip(*((member.code, member.decoder) for member in self.members), strict=True)
+        return RankedCodes.of(codes, decoders, self.n_threads)

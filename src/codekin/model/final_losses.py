@@ -8,8 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codekin.coding import FloatArray, IntArray
-from codekin.decoding import ShortestPathDecoder
-from codekin.decoding.beam_search import BeamSearchDecoder
 from codekin.model import Model
 from codekin.samples import rows_at
 
@@ -23,10 +21,10 @@ def final_losses(model: Model, X: Any, class_index: IntArray) -> tuple[FloatArra
     losses, raised, is_candidate = np.empty(n_samples), np.zeros(n_samples), np.zeros(n_samples, dtype=bool)
     others = np.arange(n_samples)
     if model.ranking is not None:
-        margins, ranked = model._margins_to_rank(X), model._ranked
+        margins, ranked = model.lazy_margins(X), model.ranked
         best = ranked.rescored(X, margins, model.ranking)
         found, place = np.nonzero(best.classes == class_index[:, None])
-        losses[found] = best.losses[found, place] + ranked._constant_losses(margins)[found, 0]
+        losses[found] = best.losses[found, place] + ranked.constant_losses(margins)[found, 0]
         is_candidate[found] = True
         others = np.flatnonzero(~is_candidate)
     step = max(NUMBERS_AT_ONCE // max(model.n_classes, model.n_bits), 1)
@@ -42,13 +40,6 @@ def final_losses(model: Model, X: Any, class_index: IntArray) -> tuple[FloatArra
 
 def _code_losses(model: Model, X: Any, wanted: IntArray) -> FloatArray:
     """The decoding losses of one class per sample, added over the members; ``wanted`` has shape (n_samples, 1)."""
-    total = np.zeros(len(wanted))
-    for member, margins in zip(model.members, model.lazy_margins(X), strict=True):
-        decoder = member.decoder
-        if isinstance(decoder, ShortestPathDecoder):
-            total += decoder.class_losses(margins, wanted)[:, 0]
-        elif isinstance(decoder, BeamSearchDecoder):
-            total += decoder.losses_of(margins, wanted)[:, 0]
-        else:
-            total += np.take_along_axis(decoder.class_losses(margins), wanted, axis=1)[:, 0]
-    return total
+    parts = zip(model.members, model.lazy_margins(X), strict=True)
+    losses = [member.decoder.losses_of(margins, wanted)[:, 0] for member, margins in parts]
+    return np.asarray(sum(losses, np.zeros(len(wanted))))

@@ -283,7 +283,7 @@ def _confused(members: tuple[Member, ...], index: ClassIndex | None, X: Any) -> 
     is_tree = members[0].code.codebook.tree is not None
     n = N_CONFUSED_IN_TREES if is_tree else N_CONFUSED
     # One tree is enough, and others would double the time.
-    of_codes = tuple(member.hasty() for member in members[: 1 if is_tree else None])
+    of_codes = tuple(member.with_narrow_beam() for member in members[: 1 if is_tree else None])
     n = min(n if index is None else n // 2, members[0].code.n_classes)
     model = Model(of_codes, Reranking(n))
     confused = np.empty((X.shape[0], n if index is None else 2 * n), dtype=np.int32)

@@ -40,7 +40,7 @@ def measured(model: Model, loss: Loss, samples: Samples) -> dict[str, Any]:
             losses = symbol_losses(margins, class_index[rows], model.code)
         total += losses * len(margins)
         if model.ranking is not None:
-            best = model._ranked.candidates(block, margins, 1, model.ranking)
+            best = model.ranked.candidates(block, np.split(margins, len(model.members), axis=1), 1, model.ranking)
             n_wrong += int((best.classes[:, 0] != class_index[rows]).sum())
             n_certified += int(best.is_certified.sum())
         else:

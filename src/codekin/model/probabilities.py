@@ -8,25 +8,23 @@ probability of the candidates and redistributes it in proportion to ``exp(-final
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from scipy.special import log_softmax, logsumexp
 
-from codekin.coding import FloatArray, IntArray, Margins
-from codekin.decoding import ShortestPathDecoder
-from codekin.decoding.beam_search import BeamSearchDecoder
+from codekin.coding import FloatArray, IntArray
 from codekin.model import Candidates, Model
 
 
 def top_k_probabilities(model: Model, X: Any, k: int, temperature: float) -> tuple[IntArray, FloatArray]:
     """The k best classes of each sample and their probabilities, for a model on a trellis or a tree."""
-    margins = _margins(model, X)
+    margins = model.lazy_margins(X)
     if model.ranking is None:
-        classes, _ = _best_of_code(model, margins, k, temperature)
+        classes = model.decoder.most_probable(margins[0], k, temperature)
         return classes, np.exp(code_log_probabilities(model, margins, classes, temperature))
-    candidates = model._ranked.candidates(X, margins, None, model.ranking)
+    candidates = model.ranked.candidates(X, margins, None, model.ranking)
     shared = _of_candidates(model, margins, candidates, temperature)
     # The candidates come first among the best classes, in the same order.
     if k <= candidates.classes.shape[1] and (candidates.classes[:, :k] >= 0).all():
@@ -51,11 +49,11 @@ def _with_those_of_candidates(
 
 def all_log_probabilities(model: Model, X: Any, temperature: float) -> FloatArray:
     """The logarithms of the probabilities of all classes; only for few classes."""
-    margins = _margins(model, X)
+    margins = model.lazy_margins(X)
     every = np.broadcast_to(np.arange(model.n_classes), (X.shape[0], model.n_classes))
     logs = code_log_probabilities(model, margins, every, temperature)
     if model.ranking is not None:
-        candidates = model._ranked.candidates(X, margins, None, model.ranking)
+        candidates = model.ranked.candidates(X, margins, None, model.ranking)
         rows, places = np.nonzero(candidates.classes >= 0)
         shared = _of_candidates(model, margins, candidates, temperature)
         logs[rows, candidates.classes[rows, places]] = shared[rows, places]
@@ -64,26 +62,28 @@ def all_log_probabilities(model: Model, X: Any, temperature: float) -> FloatArra
 
 def code_log_probabilities(model: Model, margins: Any, classes: IntArray, temperature: float) -> FloatArray:
     """The logarithms of the probabilities of some classes before any re-ranking; minus infinity for class -1."""
-    members, of_members = model.members, []
-    parts = margins if isinstance(margins, tuple) else np.split(margins, len(members), axis=1)
-    for member, part in zip(members, parts, strict=True):
-        if isinstance(member.decoder, BeamSearchDecoder):
-            of_members.append(-member.decoder.losses_of(part, classes, temperature))
-            continue
-        decoder = cast("ShortestPathDecoder", member.decoder)
-        scores = edge_scores(decoder, part) / temperature
-        paths = decoder.path_scores(scores, np.maximum(classes, 0))
-        of_members.append(paths - decoder.log_partition(scores)[:, None])
-    mean = of_members[0] if len(members) == 1 else logsumexp(of_members, axis=0) - np.log(len(members))
-    return np.where(classes >= 0, mean, -np.inf)
+    return code_likelihood(model, margins, classes)(temperature)
+
+
+def code_likelihood(model: Model, margins: Any, classes: IntArray) -> Callable[[float], FloatArray]:
+    """The same as a function of the temperature."""
+    members = model.members
+    of_members = [member.decoder.log_proba_of(part, classes) for member, part in zip(members, margins, strict=True)]
+
+    def at(temperature: float) -> FloatArray:
+        logs = [own(temperature) for own in of_members]
+        mean = logs[0] if len(logs) == 1 else logsumexp(logs, axis=0) - np.log(len(logs))
+        return np.where(classes >= 0, mean, -np.inf)
+
+    return at
 
 
 def log_probabilities_of(model: Model, X: Any, class_index: IntArray, temperature: float) -> FloatArray:
     """The logarithm of the probability of one class per sample; minus infinity for class -1."""
-    margins = _margins(model, X)
+    margins = model.lazy_margins(X)
     logs = code_log_probabilities(model, margins, class_index[:, None], temperature)[:, 0]
     if model.ranking is not None:
-        candidates = model._ranked.candidates(X, margins, None, model.ranking)
+        candidates = model.ranked.candidates(X, margins, None, model.ranking)
         rows, places = np.nonzero((candidates.classes == class_index[:, None]) & (class_index >= 0)[:, None])
         logs[rows] = _of_candidates(model, margins, candidates, temperature)[rows, places]
     return logs
@@ -97,13 +97,11 @@ def own_and_best(
     Yields for each pair the logarithms of the probabilities of the samples' own classes, the most probable classes, and
     their probabilities.
     """
-    margins, own = _margins(model, X), class_index[:, None]
-    candidates = None if model.ranking is None else model._ranked.candidates(X, margins, None, model.ranking)
+    margins, own = model.lazy_margins(X), class_index[:, None]
+    candidates = None if model.ranking is None else model.ranked.candidates(X, margins, None, model.ranking)
+    listed = None if candidates is None else candidates.classes
     for temperature, of_ranking in temperatures:
-        if candidates is None:
-            classes, _ = _best_of_code(model, margins, 1, temperature)
-        else:
-            classes = candidates.classes
+        classes = listed if listed is not None else model.decoder.most_probable(margins[0], 1, temperature)
         logs = code_log_probabilities(model, margins, np.hstack([own, classes]), temperature)
         of_own, of_classes = logs[:, 0], logs[:, 1:]
         if candidates is not None:
@@ -111,19 +109,6 @@ def own_and_best(
             rows, places = np.nonzero((classes == own) & (own >= 0))
             of_own[rows] = of_classes[rows, places]
         yield of_own, classes[:, 0], np.exp(of_classes[:, 0])
-
-
-def _margins(model: Model, X: Any) -> Any:
-    """The margins of all members, as decoders take them; a tuple for trees."""
-    return model.margins(X) if model.codebook.tree is None else model.lazy_margins(X)
-
-
-def _best_of_code(model: Model, margins: Any, k: int, temperature: float) -> tuple[IntArray, FloatArray]:
-    """The best classes of a single code; on a tree they depend on the temperature."""
-    decoder = model.decoder
-    if isinstance(decoder, BeamSearchDecoder):
-        return decoder.top_k(margins[0], k, temperature)
-    return decoder.top_k(margins, k)
 
 
 def _of_candidates(model: Model, margins: Any, candidates: Candidates, temperature: float) -> FloatArray:
@@ -137,8 +122,3 @@ def _shared_out(of_code: FloatArray, candidates: Candidates, of_ranking: float) 
     """The same total probability, redistributed by the re-ranking at its temperature; all are logarithms."""
     whole = logsumexp(of_code, axis=1, keepdims=True)
     return np.asarray(whole + log_softmax(-candidates.losses / of_ranking, axis=1))
-
-
-def edge_scores(decoder: ShortestPathDecoder, margins: Margins) -> FloatArray:
-    """What an edge adds to minus the loss of a path, up to a constant: ``L(-f) - L(f)``."""
-    return np.asarray(2 * decoder.loss.agreement(margins.astype(np.float64)))

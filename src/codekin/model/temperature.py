@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from math import nan
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
 from codekin.coding import IntArray
-from codekin.decoding import ShortestPathDecoder
 from codekin.model import Candidates, Model
 from codekin.model.measuring import confidence_error
-from codekin.model.probabilities import code_log_probabilities, edge_scores, own_and_best
+from codekin.model.probabilities import code_likelihood, own_and_best
 from codekin.progress import tell
 
 MAX_TEMPERATURE = 100.0
@@ -59,41 +58,17 @@ def fit_temperature(model: Model, X: Any, class_index: IntArray) -> Temperature:
         return Temperature()
     known = known[:: -(-len(known) // MOST_SAMPLES)]
     X, classes = X[known], class_index[known]
-    value = _least(_tree_nll(model, X, classes) if model.codebook.tree is not None else _trellis_nll(model, X, classes))
+    likelihood = code_likelihood(model, model.lazy_margins(X), classes[:, None])
+
+    def loss(temperature: float) -> float:
+        tell(STAGE, detail=f"trying {temperature:.3g}")
+        return -float(likelihood(temperature).mean())
+
+    value = _least(loss)
     tell("measuring the probabilities")
     of_ranking = 1.0 if model.ranking is None else model.ranking.temperature
     (nll_before, ece_before), (nll, ece) = _measures(model, X, classes, [(1.0, 1.0), (value, of_ranking)])
     return Temperature(value, nll_before, nll, ece_before, ece)
-
-
-def _tree_nll(model: Model, X: Any, classes: IntArray) -> Callable[[float], float]:
-    """How unlikely the classes of the samples are, at a temperature, on trees."""
-    margins, wanted = model.lazy_margins(X), classes[:, None]
-
-    def nll(temperature: float) -> float:
-        tell(STAGE, detail=f"trying {temperature:.3g}")
-        return -float(code_log_probabilities(model, margins, wanted, temperature).mean())
-
-    return nll
-
-
-def _trellis_nll(model: Model, X: Any, classes: IntArray) -> Callable[[float], float]:
-    """How unlikely the classes of the samples are, at a temperature, on trellises."""
-    members = model.members
-    decoders = [cast("ShortestPathDecoder", member.decoder) for member in members]
-    parts = np.split(model.margins(X), len(members), axis=1)
-    scores = [edge_scores(decoder, part) for decoder, part in zip(decoders, parts, strict=True)]
-    of_class = [decoder.path_scores(s, classes[:, None])[:, 0] for decoder, s in zip(decoders, scores, strict=True)]
-
-    def nll(temperature: float) -> float:
-        tell(STAGE, detail=f"trying {temperature:.3g}")
-        logs = [
-            own / temperature - decoder.log_partition(s / temperature)
-            for decoder, s, own in zip(decoders, scores, of_class, strict=True)
-        ]
-        return -float(logsumexp(logs, axis=0).mean())
-
-    return nll
 
 
 def fit_candidate_temperature(candidates: Candidates, class_index: IntArray) -> float:

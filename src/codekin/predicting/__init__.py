@@ -18,8 +18,9 @@ from codekin.decoding.minimum_loss import check_k
 from codekin.estimators.coded import CodedClassifier
 from codekin.learners.independent import EstimatorBits
 from codekin.model import Model
-from codekin.model.one_row import Row, one_row
 from codekin.model.probabilities import top_k_probabilities
+from codekin.model.single import Row
+from codekin.model.single_rows import single_row
 from codekin.storage import ModelFolderError, SavedModel, load_saved
 
 __all__ = ["Predictor"]
@@ -75,7 +76,7 @@ class Predictor:
                 f"Got one with {vectorizer.n_features}."
             )
         self._features = None if vectorizer is None else features_of_one_text(vectorizer)
-        self._one_row = one_row(self._model)
+        self._single = single_row(self._model)
         # Learners of other libraries have rules of their own; calibration is around them.
         bits = self._model.bits
         self._is_single_precision = not isinstance(getattr(bits, "bits", bits), EstimatorBits)
@@ -163,11 +164,11 @@ class Predictor:
         return self._most_probable(self._row(x), k)
 
     def _label(self, row: Row) -> Any:
-        classes, _ = self._one_row.best(row, 1, has_losses=False)
+        classes, _ = self._single.best(row, 1, has_losses=False)
         return self._labels[classes[0]]
 
     def _best(self, row: Row, k: int) -> tuple[list[Any], list[float]]:
-        classes, losses = self._one_row.best(row, k, has_losses=True)
+        classes, losses = self._single.best(row, k, has_losses=True)
         return [self._labels[c] for c in classes.tolist()], losses.tolist()
 
     def _most_probable(self, row: Row, k: int) -> tuple[list[Any], list[float]]:

@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.utils import get_tags
 
 from codekin.datasets import FittedVectorizer
-from codekin.model.one_row import Row
+from codekin.model.single import Row
 from codekin.predicting import Predictor
 
 Best = tuple[list[list[Any]], list[list[float]] | None]

@@ -1,110 +1,42 @@
-"""The best classes of one sample: the kernels of a model, called with arrays that are made ready once.
-
-For a single row, what surrounds a kernel takes several times as long as the kernel itself: checks, conversions, blocks,
-threads, room that is made and cleared. Here all of that happens once per model. The results are those of
-:class:`codekin.model.Model`, to the last bit.
-"""
+"""The best classes of one sample on a trellis, ranked or not."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import sparse
 
 from codekin.coding import FloatArray, IntArray, Margins
-from codekin.decoding import LOSSES, Loss, ShortestPathDecoder
+from codekin.decoding import LOSSES, Loss, graph_of
 from codekin.learners.compact import CompactForm, CompactLinearBits, CompactSparseLinearBits
-from codekin.learners.linear import LinearForm
 from codekin.model import Model
-from codekin.model.candidates import RankedCodes, kernel_vectors
+from codekin.model.candidates import RankedPaths, kernel_vectors
 from codekin.model.reranking import Reranking
+from codekin.model.single import Row, SingleRow, SingleRowOfCode, Workspaces, row_margins
 
 NO_ROW = np.zeros(2, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32)
 
 
-class Row(NamedTuple):
-    """One sample: compressed as the kernels take it, and as a matrix of one row if it was given as one.
-
-    - ``indptr``, ``indices``, ``values``: int64, int32 and float32, writeable.
-    - ``given``: a dense array of shape (1, n_features), or a sparse matrix that predictors of other libraries get.
-    """
-
-    indptr: NDArray[np.int64]
-    indices: NDArray[np.int32]
-    values: NDArray[np.float32]
-    n_features: int
-    given: Any = None
-
-    def matrix(self) -> Any:
-        """The sample as a matrix of one row."""
-        if self.given is not None:
-            return self.given
-        return sparse.csr_array((self.values, self.indices, self.indptr), shape=(1, self.n_features))
+def single_of_paths(model: Model) -> SingleRow:
+    """The fastest way to the best classes of one row of a model on trellises."""
+    margins = [row_margins(member.bits) for member in model.members]
+    if model.ranking is not None:
+        return (SingleRowInOneCall if _is_one_call(model) else SingleRowOfRanking)(model, margins)
+    return SingleRowOfTrellis(model, margins[0]) if model.code.is_full else SingleRowOfCode(model, margins[0])
 
 
-class Rooms:
-    """Working memory of kernels that is used again, by one thread at a time."""
-
-    def __init__(self, make: Callable[[], Any]) -> None:
-        self.make = make
-        self._free: list[Any] = []
-
-    def take(self) -> Any:
-        """Room that nobody else uses; give it back unless an error left it dirty."""
-        try:
-            return self._free.pop()
-        except IndexError:
-            return self.make()
-
-    def give_back(self, room: Any) -> None:
-        """Let the next one use it."""
-        self._free.append(room)
-
-
-class OneRow:
-    """The best classes of one row; this one asks the model itself."""
-
-    def __init__(self, model: Model) -> None:
-        self.model = model
-
-    def best(self, row: Row, k: int, *, has_losses: bool) -> tuple[IntArray, FloatArray]:
-        """The k class indices with the smallest losses, and those losses, if they are wanted."""
-        if k == 1 and not has_losses:
-            return self.model.predict(row.matrix()), np.zeros(1)
-        classes, losses = self.model.top_k(row.matrix(), k)
-        return classes[0], losses[0]
-
-
-class OneRowOfCode(OneRow):
-    """Fast margins, and the decoder of the model."""
-
-    def __init__(self, model: Model, margins: Callable[[Row], Margins]) -> None:
-        super().__init__(model)
-        self.margins = margins
-
-    def best(self, row: Row, k: int, *, has_losses: bool) -> tuple[IntArray, FloatArray]:
-        """As above."""
-        margins = self.margins(row)
-        if k == 1 and not has_losses:
-            return self.model.decoder.decode(margins), np.zeros(1)
-        classes, losses = self.model.decoder.top_k(margins, k)
-        return classes[0], losses[0]
-
-
-class OneRowOfTrellis(OneRowOfCode):
+class SingleRowOfTrellis(SingleRowOfCode):
     """Shortest paths of a trellis whose paths all have a class."""
 
     def __init__(self, model: Model, margins: Callable[[Row], Margins]) -> None:
         super().__init__(model, margins)
-        trellis: Any = model.codebook.trellis
+        trellis = graph_of(model.code)
         self.loss, self.class_of_path = model.decoder.loss, model.assignment.class_of_codeword(trellis.n_paths)
         self.graph = trellis.width, trellis.digits, trellis.edge_offsets
 
     def best(self, row: Row, k: int, *, has_losses: bool) -> tuple[IntArray, FloatArray]:
-        """As above."""
+        """See :meth:`SingleRow.best`."""
         from codekin.kernels.path_lists import k_cheapest_paths
 
         f = self.margins(row).astype(np.float64)
@@ -115,15 +47,16 @@ class OneRowOfTrellis(OneRowOfCode):
         return self.class_of_path[paths[0]], losses[0]
 
 
-class OneRowOfRanking(OneRow):
+class SingleRowOfRanking(SingleRow):
     """Re-ranked candidates of codes on one trellis."""
 
-    def __init__(self, model: Model, margins: list[Callable[[Row], Margins]], ranked: RankedCodes) -> None:
+    def __init__(self, model: Model, margins: list[Callable[[Row], Margins]]) -> None:
         from codekin.kernels.reranking import rank_candidates_in, scoring_room
 
         super().__init__(model)
         self.margins, self.ranking = margins, cast("Reranking", model.ranking)
-        trellis: Any = model.codebook.trellis
+        ranked = cast("RankedPaths", model.ranked)
+        trellis = ranked.trellis
         self.loss, self.n_edges = model.decoder.loss, trellis.n_edges
         self.graph, self.of_paths = (
             (trellis.width, trellis.digits, trellis.edge_offsets),
@@ -137,16 +70,16 @@ class OneRowOfRanking(OneRow):
         self.index = _RowIndex(self.ranking, model.n_classes)
         # The last cost of each member is zero, and stays so.
         costs = len(margins), self.n_edges + 1
-        self.rooms = Rooms(
+        self.workspaces = Workspaces(
             lambda: (scoring_room(n_features, n_scored, n_paths), np.zeros((1, *costs)), np.empty((1, 2)))
         )
 
     def best(self, row: Row, k: int, *, has_losses: bool) -> tuple[IntArray, FloatArray]:
-        """As above."""
+        """See :meth:`SingleRow.best`."""
         every, indexed = [margins(row) for margins in self.margins], self.index.best(row)
         f = (every[0] if len(every) == 1 else np.hstack(every)).astype(np.float64)
         classes, (losses, scores) = np.empty((1, k), np.intp), np.empty((2, 1, k))
-        room, costs, bounds = own = self.rooms.take()
+        room, costs, bounds = own = self.workspaces.take()
         np.multiply(self.loss.agreement(f).reshape(1, len(every), -1), -2, out=costs[:, :, :-1])
         self.rank(
             room,
@@ -164,7 +97,7 @@ class OneRowOfRanking(OneRow):
             scores,
             bounds,
         )
-        self.rooms.give_back(own)
+        self.workspaces.give_back(own)
         if has_losses:
             losses += self.loss(-f).sum(axis=1, keepdims=True)
         return classes[0], losses[0]
@@ -181,36 +114,36 @@ class _RowIndex:
         if self.n:
             self.arrays = ranking.index.by_class, ranking.index.by_list
             n_lists = 2 * ranking.index.n_features
-            self.rooms = Rooms(lambda: index_room(n_lists, n_classes))
+            self.workspaces = Workspaces(lambda: index_room(n_lists, n_classes))
 
     def best(self, row: Row) -> IntArray:
         """The classes, (1, n); -1 if there are fewer."""
         found = np.empty((1, self.n), np.intp)
         if self.n:
-            room = self.rooms.take()
+            room = self.workspaces.take()
             self.search(room, row[:3], *self.arrays, found)
-            self.rooms.give_back(room)
+            self.workspaces.give_back(room)
         return found
 
 
-class OneRowAtOnce(OneRowOfRanking):
+class SingleRowInOneCall(SingleRowOfRanking):
     """Re-ranked candidates of one code with compact weights, whose costs are proportional to the margins: one call."""
 
-    def __init__(self, model: Model, margins: list[Callable[[Row], Margins]], ranked: RankedCodes) -> None:
+    def __init__(self, model: Model, margins: list[Callable[[Row], Margins]]) -> None:
         from codekin.kernels.one_row import rank_row_of_bytes, rank_row_of_gaps
 
-        super().__init__(model, margins, ranked)
+        super().__init__(model, margins)
         bits = cast("CompactForm", model.bits)
         # A copy: the kernel would be compiled again for the read-only bias of a stored model.
         self.weights, self.bias, self.slope = bits.product()[1], bits.bias.copy(), -2 * _slope(self.loss)
         self.rank_row: Any = rank_row_of_gaps if isinstance(bits, CompactSparseLinearBits) else rank_row_of_bytes
-        make = self.rooms.make
-        self.rooms = Rooms(lambda: (*make(), np.empty((1, bits.n_bits), np.float32)))
+        make = self.workspaces.make
+        self.workspaces = Workspaces(lambda: (*make(), np.empty((1, bits.n_bits), np.float32)))
 
     def best(self, row: Row, k: int, *, has_losses: bool) -> tuple[IntArray, FloatArray]:
-        """As above."""
+        """See :meth:`SingleRow.best`."""
         classes, (losses, scores) = np.empty((1, k), np.intp), np.empty((2, 1, k))
-        room, costs, bounds, product = own = self.rooms.take()
+        room, costs, bounds, product = own = self.workspaces.take()
         self.rank_row(
             room,
             row[:3],
@@ -233,23 +166,8 @@ class OneRowAtOnce(OneRowOfRanking):
         )
         if has_losses:
             losses += self.loss(-(product + self.bias).astype(np.float64)).sum(axis=1, keepdims=True)
-        self.rooms.give_back(own)
+        self.workspaces.give_back(own)
         return classes[0], losses[0]
-
-
-def one_row(model: Model) -> OneRow:
-    """The fastest way to the best classes of one row of this model."""
-    if model.codebook.tree is not None:
-        from codekin.model.one_row_of_trees import one_row_of_trees
-
-        return one_row_of_trees(model)
-    margins = [_row_margins(member.bits) for member in model.members]
-    if model.ranking is not None:
-        kind = OneRowAtOnce if _is_one_call(model) else OneRowOfRanking
-        return kind(model, margins, model._ranked)
-    if isinstance(model.decoder, ShortestPathDecoder) and model.code.is_full:
-        return OneRowOfTrellis(model, margins[0])
-    return OneRowOfCode(model, margins[0])
 
 
 def _is_one_call(model: Model) -> bool:
@@ -268,23 +186,3 @@ def _slope(loss: Loss) -> float:
         return 0.0
     at = loss.agreement(np.array([1.0, -2.5]))
     return float(at[0]) if at[1] == -2.5 * at[0] and np.frexp(at[0])[0] == 0.5 else 0.0
-
-
-def _row_margins(bits: Any) -> Callable[[Row], Margins]:
-    """The margins of one row, (1, n_bits), as the bits themselves compute them."""
-    if not isinstance(bits, LinearForm):
-        return lambda row: bits.margins(row.matrix())
-    kernel, weights = bits.product()
-    bias, n_bits = bits.bias, bits.n_bits
-    # Compact weights are multiplied by sparse rows only; others have a product of their own for dense rows.
-    is_always_sparse = isinstance(bits, CompactForm)
-
-    def margins(row: Row) -> Margins:
-        if not (is_always_sparse or row.given is None or sparse.issparse(row.given)):
-            return bits.margins(row.given)
-        product = np.empty((1, n_bits), np.float32)
-        kernel(row.indptr, row.indices, row.values, *weights, product)
-        product += bias
-        return product
-
-    return margins

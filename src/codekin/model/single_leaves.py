@@ -1,4 +1,4 @@
-"""The best classes of one sample on trees: the kernels of a model, called with arrays that are made ready once."""
+"""The best classes of one sample on trees, ranked or not."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from codekin.coding import FloatArray, IntArray
 from codekin.decoding.beam_search import BeamSearchDecoder
 from codekin.model import Member, Model
 from codekin.model.candidates import kernel_vectors
-from codekin.model.one_row import OneRow, Rooms, Row
 from codekin.model.reranking import Reranking
+from codekin.model.single import Row, SingleRow, Workspaces
 
 
 class _Tree(NamedTuple):
@@ -31,7 +31,7 @@ class _Tree(NamedTuple):
         return cls(bits.kernel_tree, bits.kernel_arrays, np.array(decoder.class_of_leaf, np.int64), decoder, bits)
 
 
-class OneRowOfTree(OneRow):
+class SingleRowOfTree(SingleRow):
     """The leaves that a beam search finds on a single tree."""
 
     def __init__(self, model: Model) -> None:
@@ -39,7 +39,7 @@ class OneRowOfTree(OneRow):
         self.tree = _Tree.of(model.first)
 
     def best(self, row: Row, k: int, *, has_losses: bool) -> tuple[IntArray, FloatArray]:  # noqa: ARG002
-        """As above; losses cost nothing."""
+        """See :meth:`SingleRow.best`; losses cost nothing."""
         from codekin.kernels.label_tree import search_leaves
 
         graph, weights, class_of_leaf, decoder, _ = self.tree
@@ -48,7 +48,7 @@ class OneRowOfTree(OneRow):
         return class_of_leaf[leaves[0]], -logs[0]
 
 
-class OneRowOfRankedTree(OneRow):
+class SingleRowOfRankedTree(SingleRow):
     """The re-ranked candidates of a single tree, by one kernel."""
 
     def __init__(self, model: Model) -> None:
@@ -62,16 +62,16 @@ class OneRowOfRankedTree(OneRow):
         self.n_candidates = min(self.ranking.n_candidates, model.n_classes)
         self.vectors, self.by_feature, _, n_features = kernel_vectors(self.ranking.vectors)
         n_scored = 0 if self.ranking.vectors is None else model.n_classes
-        self.rooms = Rooms(lambda: scoring_room(n_features, n_scored, 0))
+        self.workspaces = Workspaces(lambda: scoring_room(n_features, n_scored, 0))
 
     def search(self, tree: _Tree, k: int) -> tuple[int, float]:
         """The beam and the reach of the search for k ranked classes: what cannot come first need not be found."""
         return tree.decoder.beam_for(max(k, self.n_candidates)), self.reach if k == 1 else np.inf
 
     def best(self, row: Row, k: int, *, has_losses: bool) -> tuple[IntArray, FloatArray]:  # noqa: ARG002
-        """As above; losses cost nothing."""
+        """See :meth:`SingleRow.best`; losses cost nothing."""
         classes, (losses, scores) = np.empty((1, k), np.intp), np.empty((2, 1, k))
-        tree, room = self.trees[0], self.rooms.take()
+        tree, room = self.trees[0], self.workspaces.take()
         self.rank_row_of_tree(
             room,
             row[:3],
@@ -89,11 +89,11 @@ class OneRowOfRankedTree(OneRow):
             losses,
             scores,
         )
-        self.rooms.give_back(room)
+        self.workspaces.give_back(room)
         return classes[0], losses[0]
 
 
-class OneRowOfRankedTrees(OneRowOfRankedTree):
+class SingleRowOfRankedTrees(SingleRowOfRankedTree):
     """The candidates of several trees, whose losses are added, by a few kernels."""
 
     def __init__(self, model: Model) -> None:
@@ -101,7 +101,7 @@ class OneRowOfRankedTrees(OneRowOfRankedTree):
         self.leaves = [np.array(tree.decoder.leaf_of_class, np.int64) for tree in self.trees]
 
     def best(self, row: Row, k: int, *, has_losses: bool) -> tuple[IntArray, FloatArray]:  # noqa: ARG002
-        """As above; losses cost nothing."""
+        """See :meth:`SingleRow.best`; losses cost nothing."""
         from codekin.kernels.one_row_of_trees import add_losses, list_row, rank_row
         from codekin.kernels.tree_ranking import merge_lists
 
@@ -119,17 +119,17 @@ class OneRowOfRankedTrees(OneRowOfRankedTree):
         for t, (tree, leaf_of_class) in enumerate(zip(self.trees, self.leaves, strict=True)):
             add_losses(sample, tree.graph, tree.weights, tree.bits.paths, leaf_of_class, merged, known[t, :, :n], total)
         classes, (final, scores) = np.empty((1, k), np.intp), np.empty((2, 1, k))
-        room = self.rooms.take()
+        room = self.workspaces.take()
         arrays = merged, total, is_merged
         rank_row(room, sample, self.vectors, self.by_feature, self.weight, *arrays, classes, final, scores)
-        self.rooms.give_back(room)
+        self.workspaces.give_back(room)
         return classes[0], final[0]
 
 
-def one_row_of_trees(model: Model) -> OneRow:
+def single_of_leaves(model: Model) -> SingleRow:
     """The fastest way to the best classes of one row of a model on trees."""
     if model.ranking is None:
-        return OneRowOfTree(model)
+        return SingleRowOfTree(model)
     if model.ranking.n_indexed:
-        return OneRow(model)
-    return OneRowOfRankedTree(model) if len(model.members) == 1 else OneRowOfRankedTrees(model)
+        return SingleRow(model)
+    return SingleRowOfRankedTree(model) if len(model.members) == 1 else SingleRowOfRankedTrees(model)
