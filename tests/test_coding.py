@@ -6,7 +6,7 @@ from hypothesis.extra import numpy as hnp
 
 from codekin.codebooks import dense_random
 from codekin.coding import Assignment, Code, Codebook
-from codekin.coding.codebook import codeword_distances, paired_distances
+from codekin.coding.geometry import codeword_distances, paired_distances
 
 ternary = hnp.arrays(np.int8, st.tuples(st.integers(1, 6), st.integers(1, 20)), elements=st.sampled_from([-1, 0, 1]))
 

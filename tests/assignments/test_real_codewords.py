@@ -11,7 +11,6 @@ from tests.assignments.problems import random_distances, random_tree_distances
 
 from codekin.assignments import ASSIGNMENTS, assign
 from codekin.assignments.budget import Budget
-from codekin.assignments.codeword_moments import codeword_moments
 from codekin.assignments.explanation import torn_pairs
 from codekin.assignments.scores import AssignmentProblem, binary_loss_bound
 from codekin.assignments.swap_runs import SwapRun
@@ -23,6 +22,7 @@ from codekin.classes.embedding import EmbeddingDistances
 from codekin.classes.product import ProductDistances
 from codekin.codebooks.targets import random_projection
 from codekin.coding import Assignment, Codebook
+from codekin.coding.geometry import codeword_moments
 
 MATRIX_SEARCHES = sorted(name for name, solver in ASSIGNMENTS.items() if solver.on_matrices is not None)
 

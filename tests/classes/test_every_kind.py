@@ -14,7 +14,7 @@ from codekin.classes.embedding import EmbeddingDistances
 from codekin.classes.partial import PartialDistances
 from codekin.classes.product import ProductDistances
 from codekin.classes.tree_distances import TreeDistances
-from codekin.coding.codebook import codeword_distances
+from codekin.coding.geometry import codeword_distances
 
 
 def random_tree(rng: np.random.Generator, n_nodes: int, *, weighted: bool) -> ClassTree:

@@ -5,7 +5,7 @@ import pytest
 
 from codekin.codebooks import exhaustive, optimised, optimised_columns
 from codekin.codebooks.integer_program import plotkin_bound
-from codekin.coding.codebook import codeword_distances
+from codekin.coding.geometry import codeword_distances
 
 
 def largest_by_brute_force(n_codewords, n_bits):

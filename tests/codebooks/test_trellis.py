@@ -10,7 +10,7 @@ from tests.reference.trellis import trellis_edges, trellis_matrix, trellis_paths
 
 from codekin.codebooks import CODEBOOKS, trellis_codebook
 from codekin.coding import TrellisGraph
-from codekin.coding.codebook import codeword_distances
+from codekin.coding.geometry import codeword_distances
 
 WIDTHS_IN_THE_PAPER = [
     *((1_000, width, n_bits) for width, n_bits in [(2, 42), (3, 55), (4, 74), (5, 89), (10, 221)]),

@@ -11,7 +11,6 @@ from codekin.coding import Assignment, Code
 from codekin.decoding import MinimumLossDecoder, decoder_of, fit_decoder
 from codekin.decoding.nearest_target import NearestTargetDecoder
 from codekin.model import Member
-from codekin.model.measuring import binary_losses, multiclass_error_bound
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -77,10 +76,10 @@ def test_the_error_is_below_its_bound(seed, noise):
     classes = np.arange(60) % 6
     margins = code.coding_matrix[classes] + noise * rng.normal(size=(60, 4))
     decoder = decoder_of(code, "squared")
-    epsilon = float(binary_losses(margins, classes, code.coding_matrix, decoder.loss).mean())
+    epsilon = float(code.codebook.bit_losses(margins, code.coding_matrix, classes, decoder.loss).mean())
     assert epsilon == pytest.approx(np.square(margins - code.coding_matrix[classes]).mean())
     error = (decoder.decode(margins) != classes).mean()
-    assert error <= multiclass_error_bound(epsilon, code.codebook, decoder.loss) + 1e-9
+    assert error <= code.codebook.error_bound(epsilon, decoder.loss) + 1e-9
 
 
 def test_a_decoder_shrunk_to_the_targets_is_the_nearest_one():

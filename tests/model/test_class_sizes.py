@@ -10,10 +10,10 @@ from scipy.special import softmax
 from codekin import TrellisClassifier
 from codekin.codebooks import trellis_codebook
 from codekin.codebooks.label_tree import label_tree
-from codekin.coding import Assignment, Code, TreeGraph
+from codekin.coding import Assignment, Code
 from codekin.learners import Softmax
 from codekin.model import Member, Model
-from codekin.model.class_sizes import best_power, class_sizes, size_corrected, size_terms
+from codekin.model.class_sizes import best_power, class_sizes, size_corrected
 from codekin.samples import Samples
 
 
@@ -31,9 +31,9 @@ def member_of(n_classes=40, width=3, n_per_class=None, seed=0):
 
 
 def test_leaves_of_one_node_are_divided_by_the_power_of_their_sizes():
-    tree, sizes = TreeGraph(n_paths=6, width=4), np.array([1.0, 2.0, 3.0, 5.0, 8.0, 13.0])
+    codebook, sizes = label_tree(6, 4), np.array([1.0, 2.0, 3.0, 5.0, 8.0, 13.0])
     margins = np.random.default_rng(0).normal(size=6)
-    corrected = softmax(margins + size_terms(tree, sizes, 0.7))
+    corrected = softmax(margins + codebook.size_terms(sizes, 0.7))
     expected = softmax(margins) / sizes**0.7
     np.testing.assert_allclose(corrected, expected / expected.sum())
 
@@ -41,13 +41,14 @@ def test_leaves_of_one_node_are_divided_by_the_power_of_their_sizes():
 @pytest.mark.parametrize("power", [0.0, 0.4, 1.0, 1.5])
 def test_a_tree_that_knows_only_sizes_gets_the_corrected_ones(power):
     """Nodes that predict the shares of their children give every leaf its size to the power of one minus the power."""
-    tree, sizes = TreeGraph(n_paths=50, width=3), np.random.default_rng(1).integers(1, 20, size=50).astype(float)
-    margins = -size_terms(tree, sizes, 1.0)  # the logarithm of the mean size below each bit
+    codebook, sizes = label_tree(50, 3), np.random.default_rng(1).integers(1, 20, size=50).astype(float)
+    margins = -codebook.size_terms(sizes, 1.0)  # the logarithm of the mean size below each bit
+    tree = codebook.tree
     counts = np.append(tree.bit_starts[1:], 0)
     counts[tree.first_bits[1:] - 1] = tree.spans[:, 1]
     margins += np.log(counts - tree.bit_starts)
     code = Code(label_tree(50, 3), Assignment.identity(50))
-    losses = Member.of(code, None, "logistic").decoder.class_losses((margins + size_terms(tree, sizes, power))[None])
+    losses = Member.of(code, None, "logistic").decoder.class_losses((margins + codebook.size_terms(sizes, power))[None])
     expected = sizes ** (1 - power)
     np.testing.assert_allclose(np.exp(-losses[0]), expected / expected.sum(), rtol=1e-6)
 

@@ -6,7 +6,7 @@ from tests.reference.calibration import expected_calibration_error
 
 from codekin.coding import Codebook
 from codekin.decoding import LOSSES, MinimumLossDecoder
-from codekin.model.measuring import binary_losses, confidence_error, multiclass_error_bound
+from codekin.model.measuring import confidence_error
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "exponential", "logistic", "squared", "hamming"])
@@ -20,21 +20,21 @@ def test_the_bound_of_eq_4_holds(loss, entries, seed, noise):
     y = rng.integers(codebook.n_codewords, size=40)
     margins = codebook.matrix[y] + noise * rng.normal(size=(40, 12))
     error = (MinimumLossDecoder(codebook.matrix, loss).decode(margins) != y).mean()
-    epsilon = binary_losses(margins, y, codebook.matrix, LOSSES[loss]).mean()
-    assert error <= multiclass_error_bound(epsilon, codebook, LOSSES[loss]) + 1e-12
+    epsilon = codebook.bit_losses(margins, codebook.matrix, y, LOSSES[loss]).mean()
+    assert error <= codebook.error_bound(epsilon, LOSSES[loss]) + 1e-12
 
 
 def test_the_mean_loss_of_the_bits_is_eq_3():
     margins = np.array([[2.0, -0.5], [0.0, 3.0]])
     matrix = np.array([[1, 1], [-1, 1]], dtype=np.int8)
-    losses = binary_losses(margins, np.array([0, 1]), matrix, LOSSES["hinge"])
+    losses = Codebook(matrix).bit_losses(margins, matrix, np.array([0, 1]), LOSSES["hinge"])
     np.testing.assert_allclose(losses, [0.5, 0.75])
     assert losses.mean() == (0 + 1.5 + 1 + 0) / 4
 
 
 def test_a_loss_that_vanishes_at_zero_bounds_nothing():
     codebook = Codebook([[1, 1], [-1, -1]])
-    assert multiclass_error_bound(0.1, codebook, lambda z: np.maximum(0, -z)) == np.inf
+    assert codebook.error_bound(0.1, lambda z: np.maximum(0, -z)) == np.inf
 
 
 def test_calibration_error_of_honest_and_boastful_predictions():

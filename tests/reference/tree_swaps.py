@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from codekin.coding.codebook import codeword_distances
+from codekin.coding.geometry import codeword_distances
 from tests.reference.qap import SplitMix
 
 

@@ -9,7 +9,6 @@ from codekin.codebooks import CODEBOOKS
 from codekin.coding import Codebook
 from codekin.decoding import MinimumLossDecoder
 from codekin.decoding.losses import get_loss
-from codekin.model.measuring import binary_losses
 from codekin.studies.splits.sample_blocks import rounded_margins
 from codekin.studies.splits.sweeps import (
     average_losses,
@@ -65,7 +64,7 @@ def test_average_losses_are_those_of_the_measures(codebook):
     for rank in range(0, factorial(N), 17):
         coding_matrix = codebook.matrix[nth_assignment(rank, N, N)]
         bits = reference.margins_of(coding_matrix, margins)
-        assert losses[rank] == pytest.approx(binary_losses(bits, y, coding_matrix, hinge).mean())
+        assert losses[rank] == pytest.approx(Codebook(coding_matrix).bit_losses(bits, coding_matrix, y, hinge).mean())
 
 
 def test_symmetric_codebooks_have_few_distinct_assignments():

@@ -7,10 +7,10 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 
-from codekin.assignments.codeword_moments import codeword_moments
 from codekin.class_distances import confusion_distances
 from codekin.codebooks import dense_random, nested_dichotomies, trellis_codebook
 from codekin.coding import Codebook
+from codekin.coding.geometry import codeword_moments
 from codekin.decoding import LOSSES, MinimumLossDecoder
 from codekin.studies import paper_studies
 from codekin.studies.paper_numbers import paper_numbers

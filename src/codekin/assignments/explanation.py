@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from codekin.classes import ClassDistances, ClassTree, as_class_distances
-from codekin.classes.partial import total_codeword_distance
 from codekin.classes.tree_distances import TreeDistances
 from codekin.coding import Assignment, Code, Codebook, FloatArray, IntArray
-from codekin.coding.codebook import MAX_DENSE_CODEWORDS, paired_distances
+from codekin.coding.codebook import MAX_DENSE_CODEWORDS
+from codekin.coding.geometry import paired_distances, total_codeword_distance
 
 _NEIGHBOURS = 8
 """How many neighbours of a class are candidates for similar pairs."""

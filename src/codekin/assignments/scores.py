@@ -24,11 +24,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from codekin.assignments.codeword_moments import codeword_moments
 from codekin.classes import ClassDistances, ClassTree, DenseDistances, as_class_distances
-from codekin.classes.interface import DistanceMoments
 from codekin.coding import Assignment, Code, Codebook, CodingMatrix
-from codekin.coding.codebook import MAX_DENSE_CODEWORDS, codeword_distances
+from codekin.coding.codebook import MAX_DENSE_CODEWORDS
+from codekin.coding.geometry import DistanceMoments, codeword_distances, codeword_moments
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,7 +22,7 @@ _MAX_DENSE_COVARIANCE = 2_000
 def codeword_order(codebook: Codebook, n_classes: int, sense: Sense) -> IntArray:
     """``n_classes`` evenly spaced codewords in an order in which neighbours are similar or, to break, dissimilar."""
     n_codewords = codebook.n_codewords
-    order = np.arange(n_codewords) if codebook.graph is not None else principal_order(codebook.indicators)
+    order = np.arange(n_codewords) if codebook.is_in_order else principal_order(codebook.indicators)
     chosen = order[np.arange(n_classes) * n_codewords // n_classes]
     return chosen if sense == "preserving" else chosen[bit_reversed(n_classes)]
 

@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from codekin.assignments._solver import Need, SearchTask, Solver, options_of
 from codekin.assignments.budget import Budget, generator_state
@@ -15,8 +14,7 @@ from codekin.assignments.cooling import cooling_steps
 from codekin.assignments.result import AssignmentResult, Sense
 from codekin.assignments.scores import AssignmentProblem
 from codekin.assignments.seriation import codeword_order
-from codekin.coding import Assignment, CodingMatrix, FloatArray, IntArray
-from codekin.coding.codebook import is_real
+from codekin.coding import Assignment, FloatArray, IntArray
 
 _SAMPLES = 5_000
 _PROPOSALS_AT_ONCE = 20_000
@@ -171,18 +169,3 @@ def _swapped(
     # Scores of other distances are not part of the history.
     before = best.history[:-1] if arrays.problem is problem else []
     return task.result(best.assignment, n_evaluations, lambda score: [*before, (n_evaluations, score)])
-
-
-def codeword_vectors(matrix: CodingMatrix) -> tuple[NDArray[np.float32], FloatArray]:
-    """The codewords, with their absolute values appended if bits may be zero, and their numbers of non-zero bits.
-
-    The numbers are all 0 if no bit is zero, since a constant does not matter. For real codewords they are half the
-    squares of their lengths.
-    """
-    codewords = matrix.astype(np.float32)
-    if is_real(matrix):
-        return codewords, np.square(codewords, dtype=np.float64).sum(axis=1) / 2
-    if matrix.all():
-        return codewords, np.zeros(len(matrix))
-    used = np.abs(codewords)
-    return np.hstack([codewords, used]), used.sum(axis=1, dtype=np.float64)

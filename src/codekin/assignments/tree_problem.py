@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codekin.assignments.scores import AssignmentProblem
-from codekin.assignments.swap_runs import codeword_vectors
 from codekin.classes import ClassTree
 from codekin.classes.tree_distances import TreeDistances
 from codekin.coding import FloatArray, IntArray
+from codekin.coding.geometry import codeword_vectors
 
 
 @dataclass(frozen=True, eq=False)

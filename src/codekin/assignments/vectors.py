@@ -10,10 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 from codekin.assignments._solver import check_at_least_1
 from codekin.assignments.scores import AssignmentProblem
 from codekin.assignments.seriation import principal_order
-from codekin.assignments.swap_runs import Propose, Schedule, SwapRun, codeword_vectors
+from codekin.assignments.swap_runs import Propose, Schedule, SwapRun
 from codekin.classes.embedding import EmbeddingDistances
 from codekin.classes.product import ProductDistances
 from codekin.coding import FloatArray, IntArray
+from codekin.coding.geometry import codeword_vectors
 
 _PATH_SCHEDULE = Schedule(0.2, 0.01, proposals_per_class=2_000, min_proposals=1_000_000, max_proposals=50_000_000)
 _CLASSES_PER_SWAP = 2
@@ -69,11 +70,9 @@ class VectorProblem:
 
     @property
     def edges(self) -> IntArray | None:
-        """The edges of the paths of a trellis, if every path is used, so that only swaps are possible."""
-        trellis = self.problem.codebook.trellis
-        if trellis is None or trellis.n_paths != self.problem.n_classes:
-            return None
-        return trellis.unrank(np.arange(trellis.n_paths)).astype(np.int64)
+        """The edges of the paths, if codewords are sums of edges and every path is used: only swaps are possible."""
+        codebook = self.problem.codebook
+        return codebook.path_edges if codebook.n_codewords == self.problem.n_classes else None
 
 
 def _checked_order(class_order: ArrayLike, n_classes: int) -> IntArray:

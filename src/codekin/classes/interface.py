@@ -10,34 +10,18 @@ two codewords is ``(r_u + r_v - <M_u, M_v> - <|M_u|, |M_v|>) / 2``, and so
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol, runtime_checkable
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from codekin.classes.tree import ClassTree
 from codekin.coding import CodingMatrix, FloatArray
-from codekin.coding.codebook import MAX_DENSE_CODEWORDS, is_real
+from codekin.coding.codebook import MAX_DENSE_CODEWORDS
+from codekin.coding.geometry import DistanceMoments, inner_product
 
 MAX_DENSE_CLASSES = MAX_DENSE_CODEWORDS
 """The most classes for which a matrix of all pairs is computed."""
-
-
-@dataclass(frozen=True)
-class DistanceMoments:
-    """The sums over all ordered pairs of classes that determine the spread of random assignments.
-
-    - ``total``: the sum of all distances.
-    - ``sum_of_squares``: the sum of their squares, the squared Frobenius norm.
-    - ``sum_of_squared_row_sums``: the sum over classes of the squared sum of their distances.
-    """
-
-    total: float
-    sum_of_squares: float
-    sum_of_squared_row_sums: float
 
 
 @runtime_checkable
@@ -114,27 +98,6 @@ class SummedDistances(ABC):
     def inner_product(self, coding_matrix: ArrayLike) -> float:
         """The sum over all ordered pairs of class distance times codeword distance."""
         return inner_product(coding_matrix, self._row_sums, self._quadratic_form)
-
-
-def inner_product(coding_matrix: ArrayLike, row_sums: FloatArray, form: Callable[[CodingMatrix], float]) -> float:
-    """The sum of class distance times codeword distance, from the row sums and the quadratic form of the former.
-
-    Entries of type float are real: the distance is half the mean of the squared lengths, less half the product.
-    """
-    given = np.asarray(coding_matrix)
-    if given.ndim != 2 or len(given) != len(row_sums):
-        raise ValueError(f"The coding matrix needs one row per class, {len(row_sums)}. Got shape {given.shape}.")
-    if is_real(given):
-        return float(np.square(given).sum(axis=1) @ row_sums - form(given)) / 2
-    M = given.astype(np.int8)
-    used = np.abs(M)
-    if used.max(initial=0) > 1 or (given.dtype != np.int8 and not np.array_equal(given, M)):
-        raise ValueError("The entries of a coding matrix must be -1, 0 or +1. Got another value.")
-    if used.all():
-        # No zeros: every row of |M| is ones, and its form is the sum of all distances, once per bit.
-        return float(M.shape[1] * row_sums.sum() - form(M)) / 2
-    n_used = used.sum(axis=1, dtype=np.float64)
-    return float(n_used @ row_sums - (form(M) + form(used)) / 2)
 
 
 def refuse_too_many(n_classes: int) -> None:

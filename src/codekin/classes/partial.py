@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from codekin.classes.interface import ClassDistances, DistanceMoments, refuse_too_many
+from codekin.classes.interface import ClassDistances, refuse_too_many
 from codekin.classes.tree import ClassTree
 from codekin.coding import FloatArray, IntArray
-from codekin.coding.codebook import is_real
+from codekin.coding.geometry import DistanceMoments, total_codeword_distance
 
 
 class PartialDistances:
@@ -88,12 +88,3 @@ class PartialDistances:
     def __repr__(self) -> str:
         """One line."""
         return f"<PartialDistances: {self.n_classes} classes, {self.known.n_classes} known: {self.known!r}>"
-
-
-def total_codeword_distance(M: np.ndarray) -> float:
-    """The sum over all ordered pairs of rows of their distances: see :meth:`codekin.coding.Codebook.row_distances`."""
-    if is_real(M):
-        return float(len(M) * np.sum(M**2) - np.sum(M.sum(axis=0) ** 2)) / 2
-    positive, negative = (M > 0).sum(axis=0, dtype=np.float64), (M < 0).sum(axis=0, dtype=np.float64)
-    zero = len(M) - positive - negative
-    return float(np.sum(2 * positive * negative + zero * (positive + negative)))

@@ -26,7 +26,8 @@ from codekin.cli.streams import show
 from codekin.cli.values import one_of, positive_number, trellis_width
 from codekin.codebooks import CODEBOOKS, trellis_codebook
 from codekin.coding import Codebook
-from codekin.coding.codebook import MAX_SYMBOLS, codeword_distances
+from codekin.coding.codebook import MAX_SYMBOLS
+from codekin.coding.geometry import codeword_distances
 from codekin.datasets import TextData, TextVectorizer, read_data, read_taxonomy
 from codekin.datasets.matrices import read_distances, read_matrix
 from codekin.datasets.samples import Data

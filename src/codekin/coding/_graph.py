@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from operator import index
-from typing import Any, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,10 +29,29 @@ class Graph(Protocol):
     def codewords(self, ranks: ArrayLike) -> CodingMatrix: ...
 
 
+class RankingConstants(NamedTuple):
+    """What suits a re-ranking of the best paths, found on validation samples of several data sets.
+
+    - ``candidate_numbers``: the numbers of candidates per code to try.
+    - ``n_confused``: from how many other candidates a sample's class is separated while class vectors are learned.
+    - ``n_confusing_codes``: how many codes list these; None means all.
+    - ``rate``: the share of a Newton step while class vectors are learned.
+    - ``reaches``: how much larger than the smallest loss that of a candidate may be, to try; empty means without limit.
+    """
+
+    candidate_numbers: tuple[int, ...]
+    n_confused: int
+    n_confusing_codes: int | None
+    rate: float
+    reaches: tuple[float, ...] = ()
+
+
 class GraphCodebook(Codebook):
     """The paths of a graph, whose edges are the bits."""
 
+    is_in_order = True
     graph: Graph
+    ranking_constants: ClassVar[RankingConstants]
 
     def _take(self, given: Any) -> None:
         self.graph = given

@@ -6,7 +6,7 @@ they know what sets them apart. Others ask the codebook, or have a table with an
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from codekin._system.wording import plural
 from codekin.coding.assignment import Assignment
-from codekin.coding.types import CodingMatrix, FloatArray, IntArray
+from codekin.coding.geometry import codeword_distances
+from codekin.coding.types import CodingMatrix, FloatArray, IntArray, Margins
 
 MAX_DENSE_CODEWORDS = 5_000
 """Up to this many codewords there may be arrays of size codewords x codewords."""
@@ -72,6 +73,12 @@ class Codebook:
     kind: ClassVar[str]
     unit: ClassVar[str] = "bit"
     """What a column is called."""
+    is_lazy: ClassVar[bool] = False
+    """Whether margins are computed on demand, since a sample needs only a few of very many."""
+    usual_size_power: ClassVar[float] = 0.0
+    """The power of the class sizes that probabilities are usually divided by; 0 if that is not done for this kind."""
+    is_in_order: ClassVar[bool] = False
+    """Whether codewords with numbers close to each other are similar."""
     zeros: ClassVar[str] = "zeros"
     """What entries are called that ignore a class."""
     width: int | None = None
@@ -155,6 +162,11 @@ class Codebook:
     def n_bits(self) -> int:
         """The number of bits, or columns, of a codeword; each needs one predictor."""
         return int(self.matrix.shape[1])
+
+    @property
+    def path_edges(self) -> IntArray | None:
+        """The edges of every codeword's path, (n_codewords, n), -1 after the last, if +1 means an edge of a path."""
+        return None
 
     @property
     def n_margins(self) -> int:
@@ -339,6 +351,64 @@ class Codebook:
         """Whether no column equals another one, up to the names of its symbols."""
         return len(set(self._canonical(self.matrix))) == self.n_bits
 
+    def bit_losses(
+        self, margins: Margins, codewords: CodingMatrix, class_index: IntArray, loss: Callable[[Any], Any]
+    ) -> FloatArray:
+        """The mean loss of each bit over the samples, whose mean is epsilon (Eq. 3); zeros of a codeword cost ``L(0)``.
+
+        That of a real bit is the square of what is missing to its target, which for -1 and +1 is the squared loss. That
+        of a column of more symbols is minus the log-probability of the true one.
+
+        Parameters
+        ----------
+        margins : array of shape (n_samples, n_margins)
+        codewords : array of shape (n_classes, n_bits)
+            Those of the classes.
+        class_index : array of shape (n_samples,)
+        loss : callable
+            The loss of the bits.
+
+        Returns
+        -------
+        ndarray of shape (n_bits,)
+        """
+        return np.asarray(loss(codewords[class_index] * np.asarray(margins, dtype=np.float64)).mean(axis=0))
+
+    def error_bound(self, average_loss: float, loss: Callable[[Any], Any]) -> float:
+        """The bound ``n_bits * epsilon / (rho * L(0))`` on the training error (Eq. 4; Allwein et al. 2000, Theorem 1).
+
+        Here ``rho`` is the minimum distance in which a pair of zeros counts one half; only codewords that classes use
+        matter. The bound holds for convex losses (and some others). Above 1 it says nothing; if ``L(0)`` is 0, it is
+        infinite.
+
+        For more than two symbols ``L(0)`` is ``log 2``: in a column in which two codewords differ, the probabilities of
+        their symbols add up to at most 1, so that one of them has a loss of at least ``log 2``.
+
+        For real codewords it follows from the triangle inequality: margins that are nearer to another codeword than to
+        their own are at least half as far from their own as the two codewords are from each other, and the square of
+        that half is the distance of the codewords here.
+
+        Parameters
+        ----------
+        average_loss : float
+            Epsilon, the mean of the losses of all bits.
+        loss : callable
+            The loss of the bits.
+
+        Returns
+        -------
+        float
+        """
+        rho, at_zero = self.min_distance, float(loss(np.zeros(1))[0])
+        if self.is_ternary:
+            distances = self.row_distances(zero_pair=0.5)
+            rho = float(distances[~np.eye(len(distances), dtype=bool)].min())
+        return self.n_bits * average_loss / (rho * at_zero) if at_zero > 0 else float("inf")
+
+    def size_terms(self, size_of_codeword: FloatArray, power: float) -> FloatArray:  # noqa: ARG002
+        """What to add to the margin of each bit to divide probabilities by a power of the class sizes."""
+        return np.zeros(self.n_bits)
+
     def properties(self) -> dict[str, float | int | bool | str]:
         """All of the above that are single numbers, for tables and reports."""
         return {
@@ -388,33 +458,6 @@ class Codebook:
         text = f", minimum distance {self.min_distance:g}"
         text += f", {self.sparsity:.0%} {self.zeros}" if self.is_ternary else ""
         return text + (", equidistant" if self.is_equidistant and self.n_codewords > 2 else "")
-
-
-def codeword_distances(a: CodingMatrix, b: CodingMatrix, *, zero_pair: float = 0.0) -> FloatArray:
-    """Distances between the rows of ``a`` and those of ``b``: see :meth:`Codebook.row_distances`."""
-    if is_real(a):
-        from scipy.spatial.distance import cdist
-
-        return np.asarray(cdist(a, b, "sqeuclidean") / 4)
-    a_float, b_float = a.astype(np.float32), b.astype(np.float32)
-    a_used, b_used = np.abs(a_float), np.abs(b_float)
-    # Exact in float32: sums of fewer than 2**24 terms of size one. With u = |M|, for entries in {-1, 0, 1}
-    # |x - y| = u_x + u_y - u_x u_y - x y.
-    distances = a_used.sum(1)[:, None] + b_used.sum(1)[None, :] - a_used @ b_used.T - a_float @ b_float.T
-    if zero_pair:
-        distances += 2 * zero_pair * ((1 - a_used) @ (1 - b_used).T)
-    return np.asarray(distances / 2, dtype=np.float64)
-
-
-def is_real(codewords: NDArray[Any]) -> bool:
-    """Whether these are real codewords, not signs or indicators, which are whole numbers."""
-    return codewords.dtype.kind == "f"
-
-
-def paired_distances(a: CodingMatrix, b: CodingMatrix) -> FloatArray:
-    """The distance of each row of ``a`` to the row of ``b`` in the same place."""
-    apart = a - b
-    return np.asarray((apart**2).sum(axis=1) / 4 if is_real(a) else np.abs(apart).sum(axis=1) / 2, dtype=np.float64)
 
 
 def _upper(square: FloatArray) -> FloatArray:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import logsumexp
 
 from codekin.coding._matrix import MatrixCodebook, first_outside
-from codekin.coding.codebook import codeword_distances
-from codekin.coding.types import CodingMatrix, FloatArray, IntArray
+from codekin.coding.geometry import codeword_distances
+from codekin.coding.types import CodingMatrix, FloatArray, IntArray, Margins
 
 
 class SymbolCodebook(MatrixCodebook):
@@ -73,6 +75,26 @@ class SymbolCodebook(MatrixCodebook):
     @property
     def _symbol_counts(self) -> IntArray:
         return np.asarray(self.indicators.sum(axis=0, dtype=np.intp).reshape(self.n_bits, -1))
+
+    def bit_losses(
+        self,
+        margins: Margins,
+        codewords: CodingMatrix,
+        class_index: IntArray,
+        loss: Callable[[Any], Any],  # noqa: ARG002
+    ) -> FloatArray:
+        """The mean of minus the log-probability of each column's true symbol; for ignored classes that of chance.
+
+        Weights of calibrated columns sharpen or flatten their probabilities, which add up to 1 again.
+        """
+        indicators, shape = self.indicators_of(codewords), (len(margins), self.n_bits, self.n_symbols)
+        own = (indicators[class_index] * np.asarray(margins, dtype=np.float64)).reshape(shape).sum(axis=2)
+        totals = logsumexp(np.where(indicators.any(axis=0), margins, -np.inf).reshape(shape), axis=2)
+        return np.asarray((totals - own).mean(axis=0))
+
+    def error_bound(self, average_loss: float, loss: Callable[[Any], Any]) -> float:  # noqa: ARG002
+        """The bound on the training error, where ``L(0)`` is ``log 2``."""
+        return float(self.n_bits * average_loss / (self.min_distance * np.log(2)))
 
     def text(self, codeword: ArrayLike) -> str:
         """The numbers of the symbols, a minus sign where the class is ignored."""

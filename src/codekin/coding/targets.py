@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from codekin.coding._matrix import MatrixCodebook, first_outside
-from codekin.coding.types import CodingMatrix, FloatArray
+from codekin.coding.types import CodingMatrix, FloatArray, IntArray, Margins
 
 LARGEST_TARGET = 1e100
 """The largest entry of a real codeword; squares of larger ones are infinite in sums."""
@@ -49,6 +50,16 @@ class TargetCodebook(MatrixCodebook):
     def n_constant_columns(self) -> int:
         """The number of columns with only one number."""
         return int((np.ptp(self.matrix, axis=0) == 0).sum())
+
+    def bit_losses(
+        self,
+        margins: Margins,
+        codewords: CodingMatrix,
+        class_index: IntArray,
+        loss: Callable[[Any], Any],  # noqa: ARG002
+    ) -> FloatArray:
+        """The mean of the squares of what is missing to the targets."""
+        return np.asarray(np.square(codewords[class_index] - np.asarray(margins, dtype=np.float64)).mean(axis=0))
 
     def text(self, codeword: ArrayLike) -> str:
         """The numbers with all their digits."""

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from codekin._system.arrays import frozen
-from codekin.coding._graph import GraphCodebook, settle_size
-from codekin.coding.types import CodingMatrix, IntArray
+from codekin.coding._graph import GraphCodebook, RankingConstants, settle_size
+from codekin.coding.types import CodingMatrix, FloatArray, IntArray
 
 LEAVES_PER_CHILD = 4
 """A node with up to this many times ``width`` leaves has the leaves themselves as children."""
@@ -25,6 +25,15 @@ class TreeCodebook(GraphCodebook):
     """The leaves of a tree."""
 
     kind = "tree"
+    is_lazy = True
+    usual_size_power = 0.2  # gains 0.2 to 1 point on trees of 1,532, 12,582 and 102,673 classes
+    # The best ten of a tree are as good as fifty: 48.5 and 48.4 % of 12,582 classes, 39.2 and 39.2 % of 102,673. Of
+    # 20,000 validation samples of these, 38.8 % are right after one pass with ten confused classes and 38.6 % with
+    # twenty, in twice the time; 39.0 % at a rate of 1 and 38.8 % at 0.5. A second tree that lists confused classes
+    # would double the time. A reach of 2 keeps candidates at most exp(2) times less probable than the best one.
+    ranking_constants = RankingConstants(
+        (10, 20), n_confused=10, n_confusing_codes=1, rate=1.0, reaches=(2.0, 3.0, 5.0)
+    )
     graph: TreeGraph
 
     @property
@@ -36,6 +45,21 @@ class TreeCodebook(GraphCodebook):
     def is_ternary(self) -> bool:
         """Whether a node ignores the classes below others."""
         return self.graph.n_nodes > 1
+
+    def size_terms(self, size_of_codeword: FloatArray, power: float) -> FloatArray:
+        """What to add to the margin of each bit to divide the probabilities of the leaves by ``size**power``.
+
+        Exact for leaves of one node; the total of a child with several leaves is estimated from their sizes.
+
+        >>> TreeCodebook(tree=TreeGraph(n_paths=3, width=2)).size_terms(np.array([1.0, 4.0, 16.0]), 0.5).round(2)
+        array([ 0.  , -0.69, -1.39])
+        """
+        before = np.concatenate([[0.0], np.cumsum(size_of_codeword)])
+        reduced = np.concatenate([[0.0], np.cumsum(size_of_codeword ** (1 - power))])
+        begins = self.graph.bit_starts
+        ends = np.append(begins[1:], 0)
+        ends[self.graph.first_bits[1:] - 1] = self.graph.spans[:, 1]
+        return np.asarray(np.log((reduced[ends] - reduced[begins]) / (before[ends] - before[begins])))
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from codekin._system.arrays import frozen
-from codekin.coding._graph import GraphCodebook, settle_size
+from codekin.coding._graph import GraphCodebook, RankingConstants, settle_size
 from codekin.coding.types import CodingMatrix, IntArray
 
 
@@ -22,12 +22,18 @@ class TrellisCodebook(GraphCodebook):
     """The paths of a trellis."""
 
     kind = "trellis"
+    ranking_constants = RankingConstants((10, 20, 50, 100), n_confused=20, n_confusing_codes=None, rate=0.5)
     graph: TrellisGraph
 
     @property
     def trellis(self) -> TrellisGraph:
         """The graph."""
         return self.graph
+
+    @property
+    def path_edges(self) -> IntArray:
+        """The edges of every path."""
+        return self.graph.unrank(np.arange(self.graph.n_paths))
 
     @property
     def is_ternary(self) -> bool:

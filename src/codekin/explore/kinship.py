@@ -14,7 +14,7 @@ from scipy.spatial.distance import squareform
 from codekin.class_distances.clustering import clustering_distances
 from codekin.classes import ClassDistances, ClassTree
 from codekin.coding import Code, FloatArray, IntArray
-from codekin.coding.codebook import codeword_distances
+from codekin.coding.geometry import codeword_distances
 from codekin.samples import Samples
 
 MOST_PAIRS = 2_000

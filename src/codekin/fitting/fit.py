@@ -25,7 +25,7 @@ from codekin.fitting.shared_work import SharedWork
 from codekin.fitting.size import bytes_of_tree
 from codekin.learners.kinds import check_kind
 from codekin.model import Member, Model
-from codekin.model.class_sizes import USUAL_POWER, best_power, class_sizes, size_corrected
+from codekin.model.class_sizes import best_power, class_sizes, size_corrected
 from codekin.model.temperature import Temperature
 from codekin.samples import Samples
 
@@ -105,10 +105,8 @@ def fit_model(
 
 
 def _sized(member: Member, samples: Samples, held_out: Samples | None) -> Member:
-    if member.code.codebook.tree is None:
-        return member
     sizes = class_sizes(samples, member.code.n_classes)
-    power = USUAL_POWER if held_out is None else best_power(member, sizes, held_out)
+    power = member.code.codebook.usual_size_power if held_out is None else best_power(member, sizes, held_out)
     return size_corrected(member, sizes, power)
 
 

@@ -27,8 +27,7 @@ from codekin.learners.tree_bits import TreeBits
 from codekin.learners.tree_memory import BYTES_PER_FEATURE, BYTES_PER_WEIGHT
 from codekin.model import Member
 from codekin.model.class_vectors import n_class_entries
-from codekin.model.judges import CANDIDATE_NUMBERS_OF_TREES, N_CONFUSED, N_CONFUSED_IN_TREES, NUMBERS_OF_INDEX
-from codekin.model.reranking import CANDIDATE_NUMBERS
+from codekin.model.judges import NUMBERS_OF_INDEX
 from codekin.samples import Samples
 
 WORKING_BYTES = 16 * 2**20
@@ -207,7 +206,7 @@ def _bytes_of_lists(plan: Plan, samples: Samples, held_out: Samples | None) -> i
     """What lists of candidates take: of training samples while vectors are learned, of held-out ones to choose by."""
     n_members = plan.n_members
     if plan.candidates == "code":
-        numbers = [n * n_members for n in (CANDIDATE_NUMBERS_OF_TREES if plan.has_tree else CANDIDATE_NUMBERS)]
+        numbers = [n * n_members for n in plan.codebook.ranking_constants.candidate_numbers]
     else:
         numbers = [n * (1 + n_members) for n in NUMBERS_OF_INDEX]
     numbers = [min(n, plan.n_classes) for n in numbers]
@@ -216,7 +215,7 @@ def _bytes_of_lists(plan: Plan, samples: Samples, held_out: Samples | None) -> i
     each = BYTES_PER_CANDIDATE + (0 if plan.rerank is None else BYTES_PER_SCORED)
     n_judges = len(samples) // 10 if held_out is None else len(held_out)
     of_judges = n_judges * (n_listed * each + numbers[-1] * BYTES_PER_LONGEST)
-    n_confused = min(N_CONFUSED_IN_TREES if plan.has_tree else N_CONFUSED, plan.n_classes)
+    n_confused = min(plan.codebook.ranking_constants.n_confused, plan.n_classes)
     is_listed = plan.rerank == "learned" and not isinstance(samples.X, StoredRows)
     return of_judges + (4 * n_confused * len(samples) if is_listed else 0)
 

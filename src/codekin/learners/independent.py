@@ -27,7 +27,7 @@ from sklearn.utils.validation import _num_samples
 from codekin._system.magnitudes import bounded_margins
 from codekin._system.workers import n_workers, share_work, with_workers
 from codekin.coding import Code, Codebook, CodingMatrix, FloatArray, IntArray, Margins
-from codekin.coding.codebook import is_real
+from codekin.coding.geometry import _is_real as is_real
 from codekin.learners.kinds import check_kind
 from codekin.learners.linear import CONSTANT_MARGIN
 from codekin.learners.natural_loss import natural_loss

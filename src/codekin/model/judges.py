@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,27 +16,19 @@ from scipy import sparse
 from codekin._system.memory import give_back
 from codekin._system.stored_rows import StoredRows
 from codekin.coding import FloatArray, IntArray
+from codekin.coding._graph import GraphCodebook, RankingConstants
 from codekin.model import Candidates, Member, Model
 from codekin.model.class_index import ClassIndex, index_entries
 from codekin.model.class_vectors import ClassVectors, centroid_vectors, centroids
-from codekin.model.learned_vectors import RATE, learned_vectors
+from codekin.model.learned_vectors import learned_vectors
 from codekin.model.mixture import mixed_vectors, share_of_means, three_weights
-from codekin.model.reranking import CANDIDATE_NUMBERS, TOLERANCE, CandidateSource, Reranking, best_weight
+from codekin.model.reranking import TOLERANCE, CandidateSource, Reranking, best_weight
 from codekin.model.temperature import fit_candidate_temperature
 from codekin.progress import tell
 from codekin.samples import Samples
 
 MAX_PASSES = 4
-N_CONFUSED, N_CONFUSED_IN_TREES = 20, 10
-"""How many candidates a sample's class is told from while vectors are learned. On trees ten are as good, in half the
-time: of 20,000 validation samples of 102,673 classes 38.8 and 38.6 % are right after one pass."""
-RATE_ON_TREES = 1.0
-"""The share of a Newton step while vectors are learned on trees: 39.0 % are right after one pass and 38.8 % at 0.5."""
 SAMPLES_PER_BLOCK = 20_000
-CANDIDATE_NUMBERS_OF_TREES = (10, 20)
-"""The best ten of a tree are as good as fifty: 48.5 and 48.4 % of 12,582 classes, 39.2 and 39.2 % of 102,673."""
-REACHES = (2.0, 3.0, 5.0)
-"""What is tried: candidates at most ``exp(2)`` times less probable than the best one, and so on."""
 MOST_FOR_REACH = 4_000
 REACH_TOLERANCE = 0.0005
 
@@ -45,6 +37,11 @@ NUMBERS_OF_INDEX = (20, 50)
 
 RerankMethod = Literal["centroid", "learned"]
 Listed = tuple[Reranking, Candidates]
+
+
+def ranking_constants(members: tuple[Member, ...]) -> RankingConstants:
+    """What suits a re-ranking of these codes."""
+    return cast("GraphCodebook", members[0].code.codebook).ranking_constants
 
 
 class LearnedHow(NamedTuple):
@@ -109,14 +106,19 @@ class Judges:
         assert best is not None
         return best, how
 
+    @property
+    def constants(self) -> RankingConstants:
+        """What suits the codes."""
+        return ranking_constants(self.members)
+
     def _numbers(self, tries: tuple[int, ...]) -> list[int]:
-        """The numbers of candidates to try."""
-        n_classes, tree = self.members[0].code.n_classes, self.members[0].code.codebook.tree
-        return list(dict.fromkeys(min(n, n_classes) for n in (tries if tree is None else CANDIDATE_NUMBERS_OF_TREES)))
+        """The numbers of candidates to try: those of an index, but no more than suit the codes."""
+        n_classes, own = self.members[0].code.n_classes, self.constants.candidate_numbers
+        return list(dict.fromkeys(min(n, n_classes) for n in (tries if max(tries) <= max(own) else own)))
 
     def _lists_of_codes(self) -> list[Listed]:
         """What the codes list; one code's short lists begin its long one."""
-        numbers = self._numbers(CANDIDATE_NUMBERS)
+        numbers = self._numbers(self.constants.candidate_numbers)
         if len(self.members) > 1:
             return [(Reranking(n), self._listed(Reranking(n))) for n in numbers]
         longest = self._listed(Reranking(numbers[-1]))
@@ -127,7 +129,7 @@ class Judges:
 
     def _listed(self, ranking: Reranking) -> Candidates:
         """The candidates of the codes alone, in narrow types: there are no scores yet."""
-        found = Model(_afresh(self.members), ranking).candidates(self.held_out.X)
+        found = Model(_without_caches(self.members), ranking).candidates(self.held_out.X)
         classes: Any = found.classes.astype(np.int32)
         return replace(found, classes=classes, scores=np.broadcast_to(0.0, classes.shape))
 
@@ -157,17 +159,18 @@ class Judges:
         return np.asarray((found.classes == self.held_out.class_index[:, None]) & (found.classes >= 0))
 
     def _within_reach(self, ranking: Reranking) -> Reranking:
-        """The same for candidates on trees within the smallest reach that costs no accuracy."""
-        if self.members[0].code.codebook.tree is None:
+        """The same for candidates within the smallest reach that costs no accuracy, if there are reaches to try."""
+        reaches = self.constants.reaches
+        if not reaches:
             return ranking
         tell("choosing the reach of the candidates")
         n_held_out = len(self.held_out.class_index)
         held_out = self.held_out.at(np.arange(0, n_held_out, -(-n_held_out // MOST_FOR_REACH) or 1))
         accuracy = {}
-        for reach in (np.inf, *REACHES):
+        for reach in (np.inf, *reaches):
             model = Model(self.members, replace(ranking, reach=reach))
             accuracy[reach] = float((model.predict(held_out.X) == held_out.class_index).mean())
-        enough = [reach for reach in REACHES if accuracy[reach] >= accuracy[np.inf] - REACH_TOLERANCE]
+        enough = [reach for reach in reaches if accuracy[reach] >= accuracy[np.inf] - REACH_TOLERANCE]
         return replace(ranking, reach=min(enough, default=np.inf))
 
     def _scores(self, vectors: ClassVectors | None) -> list[FloatArray]:
@@ -200,10 +203,8 @@ class Judges:
         return next((reranking, accuracy) for reranking, accuracy in tried if accuracy >= highest - TOLERANCE)
 
 
-def _afresh(members: tuple[Member, ...]) -> tuple[Member, ...]:
-    """The same members without what they compute for predictions: on trees, that is more than they take themselves."""
-    if members[0].code.codebook.tree is None:
-        return members
+def _without_caches(members: tuple[Member, ...]) -> tuple[Member, ...]:
+    """The same members without what they compute for predictions, which may be more than they take themselves."""
     return tuple(replace(member, bits=replace(member.bits)) for member in members)  # type: ignore[type-var]
 
 
@@ -254,7 +255,7 @@ def _vectors_after_passes(
     if source != "code":
         assert means is not None
         index = ClassIndex.of(ClassVectors.of(means), index_entries(n_classes))
-    confused: Any = partial(_confused, _afresh(members), index)
+    confused: Any = partial(_confused, _without_caches(members), index)
     if not isinstance(samples.X, StoredRows):
         confused = confused(samples.X)
         give_back()  # what listing took
@@ -265,14 +266,14 @@ def _vectors_after_passes(
         n_classes=n_classes,
         sample_weight=samples.weights,
         means=means,
-        rate=RATE if members[0].code.codebook.tree is None else RATE_ON_TREES,
+        rate=ranking_constants(members).rate,
         rng=seed,
     )
     return _told(passes)
 
 
 def _told(passes: Iterator[ClassVectors]) -> Iterator[ClassVectors]:
-    """So many passes as are tried, each told of before it is made."""
+    """The passes to try, each reported before it starts."""
     for number in range(MAX_PASSES):
         tell("learning class vectors", number, MAX_PASSES, detail=f"pass {number + 1} of at most {MAX_PASSES}")
         yield next(passes)
@@ -280,11 +281,9 @@ def _told(passes: Iterator[ClassVectors]) -> Iterator[ClassVectors]:
 
 def _confused(members: tuple[Member, ...], index: ClassIndex | None, X: Any) -> IntArray:
     """The best classes of each sample under the codes alone, or half of them by an index; some samples at a time."""
-    is_tree = members[0].code.codebook.tree is not None
-    n = N_CONFUSED_IN_TREES if is_tree else N_CONFUSED
-    # One tree is enough, and others would double the time.
-    of_codes = tuple(member.with_narrow_beam() for member in members[: 1 if is_tree else None])
-    n = min(n if index is None else n // 2, members[0].code.n_classes)
+    constants = ranking_constants(members)
+    of_codes = tuple(member.with_narrow_beam() for member in members[: constants.n_confusing_codes])
+    n = min(constants.n_confused if index is None else constants.n_confused // 2, members[0].code.n_classes)
     model = Model(of_codes, Reranking(n))
     confused = np.empty((X.shape[0], n if index is None else 2 * n), dtype=np.int32)
     for start in range(0, X.shape[0], SAMPLES_PER_BLOCK):

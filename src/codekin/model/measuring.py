@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from math import nan
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 from sklearn.utils import _safe_indexing
 
 from codekin._system.stored_rows import StoredRows
-from codekin.coding import Code, Codebook, CodingMatrix, FloatArray, IntArray, Margins
-from codekin.coding.codebook import is_real
+from codekin.coding import FloatArray
 from codekin.decoding import Loss
 from codekin.model import Model
 from codekin.samples import Samples
@@ -25,20 +23,16 @@ N_BINS = 15
 
 
 def measured(model: Model, loss: Loss, samples: Samples) -> dict[str, Any]:
-    """The fields of a report that depend on samples, only the error for a tree; ``loss`` is that of the bits."""
+    """The fields of a report that depend on samples; only the error if margins are lazy. ``loss`` is the bits' own."""
     class_index, n_samples = samples.class_index, len(samples.class_index)
-    if model.codebook.tree is not None:
+    if model.codebook.is_lazy:
         wrong = [model.predict(block) != class_index[rows] for rows, block in _blocks(samples.X, n_samples, 4096)]
         return {"n_measured": n_samples, "error": float(np.concatenate(wrong).mean())}
     total, n_wrong, n_certified = np.zeros(model.n_bits), 0, 0
     step = max(MARGINS_PER_BLOCK // (model.n_bits * model.codebook.n_symbols // 2), 256)
     for rows, block in _blocks(samples.X, n_samples, step):
         margins = model.margins(block)
-        if model.codebook.n_symbols == 2:
-            losses = binary_losses(margins, class_index[rows], model.coding_matrix, loss)
-        else:
-            losses = symbol_losses(margins, class_index[rows], model.code)
-        total += losses * len(margins)
+        total += model.codebook.bit_losses(margins, model.coding_matrix, class_index[rows], loss) * len(margins)
         if model.ranking is not None:
             best = model.ranked.candidates(block, np.split(margins, len(model.members), axis=1), 1, model.ranking)
             n_wrong += int((best.classes[:, 0] != class_index[rows]).sum())
@@ -51,7 +45,7 @@ def measured(model: Model, loss: Loss, samples: Samples) -> dict[str, Any]:
         "n_measured": n_samples,
         "bit_losses": bit_losses,
         "average_binary_loss": epsilon,
-        "error_bound": nan if model.decoder.is_learned else multiclass_error_bound(epsilon, model.codebook, loss),
+        "error_bound": nan if model.decoder.is_learned else model.codebook.error_bound(epsilon, loss),
         "error": n_wrong / n_samples,
         "certified_share": n_certified / n_samples if len(model.members) > 1 else nan,
     }
@@ -65,53 +59,6 @@ def _blocks(X: Any, n_samples: int, step: int) -> Iterator[tuple[slice, Any]]:
     for start in range(0, n_samples, step):
         rows = slice(start, start + step)
         yield rows, X[rows] if is_stored else _safe_indexing(X, rows)
-
-
-def binary_losses(
-    margins: Margins, class_index: IntArray, coding_matrix: CodingMatrix, loss: Callable[[Any], Any]
-) -> FloatArray:
-    """The mean loss of each bit over the samples, whose mean is epsilon (Eq. 3); zeros of a codeword cost ``L(0)``.
-
-    That of a real bit is the square of what is missing to its target, which for -1 and +1 is the squared loss.
-    """
-    if is_real(coding_matrix):
-        return np.asarray(np.square(coding_matrix[class_index] - np.asarray(margins, dtype=np.float64)).mean(axis=0))
-    return np.asarray(loss(coding_matrix[class_index] * np.asarray(margins, dtype=np.float64)).mean(axis=0))
-
-
-def symbol_losses(margins: Margins, class_index: IntArray, code: Code) -> FloatArray:
-    """The mean of minus the log-probability of each column's true symbol; for ignored classes that of chance.
-
-    Weights of calibrated columns sharpen or flatten their probabilities, which add up to 1 again.
-    """
-    indicators, shape = code.indicators, (len(margins), code.n_bits, code.n_symbols)
-    own = (indicators[class_index] * np.asarray(margins, dtype=np.float64)).reshape(shape).sum(axis=2)
-    totals = logsumexp(np.where(indicators.any(axis=0), margins, -np.inf).reshape(shape), axis=2)
-    return np.asarray((totals - own).mean(axis=0))
-
-
-def multiclass_error_bound(average_loss: float, codebook: Codebook, loss: Callable[[Any], Any]) -> float:
-    """The bound ``n_bits * epsilon / (rho * L(0))`` on the training error (Eq. 4; Allwein et al. 2000, Theorem 1).
-
-    Here ``rho`` is the minimum distance in which a pair of zeros counts one half; only codewords that classes use
-    matter. The bound holds for convex losses (and some others). Above 1 it says nothing; if ``L(0)`` is 0, it is
-    infinite.
-
-    For more than two symbols ``L(0)`` is ``log 2``: in a column in which two codewords differ, the probabilities of
-    their symbols add up to at most 1, so that one of them has a loss of at least ``log 2``.
-
-    For real codewords it follows from the triangle inequality: margins that are nearer to another codeword than to
-    their own are at least half as far from their own as the two codewords are from each other, and the square of that
-    half is the distance of the codewords here.
-    """
-    rho = codebook.min_distance
-    if codebook.n_symbols > 2:
-        return float(codebook.n_bits * average_loss / (rho * np.log(2)))
-    at_zero = float(loss(np.zeros(1))[0])
-    if codebook.is_ternary:
-        distances = codebook.row_distances(zero_pair=0.5)
-        rho = float(distances[~np.eye(len(distances), dtype=bool)].min())
-    return codebook.n_bits * average_loss / (rho * at_zero) if at_zero > 0 else float("inf")
 
 
 def confidence_error(confidence: FloatArray, is_right: NDArray[np.bool_]) -> float:

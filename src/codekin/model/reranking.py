@@ -13,8 +13,6 @@ from codekin.coding import FloatArray, IntArray
 from codekin.model.class_index import ClassIndex, index_entries
 from codekin.model.class_vectors import ClassVectors
 
-CANDIDATE_NUMBERS = (10, 20, 50, 100)
-"""The numbers of candidates per code to try."""
 CANDIDATE_SOURCES = ("code", "index", "both")
 """What lists candidates: the best paths of the codes, an index of the class vectors, or both."""
 CandidateSource = Literal["code", "index", "both"]

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from codekin.classes import ClassDistances, ClassTree, as_class_distances
 from codekin.coding import CodingMatrix, FloatArray, IntArray
-from codekin.coding.codebook import codeword_distances
+from codekin.coding.geometry import codeword_distances
 from codekin.plots.style import (
     COLUMN_WIDTH,
     INK,

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from codekin.classes import ClassDistances, ClassTree
 from codekin.coding import CodingMatrix, FloatArray
-from codekin.coding.codebook import codeword_distances
+from codekin.coding.geometry import codeword_distances
 from codekin.plots.assignments import (
     bit_patches,
     correlation,

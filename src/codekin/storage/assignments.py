@@ -20,7 +20,7 @@ from codekin.assignments import AssignmentResult
 from codekin.codebooks import trellis_codebook
 from codekin.codebooks.trellis import check_spare_codewords
 from codekin.coding import Assignment, Codebook
-from codekin.coding.codebook import is_real
+from codekin.coding.geometry import _is_real as is_real
 
 FORMAT = "codekin-assignment"
 FORMAT_VERSION = 1

@@ -13,7 +13,6 @@ from codekin.assignments.exhaustive import all_scores
 from codekin.class_distances import mean_distances
 from codekin.decoding import LOSSES, MinimumLossDecoder
 from codekin.decoding.losses import get_loss
-from codekin.model.measuring import binary_losses, multiclass_error_bound
 from codekin.studies.configuration import Study, data_among
 from codekin.studies.engine.runner import Outcome
 from codekin.studies.engine.schema import Entries, ListOf, OneOf, Table
@@ -89,10 +88,10 @@ def run_measure(task: Task, workspace: Workspace) -> Outcome:
         measures = {}
         for name in given["losses"]:
             decoder, loss = MinimumLossDecoder(coding_matrix, name), get_loss(name)
-            epsilon = float(binary_losses(train, problem.y_train, coding_matrix, loss).mean())
+            epsilon = float(codebook.bit_losses(train, coding_matrix, problem.y_train, loss).mean())
             measures[name] = {
                 "epsilon": epsilon,
-                "bound": multiclass_error_bound(epsilon, codebook, loss),
+                "bound": codebook.error_bound(epsilon, loss),
                 "train_error": float((decoder.decode(train) != problem.y_train).mean()),
                 "test_error": float((decoder.decode(test) != problem.y_test).mean()),
             }
