@@ -34,7 +34,6 @@ from codekin.datasets.samples import Data
 from codekin.fitting.choices import Classes, choose_codebook, learnability_assignment
 from codekin.progress import counted_off, tell, telling
 from codekin.storage import save_assignment
-from codekin.storage.assignments import codeword_text
 
 app = typer.Typer()
 
@@ -252,7 +251,7 @@ def _summary(codebook: Codebook, result: AssignmentResult, known: Known, n_shown
             {
                 "label": known.labels[u],
                 "codeword": int(result.codeword_of_class[u]),
-                "bits": codeword_text(own, codebook.n_symbols),
+                "bits": codebook.text(own),
                 "nearest": [
                     {"label": known.labels[v], "class_distance": float(a), "codeword_distance": float(d)}
                     for v, a, d in zip(near.tolist(), distances, apart, strict=True)

@@ -4,6 +4,7 @@ A codebook says which codewords exist; an assignment says which class gets which
 a coding matrix whose row ``k`` is the codeword of class ``k`` and whose column ``j`` is a binary subproblem.
 """
 
+from codekin.coding._graph import GraphCodebook, RankingConstants, graph_of
 from codekin.coding.assignment import Assignment
 from codekin.coding.code import Code
 from codekin.coding.codebook import KINDS, Codebook
@@ -21,8 +22,10 @@ __all__ = [
     "Codebook",
     "CodingMatrix",
     "FloatArray",
+    "GraphCodebook",
     "IntArray",
     "Margins",
+    "RankingConstants",
     "SignCodebook",
     "SymbolCodebook",
     "TargetCodebook",
@@ -30,4 +33,5 @@ __all__ = [
     "TreeGraph",
     "TrellisCodebook",
     "TrellisGraph",
+    "graph_of",
 ]

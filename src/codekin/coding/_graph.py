@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from functools import cached_property
 from operator import index
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from codekin._system.arrays import frozen
+from codekin.coding.code import Code
 from codekin.coding.codebook import Codebook
 from codekin.coding.types import CodingMatrix, IntArray
 
@@ -85,6 +86,11 @@ class GraphCodebook(Codebook):
 
     def _distance_text(self) -> str:
         return f", minimum distance {self.min_distance:g}"
+
+
+def graph_of(code: Code) -> Any:
+    """The graph whose paths are the codewords of a code."""
+    return cast("GraphCodebook", code.codebook).graph
 
 
 def settle_size(graph: Any, what: str) -> None:

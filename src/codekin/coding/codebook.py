@@ -77,6 +77,8 @@ class Codebook:
     """Whether margins are computed on demand, since a sample needs only a few of very many."""
     usual_size_power: ClassVar[float] = 0.0
     """The power of the class sizes that probabilities are usually divided by; 0 if that is not done for this kind."""
+    softmax_damping: ClassVar[float] = 0.3
+    """The damping of :class:`codekin.learners.Softmax` that suits this kind."""
     is_in_order: ClassVar[bool] = False
     """Whether codewords with numbers close to each other are similar."""
     zeros: ClassVar[str] = "zeros"
@@ -162,6 +164,11 @@ class Codebook:
     def n_bits(self) -> int:
         """The number of bits, or columns, of a codeword; each needs one predictor."""
         return int(self.matrix.shape[1])
+
+    @property
+    def softmax_loss(self) -> str:
+        """The decoding loss under which the probabilities of a softmax are exact."""
+        return "linear" if self.is_ternary else "logistic"
 
     @property
     def path_edges(self) -> IntArray | None:

@@ -26,6 +26,8 @@ class TreeCodebook(GraphCodebook):
 
     kind = "tree"
     is_lazy = True
+    softmax_damping = 0.15  # gains 0.3 points with 1,532 and 12,582 classes, and nothing with 102,673
+    softmax_loss = "logistic"
     usual_size_power = 0.2  # gains 0.2 to 1 point on trees of 1,532, 12,582 and 102,673 classes
     # The best ten of a tree are as good as fifty: 48.5 and 48.4 % of 12,582 classes, 39.2 and 39.2 % of 102,673. Of
     # 20,000 validation samples of these, 38.8 % are right after one pass with ten confused classes and 38.6 % with

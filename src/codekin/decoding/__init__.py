@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from codekin._system.threads import available_threads
-from codekin.coding import Code, IntArray, Margins
-from codekin.coding._graph import GraphCodebook
+from codekin.coding import Code, IntArray, Margins, graph_of
 from codekin.decoding.beam_search import BeamSearchDecoder
 from codekin.decoding.decoder import Decoder
 from codekin.decoding.decoder_fit import fit_decoder
@@ -68,11 +67,6 @@ DECODERS: dict[str, Callable[[Code, LossLike, bool], Decoder]] = {
     "tree": lambda code, *_: BeamSearchDecoder(graph_of(code), code.assignment),
 }
 """Maps the kind of a codebook to its decoder."""
-
-
-def graph_of(code: Code) -> Any:
-    """The graph whose paths are the codewords of a code."""
-    return cast("GraphCodebook", code.codebook).graph
 
 
 @dataclass(frozen=True, eq=False)

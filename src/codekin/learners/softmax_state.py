@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codekin.coding import Code, CodingMatrix
+from codekin.coding import Code, CodingMatrix, graph_of
 from codekin.learners.learning import LearningBits
 from codekin.learners.linear import Float32Array
 from codekin.learners.training_rows import TrainingRows
@@ -53,9 +53,10 @@ class ClassPaths:
 
 def class_paths(code: Code) -> ClassPaths:
     """The paths of a trellis if all of them are classes, the bits if each class has its own, else the codewords."""
-    trellis = code.codebook.trellis
-    if trellis is not None and code.is_full:
-        edges = trellis.unrank(code.assignment.codeword_of_class).astype(np.int32)
+    every = code.codebook.path_edges if code.is_full else None
+    if every is not None:
+        trellis = graph_of(code)
+        edges = every[code.assignment.codeword_of_class].astype(np.int32)
         digits = np.array(trellis.digits, dtype=np.int64)
         limit = min(MAX_MARGIN, MAX_EXPONENT / (len(digits) + 1))
         return ClassPaths("trellis_softmax_pass", (edges,), (trellis.width, digits), (limit,))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from codekin._system.sparse_rows import SparseRows
 from codekin._system.stored_rows import BYTES_PER_ROW, BYTES_PER_VALUE, StoredRows
-from codekin.coding import Code, FloatArray, IntArray, TreeGraph
+from codekin.coding import Code, FloatArray, IntArray, TreeGraph, graph_of
 from codekin.learners.streamed_rows import StreamedRows, training_rows
 from codekin.learners.training_rows import TrainingRows, compressed_rows
 from codekin.samples import Samples
@@ -93,8 +93,7 @@ class TreeSamples:
 
         ``learner`` has the class weights, the damping and ``fit_intercept``.
         """
-        tree = code.codebook.tree
-        assert tree is not None
+        tree: TreeGraph = graph_of(code)
         given = training_rows(learner, samples, code)
         leaves = code.assignment.codeword_of_class[given.class_of_sample]
         order = np.argsort(leaves, kind="stable")
@@ -115,7 +114,7 @@ class TreeSamples:
             np.concatenate([[0], np.cumsum(lengths[order], dtype=np.int64)]),
             given.n_features,
             bool(learner.fit_intercept),
-            learner._damping_on(tree) * _mean_squared_norm(held, has_bias=bool(learner.fit_intercept)),
+            learner.damping_on(code.codebook) * _mean_squared_norm(held, has_bias=bool(learner.fit_intercept)),
         ), given
 
     @property

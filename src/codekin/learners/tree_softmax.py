@@ -103,7 +103,7 @@ def _identity(learner: Any, passes: _Passes, samples: TreeSamples, code: Code, c
     return {
         "learner": "softmax on a tree",
         **passes._asdict(),
-        "damping": learner._damping_on(samples.tree),
+        "damping": learner.damping_on(code.codebook),
         "n_samples": len(samples.leaves),
         "n_features": samples.n_features,
         "samples_checksum": checksum_of_rows,

@@ -19,8 +19,8 @@ from scipy import sparse
 
 from codekin._system.sparse_rows import SparseRows
 from codekin._system.threads import available_threads, run_blocks
-from codekin.coding import Code, FloatArray, IntArray, Margins
-from codekin.decoding import Decoder, graph_of
+from codekin.coding import Code, FloatArray, IntArray, Margins, graph_of
+from codekin.decoding import Decoder
 from codekin.decoding.minimum_loss import set_apart
 from codekin.model.class_vectors import ClassVectors
 from codekin.model.reranking import Reranking

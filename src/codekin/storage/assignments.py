@@ -7,27 +7,23 @@ import io
 import json
 import os
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from codekin._system.files import output_stream
 from codekin.assignments import AssignmentResult
 from codekin.codebooks import trellis_codebook
 from codekin.codebooks.trellis import check_spare_codewords
-from codekin.coding import Assignment, Codebook
-from codekin.coding.geometry import _is_real as is_real
+from codekin.coding import KINDS, Assignment, Codebook
 
 FORMAT = "codekin-assignment"
 FORMAT_VERSION = 1
 GZIP_MAGIC = b"\x1f\x8b"
 LEAST_UNZIPPED_BYTES, UNZIPPED_PER_BYTE = 1 << 24, 100
-_SIGNS = {-1: "-", 0: "0", 1: "+"}
-_ENTRIES = {sign: entry for entry, sign in _SIGNS.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,14 +112,7 @@ def save_assignment(
         "n_bits": codebook.n_bits,
         "is_designed": codebook.is_designed,
     }
-    if codebook.trellis is not None:
-        of_codebook["width"] = codebook.trellis.width
-    else:
-        of_codebook["codewords"] = [codeword_text(row, codebook.n_symbols) for row in codebook.matrix]
-    if codebook.n_symbols > 2:
-        of_codebook["n_symbols"] = codebook.n_symbols
-    if codebook.is_real:
-        of_codebook["is_real"] = True
+    of_codebook.update(CODEBOOKS[codebook.kind].described(codebook))
     description = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -160,13 +149,7 @@ def load_assignment(path: str | os.PathLike[str]) -> SavedAssignment:
         )
     try:
         of_codebook, codeword_of_class = description["codebook"], description["codeword_of_class"]
-        if "width" in of_codebook:
-            codebook = trellis_codebook(of_codebook["n_codewords"], of_codebook["width"])
-        else:
-            n_symbols, has_numbers = of_codebook.get("n_symbols", 2), bool(of_codebook.get("is_real", False))
-            rows = [_entries(word, n_symbols, has_numbers) for word in of_codebook["codewords"]]
-            named = {"name": of_codebook["name"], "is_designed": of_codebook["is_designed"]}
-            codebook = Codebook(rows, n_symbols=n_symbols, is_real=has_numbers, **named)
+        codebook = CODEBOOKS[_kind_of(of_codebook)].restored(of_codebook)
         assignment = Assignment(np.array(list(codeword_of_class.values())), method=str(description["method"]))
         check_spare_codewords(codebook, assignment.n_classes)
         largest = int(assignment.codeword_of_class.max())
@@ -178,35 +161,43 @@ def load_assignment(path: str | os.PathLike[str]) -> SavedAssignment:
     return SavedAssignment(codebook, tuple(codeword_of_class), assignment, facts)
 
 
-def codeword_text(codeword: ArrayLike, n_symbols: int = 2) -> str:
-    """A codeword as plus and minus signs, 0 for a bit that ignores the class; with more symbols, their numbers.
+class _Form(NamedTuple):
+    """How a kind of codebook is written into a file of an assignment, and read from it."""
 
-    Real numbers are written with all their digits.
-
-    Examples
-    --------
-    >>> codeword_text([1, -1, 0])
-    '+-0'
-    >>> codeword_text([12, 0, -1], n_symbols=20)
-    '12 0 -'
-    >>> codeword_text([0.5, -2.0])
-    '0.5 -2.0'
-    """
-    codeword = np.asarray(codeword)
-    if is_real(codeword):
-        return " ".join(map(repr, codeword.tolist()))
-    if n_symbols > 2:
-        return " ".join("-" if entry < 0 else str(int(entry)) for entry in codeword)
-    return "".join(_SIGNS[int(entry)] for entry in codeword)
+    described: Callable[[Codebook], dict[str, Any]]
+    restored: Callable[[dict[str, Any]], Codebook]
 
 
-def _entries(word: str, n_symbols: int, has_numbers: bool) -> list[int] | list[float]:
-    """The codeword of a text."""
-    if has_numbers:
-        return [float(entry) for entry in word.split(" ")]
-    if n_symbols > 2:
-        return [-1 if symbol == "-" else int(symbol) for symbol in word.split(" ")]
-    return [_ENTRIES[sign] for sign in word]
+def _written(codebook: Codebook) -> dict[str, Any]:
+    return {"codewords": [codebook.text(row) for row in codebook.matrix]}
+
+
+def _read(of_codebook: dict[str, Any], kind: str, **settings: Any) -> Codebook:
+    rows = [KINDS[kind].entries(word) for word in of_codebook["codewords"]]
+    return Codebook(rows, name=of_codebook["name"], is_designed=of_codebook["is_designed"], **settings)
+
+
+CODEBOOKS = {
+    "signs": _Form(_written, lambda of: _read(of, "signs")),
+    "symbols": _Form(
+        lambda codebook: {**_written(codebook), "n_symbols": codebook.n_symbols},
+        lambda of: _read(of, "symbols", n_symbols=of["n_symbols"]),
+    ),
+    "targets": _Form(
+        lambda codebook: {**_written(codebook), "is_real": True}, lambda of: _read(of, "targets", is_real=True)
+    ),
+    "trellis": _Form(
+        lambda codebook: {"width": codebook.width}, lambda of: trellis_codebook(of["n_codewords"], of["width"])
+    ),
+    "tree": _Form(_written, lambda of: _read(of, "signs")),
+}
+"""Maps the kind of a codebook to its form."""
+
+
+def _kind_of(of_codebook: dict[str, Any]) -> str:
+    """The kind of a codebook that is described in a file."""
+    marks = {"width": "trellis", "n_symbols": "symbols", "is_real": "targets"}
+    return next((kind for mark, kind in marks.items() if of_codebook.get(mark)), "signs")
 
 
 def _read_json(path: Path) -> Any:
