@@ -1,8 +1,11 @@
 import errno
 import subprocess
 import sys
+import textwrap
+from importlib import import_module
 
 import pytest
+import typer
 
 from codekin import __version__
 from codekin.cli.main import COMMANDS, app, main
@@ -128,8 +131,58 @@ def test_every_command_explains_itself_as_the_list_of_commands_does(name, capsys
     shown = " ".join(capsys.readouterr().out.split())
     assert f"Usage: codekin {name}" in shown
     assert COMMANDS[name] in shown
-    assert "-completion" not in shown
-    assert "<Any>" not in shown
+
+
+def every_command():
+    """Each command line before ``--help``, and what typer knows about the command."""
+    yield "", typer.main.get_command(app)
+    for name in COMMANDS:
+        command = typer.main.get_command(import_module(f"codekin.cli.{name}").app)
+        yield name, command
+        for below, subcommand in getattr(command, "commands", {}).items():
+            yield f"{name} {below}", subcommand
+
+
+EVERY_COMMAND = dict(every_command())
+
+
+@pytest.mark.parametrize("line", EVERY_COMMAND)
+def test_at_80_columns_a_sentence_of_the_help_has_at_least_30_of_them(line, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main([*line.split(), "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert max(map(len, shown.splitlines())) <= 80
+    command = EVERY_COMMAND[line]
+    sentences = [parameter.help for parameter in command.params]
+    sentences += [below.get_short_help_str(limit=1000) for below in getattr(command, "commands", {}).values()]
+    for sentence in sentences:
+        assert textwrap.wrap(sentence, 30)[0] in shown
+
+
+@pytest.mark.parametrize("line", EVERY_COMMAND)
+def test_the_help_shows_no_type_of_a_flag_and_no_type_that_says_nothing(line, capsys):
+    assert main([*line.split(), "--help"]) == 0
+    shown = capsys.readouterr().out
+    for wrong in ("<bool>", " range>", "<Any>", "-completion"):
+        assert wrong not in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["trian"], "codekin: No such command 'trian'. Did you mean 'train'? See codekin --help.\n"),
+        (["data", "lits"], "codekin data: No such command 'lits'. Did you mean 'list'? See codekin data --help.\n"),
+        (
+            ["predict", "--jsno", "--quiet"],
+            "codekin predict: No such option: --jsno (Possible options: --json). See codekin predict --help.\n",
+        ),
+        (["train", "--code", "tre", "-q"], "Got 'tre' instead. Did you mean 'tree'? See codekin train --help.\n"),
+        (["xyzzy"], "codekin: No such command 'xyzzy'. See codekin --help.\n"),
+    ],
+)
+def test_a_suggestion_ends_with_one_mark(words, said, capsys):
+    assert main(words) == 2
+    assert capsys.readouterr().err.endswith(said)
 
 
 def test_asking_for_help_loads_none_of_the_library():

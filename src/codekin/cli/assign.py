@@ -20,6 +20,7 @@ from codekin.classes import ClassDistances
 from codekin.classes.tree_distances import TreeDistances
 from codekin.cli.cluster import workers
 from codekin.cli.display import Display
+from codekin.cli.help import App
 from codekin.cli.option_needs import ASSIGN_NEEDS, check_needs, check_standard_input
 from codekin.cli.options import AsJson, Format, NJobs, NThreads, Quiet, RandomState, Scheduler, Taxonomy, TaxonomyLayout
 from codekin.cli.streams import show
@@ -35,7 +36,7 @@ from codekin.progress import counted_off, tell, telling
 from codekin.storage import save_assignment
 from codekin.storage.assignments import codeword_text
 
-app = typer.Typer()
+app = App()
 
 METHODS = tuple(dict.fromkeys([*POLICIES, *ASSIGNMENTS, "learnability"]))
 NEED_MORE = ("given", "separating", "learnable", "cross_validated", "ecoc_one")

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from codekin.cli.display import Display
+from codekin.cli.help import App
 from codekin.cli.options import AsJson, Quiet
 from codekin.cli.values import one_of
 from codekin.datasets import DATASETS, FORMATS, fetch, load_dataset
@@ -18,7 +19,7 @@ from codekin.datasets.home import data_home as home_folder
 from codekin.datasets.writing import WRITABLE_FORMATS, convert_data
 from codekin.progress import tell, telling
 
-app = typer.Typer(no_args_is_help=True, help="List, download, convert and export data sets.")
+app = App(no_args_is_help=True, help="List, download, convert and export data sets.")
 
 DataHome = Annotated[
     Path | None,

@@ -14,6 +14,7 @@ from scipy.sparse import csr_array, vstack
 from codekin._system.memory import in_units
 from codekin._system.threads import limited_threads
 from codekin.cli.display import Display
+from codekin.cli.help import App
 from codekin.cli.models import has_parts, loaded_classifier, reading_options, sample_chunks
 from codekin.cli.option_needs import TAXONOMY_NEEDS, check_needs, check_standard_input
 from codekin.cli.options import AsJson, Format, IndexBase, Multilabel, NThreads, Quiet, Taxonomy, TaxonomyLayout
@@ -24,7 +25,7 @@ from codekin.measures import PredictionMeasures, prediction_measures
 from codekin.model.measuring import confidence_error
 from codekin.progress import tell, telling
 
-app = typer.Typer()
+app = App()
 
 AT = (1, 3, 5)
 ROWS_AT_ONCE = 1_000

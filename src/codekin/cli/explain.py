@@ -12,6 +12,7 @@ import typer
 from codekin._system.files import output_stream
 from codekin._system.threads import limited_threads
 from codekin.cli.display import Display
+from codekin.cli.help import App
 from codekin.cli.models import loaded_classifier, reading_options, sample_chunks
 from codekin.cli.options import Format, IndexBase, NThreads, Quiet
 from codekin.cli.streams import for_stdout
@@ -20,7 +21,7 @@ from codekin.explaining import Explanation
 from codekin.progress import telling
 from codekin.storage import SavedModel
 
-app = typer.Typer()
+app = App()
 
 ROWS_AT_ONCE = 256
 

@@ -9,6 +9,7 @@ import typer
 
 from codekin._system.memory import in_units
 from codekin.cli.display import Display
+from codekin.cli.help import App
 from codekin.cli.models import loaded_classifier
 from codekin.cli.option_needs import EXPORT_NEEDS, check_needs
 from codekin.cli.options import Quiet
@@ -16,7 +17,7 @@ from codekin.cli.streams import show
 from codekin.cli.values import one_of
 from codekin.export import export_onnx, export_page
 
-app = typer.Typer()
+app = App()
 
 
 @app.command()

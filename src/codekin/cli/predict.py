@@ -13,13 +13,14 @@ import typer
 from codekin._system.files import output_stream
 from codekin._system.threads import limited_threads
 from codekin.cli.display import Display
+from codekin.cli.help import App
 from codekin.cli.models import loaded_classifier, reading_options, sample_chunks
 from codekin.cli.options import Format, IndexBase, NThreads, Quiet
 from codekin.cli.streams import for_stdout
 from codekin.predicting.answers import json_objects
 from codekin.progress import tell
 
-app = typer.Typer()
+app = App()
 
 
 @app.command()

@@ -22,6 +22,7 @@ from codekin._system.threads import limited_threads
 from codekin._system.wording import counted
 from codekin.cli.cluster import workers
 from codekin.cli.display import Display
+from codekin.cli.help import App
 from codekin.cli.main import Session, leaving
 from codekin.cli.models import ranking_facts, ranking_text
 from codekin.cli.option_needs import TRAIN_NEEDS, check_needs, check_settings, check_standard_input
@@ -90,7 +91,7 @@ from codekin.progress import tell
 from codekin.storage import SavedAssignment, check_target, load_assignment, save_model
 from codekin.storage.model_input import input_bytes
 
-app = typer.Typer()
+app = App()
 
 MOST_MEASURED = 1_000
 """The report is measured on at most this many training samples."""

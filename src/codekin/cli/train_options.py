@@ -48,6 +48,7 @@ MaxModelBytes = Annotated[
     typer.Option(
         "--max-model-bytes",
         parser=size,
+        metavar="SIZE",
         rich_help_panel=CODE,
         help="The most bytes of the model folder, like 5MB. Validation samples then choose everything that is auto.",
     ),
@@ -201,6 +202,7 @@ MaxMemory = Annotated[
     int | None,
     typer.Option(
         parser=size,
+        metavar="SIZE",
         show_default="what there is",
         rich_help_panel=LEARNING,
         help="The most memory for samples, weights and all else that grows with them. Files that do not fit are "
