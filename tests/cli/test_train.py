@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -241,6 +242,19 @@ def test_a_wrong_value_is_one_sentence_and_leaves_nothing(arguments, message, to
     assert message in shown.err
     assert shown.err.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("content", [b"cat\ndog\ncat\n", b"3 5 2\n0\n1\n0\n"], ids=["svmlight", "xmc"])
+@pytest.mark.parametrize("options", [(), ("--max-model-bytes", "1MB"), ("--cache", "../cache")], ids=str)
+def test_samples_without_features_train_no_model(content, options, run, tmp_path, monkeypatch):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    (tmp_path / "data").write_bytes(content)
+    shown = run("train", "../data", "model", "--quiet", *options)
+    assert shown.code == 2
+    assert shown.out == ""
+    assert shown.err == "codekin: ../data: none of its 3 samples has any feature to learn from.\n"
+    assert list(Path().iterdir()) == []
 
 
 TEXTS = b"fruit\tred apple\ncar\tfast car\n"

@@ -3,11 +3,14 @@
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy.sparse import csr_array, csr_matrix
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.multiclass import OutputCodeClassifier
-from sklearn.naive_bayes import GaussianNB
+from sklearn.naive_bayes import BernoulliNB, GaussianNB
 from sklearn.pipeline import make_pipeline
 
 from codekin import ECOCClassifier, TrellisClassifier, save_model
@@ -256,3 +259,29 @@ def test_weights_by_label_in_the_learner_are_refused_with_the_remedy(wrap):
     assert re.search(r"class_weight=\{'ant': 1, 'bee': 2\} has labels, but a bit has two sides", said)
     assert said.endswith("Use ECOCClassifier(class_weight=...) instead.")
     ECOCClassifier(wrap(LogisticRegression(class_weight="balanced"))).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("classifier", "nothing"),
+    [
+        (ECOCClassifier(), csr_array((40, 3))),
+        (ECOCClassifier(), pd.DataFrame(index=range(40))),
+        (ECOCClassifier(BernoulliNB()), csr_matrix((40, 3))),
+        (TrellisClassifier(), csr_array((40, 3))),
+        (TrellisClassifier(max_model_bytes=10**6), csr_matrix((40, 3))),
+    ],
+    ids=lambda given: str(given) if hasattr(given, "fit") else type(given).__name__,
+)
+def test_nothing_is_learned_from_samples_without_features(classifier, nothing):
+    said = "Nothing can be learned from samples without features. All rows of X are empty."
+    with pytest.raises(ValueError, match=said):
+        clone(classifier).fit(nothing, y)
+    if hasattr(classifier, "partial_fit"):
+        with pytest.raises(ValueError, match=said):
+            clone(classifier).partial_fit(nothing, y, classes=np.unique(y))
+
+
+@pytest.mark.parametrize("classifier", [ECOCClassifier(), TrellisClassifier()], ids=str)
+def test_one_feature_of_one_sample_is_enough(classifier):
+    few = csr_array((np.ones(1), ([7], [2])), shape=(40, 3))
+    assert set(classifier.fit(few, y).predict(few)) <= set(y)

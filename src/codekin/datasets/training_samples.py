@@ -65,6 +65,11 @@ class SampleReader:
     ) -> TrainingSamples:
         """Training samples, on disk if there are too many or that was requested, and validation samples."""
         training = self._training_samples(source, max_memory, cache)
+        if training.X.nnz == 0:
+            raise DataError(
+                source,
+                f"none of its {training.data.n_samples:,} samples has any feature to learn from.",
+            )
         if validation is None:
             return training
         return replace(training, held_out=self._validation_samples(validation, training))

@@ -27,11 +27,12 @@ from codekin.learners.kinds import check_kind
 from codekin.model import Member, Model
 from codekin.model.class_sizes import USUAL_POWER, best_power, class_sizes, size_corrected
 from codekin.model.temperature import Temperature
-from codekin.samples import Samples
+from codekin.samples import Samples, check_features
 
 
 def choose_parts(plan: Plan, samples: Samples, held_out: Samples | None = None) -> Parts:
     """The codebook and the assignment of a plan; of several policies, a trial chooses one."""
+    check_features(samples.X)
     rngs = plan.generators()
     learner = plan.learner
     classes = classes_as_learned(
