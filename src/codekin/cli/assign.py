@@ -24,7 +24,7 @@ from codekin.cli.help import App
 from codekin.cli.option_needs import ASSIGN_NEEDS, check_needs, check_standard_input
 from codekin.cli.options import AsJson, Format, NJobs, NThreads, Quiet, RandomState, Scheduler, Taxonomy, TaxonomyLayout
 from codekin.cli.streams import show
-from codekin.cli.values import one_of, positive_number, trellis_width
+from codekin.cli.values import named, positive_number, trellis_width
 from codekin.codebooks import CODEBOOKS, trellis_codebook
 from codekin.coding import Codebook
 from codekin.coding.codebook import MAX_SYMBOLS, codeword_distances
@@ -81,30 +81,24 @@ def assign_codewords(
     data: Annotated[str | None, typer.Option(metavar="FILE", help="Samples to compute class distances from.")] = None,
     class_distances: Annotated[
         str,
-        typer.Option(
-            parser=one_of(CLASS_DISTANCES_FROM_DATA),
-            metavar="NAME",
-            help=f"How to compute them: {', '.join(CLASS_DISTANCES_FROM_DATA)}.",
-        ),
+        named(CLASS_DISTANCES_FROM_DATA, f"How to compute them: {', '.join(CLASS_DISTANCES_FROM_DATA)}."),
     ] = "means",
     format: Format = "auto",
     method: Annotated[
         str,
-        typer.Option(
-            parser=one_of(METHODS),
-            metavar="NAME",
-            help=f"How to search: {', '.join(METHODS)}. learnability needs --data, and starts from a --taxonomy if "
+        named(
+            METHODS,
+            f"How to search: {', '.join(METHODS)}. learnability needs --data, and starts from a --taxonomy if "
             "there is one.",
         ),
     ] = "preserving",
     sense: Annotated[
         str | None,
-        typer.Option(
-            parser=one_of(POLICIES),
-            metavar="NAME",
-            show_default="preserving",
-            help="What a method looks for: similar codewords for similar classes (preserving), or dissimilar ones "
+        named(
+            POLICIES,
+            "What a method looks for: similar codewords for similar classes (preserving), or dissimilar ones "
             "(breaking).",
+            show_default="preserving",
         ),
     ] = None,
     time_limit: Annotated[

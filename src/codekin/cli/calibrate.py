@@ -13,9 +13,8 @@ from scipy.sparse import csr_array, vstack
 from codekin._system.threads import limited_threads
 from codekin._system.wording import counted
 from codekin.cli.display import Display
-from codekin.cli.help import App
 from codekin.cli.models import loaded_classifier, reading_options, sample_chunks
-from codekin.cli.options import AsJson, Format, IndexBase, Multilabel, NThreads, Quiet
+from codekin.cli.options import App, AsJson, Format, IndexBase, Multilabel, NThreads, Quiet
 from codekin.cli.streams import show
 from codekin.progress import tell, telling
 from codekin.storage import check_target, save_model

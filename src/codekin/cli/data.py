@@ -9,9 +9,8 @@ from typing import Annotated
 import typer
 
 from codekin.cli.display import Display
-from codekin.cli.help import App
-from codekin.cli.options import AsJson, Quiet
-from codekin.cli.values import one_of
+from codekin.cli.options import App, AsJson, Quiet
+from codekin.cli.values import named, one_of
 from codekin.datasets import DATASETS, FORMATS, fetch, load_dataset
 from codekin.datasets.exporting import export_dataset
 from codekin.datasets.fetching import SOURCES
@@ -78,18 +77,9 @@ def fetch_dataset(
 def convert(
     source: Annotated[str, typer.Argument(help="The file to read; - is the standard input.")],
     target: Annotated[str, typer.Argument(help="The file to write, .gz is compressed; - is the standard output.")],
-    source_format: Annotated[
-        str,
-        typer.Option("--from", parser=one_of(("auto", *FORMATS)), metavar="NAME", help=f"auto, {', '.join(FORMATS)}."),
-    ] = "auto",
+    source_format: Annotated[str, named(("auto", *FORMATS), f"auto, {', '.join(FORMATS)}.", "--from")] = "auto",
     target_format: Annotated[
-        str,
-        typer.Option(
-            "--to",
-            parser=one_of(("auto", *WRITABLE_FORMATS)),
-            metavar="NAME",
-            help=f"auto, {', '.join(WRITABLE_FORMATS)}.",
-        ),
+        str, named(("auto", *WRITABLE_FORMATS), f"auto, {', '.join(WRITABLE_FORMATS)}.", "--to")
     ] = "auto",
     n_features: Annotated[int | None, typer.Option(min=1, help="The number of features of the source.")] = None,
     quiet: Quiet = False,

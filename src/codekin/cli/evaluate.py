@@ -14,10 +14,9 @@ from scipy.sparse import csr_array, vstack
 from codekin._system.memory import in_units
 from codekin._system.threads import limited_threads
 from codekin.cli.display import Display
-from codekin.cli.help import App
 from codekin.cli.models import has_parts, loaded_classifier, reading_options, sample_chunks
 from codekin.cli.option_needs import TAXONOMY_NEEDS, check_needs, check_standard_input
-from codekin.cli.options import AsJson, Format, IndexBase, Multilabel, NThreads, Quiet, Taxonomy, TaxonomyLayout
+from codekin.cli.options import App, AsJson, Format, IndexBase, Multilabel, NThreads, Quiet, Taxonomy, TaxonomyLayout
 from codekin.cli.streams import show
 from codekin.datasets import read_taxonomy
 from codekin.fitting.recipe import microseconds_of

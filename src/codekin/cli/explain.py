@@ -12,9 +12,8 @@ import typer
 from codekin._system.files import output_stream
 from codekin._system.threads import limited_threads
 from codekin.cli.display import Display
-from codekin.cli.help import App
 from codekin.cli.models import loaded_classifier, reading_options, sample_chunks
-from codekin.cli.options import Format, IndexBase, NThreads, Quiet
+from codekin.cli.options import App, Format, IndexBase, NThreads, Quiet, ToFile
 from codekin.cli.streams import for_stdout
 from codekin.datasets.samples import TextData
 from codekin.explaining import Explanation
@@ -32,10 +31,7 @@ Naming = Callable[[int], str]
 def explain(
     model: Annotated[Path, typer.Argument(help="The folder of a model with linear bits.")],
     data: Annotated[str, typer.Argument(help="The samples, with or without labels; - is the standard input.")] = "-",
-    output: Annotated[
-        str,
-        typer.Option("--output", "-o", metavar="FILE", help="Where to write; - is the standard output."),
-    ] = "-",
+    output: ToFile = "-",
     label: Annotated[
         str | None, typer.Option(show_default="the predicted one", help="The label whose score is explained.")
     ] = None,

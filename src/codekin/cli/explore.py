@@ -13,9 +13,8 @@ from codekin._system.arrays import read_npy
 from codekin._system.memory import in_units
 from codekin._system.threads import limited_threads
 from codekin.cli.display import Display
-from codekin.cli.help import App
 from codekin.cli.models import loaded_classifier, reading_options, sample_chunks
-from codekin.cli.options import Format, IndexBase, Multilabel, NThreads, Quiet
+from codekin.cli.options import App, Format, IndexBase, Multilabel, NThreads, Quiet
 from codekin.cli.streams import show
 from codekin.datasets.samples import TextData
 from codekin.explore.page import explorer_page

@@ -9,12 +9,11 @@ import typer
 
 from codekin._system.memory import in_units
 from codekin.cli.display import Display
-from codekin.cli.help import App
 from codekin.cli.models import loaded_classifier
 from codekin.cli.option_needs import EXPORT_NEEDS, check_needs
-from codekin.cli.options import Quiet
+from codekin.cli.options import App, Quiet
 from codekin.cli.streams import show
-from codekin.cli.values import one_of
+from codekin.cli.values import named
 from codekin.export import export_onnx, export_page
 
 app = App()
@@ -30,10 +29,9 @@ def export(
     top_k: Annotated[int, typer.Option(min=1, help="How many labels a prediction has.")] = 5,
     input: Annotated[
         str,
-        typer.Option(
-            parser=one_of(("auto", "dense", "sparse")),
-            metavar="NAME",
-            help="The input of an ONNX model: dense or sparse rows, or auto for what the model was trained on.",
+        named(
+            ("auto", "dense", "sparse"),
+            "The input of an ONNX model: dense or sparse rows, or auto for what the model was trained on.",
         ),
     ] = "auto",
     title: Annotated[str, typer.Option(help="The heading of a page.")] = "Text classifier",

@@ -13,9 +13,8 @@ from codekin._system.folders import visible
 from codekin._system.memory import in_units
 from codekin._system.wording import counted
 from codekin.cli.display import Display
-from codekin.cli.help import App
 from codekin.cli.models import has_parts, loaded_classifier, ranking_facts, ranking_text
-from codekin.cli.options import AsJson
+from codekin.cli.options import App, AsJson
 from codekin.cli.streams import show
 
 app = App()

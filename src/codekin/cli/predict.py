@@ -13,9 +13,8 @@ import typer
 from codekin._system.files import output_stream
 from codekin._system.threads import limited_threads
 from codekin.cli.display import Display
-from codekin.cli.help import App
 from codekin.cli.models import loaded_classifier, reading_options, sample_chunks
-from codekin.cli.options import Format, IndexBase, NThreads, Quiet
+from codekin.cli.options import App, Format, IndexBase, NThreads, Quiet, ToFile
 from codekin.cli.streams import for_stdout
 from codekin.predicting.answers import json_objects
 from codekin.progress import tell
@@ -27,10 +26,7 @@ app = App()
 def predict(
     model: Annotated[Path, typer.Argument(help="The folder of a model.")],
     data: Annotated[str, typer.Argument(help="The samples, with or without labels; - is the standard input.")] = "-",
-    output: Annotated[
-        str,
-        typer.Option("--output", "-o", metavar="FILE", help="Where to write; - is the standard output."),
-    ] = "-",
+    output: ToFile = "-",
     top_k: Annotated[
         int | None, typer.Option(min=1, help="How many classes to print, best first, separated by tabs.")
     ] = None,

@@ -10,8 +10,7 @@ import typer
 from codekin._system.threads import limited_threads
 from codekin._system.wording import counted
 from codekin.cli.display import Display
-from codekin.cli.help import App
-from codekin.cli.options import NThreads, Quiet
+from codekin.cli.options import App, NThreads, Quiet
 from codekin.cli.streams import show
 from codekin.cli.values import positive_number, size
 from codekin.progress import tell

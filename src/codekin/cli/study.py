@@ -13,9 +13,8 @@ import typer
 from codekin.cli.cluster import workers
 from codekin.cli.data import DataHome
 from codekin.cli.display import Display
-from codekin.cli.help import App
 from codekin.cli.main import leaving
-from codekin.cli.options import AsJson, Quiet, Scheduler
+from codekin.cli.options import App, AsJson, Quiet, Scheduler
 from codekin.progress import tell, within
 
 if TYPE_CHECKING:

@@ -22,11 +22,11 @@ from codekin._system.threads import limited_threads
 from codekin._system.wording import counted
 from codekin.cli.cluster import workers
 from codekin.cli.display import Display
-from codekin.cli.help import App
 from codekin.cli.main import Session, leaving
 from codekin.cli.models import ranking_facts, ranking_text
 from codekin.cli.option_needs import TRAIN_NEEDS, check_needs, check_settings, check_standard_input
 from codekin.cli.options import (
+    App,
     AsJson,
     Format,
     IndexBase,
@@ -75,11 +75,7 @@ from codekin.cli.train_options import (
     ValidationFile,
     Width,
 )
-from codekin.datasets import (
-    ReadOptions,
-    TextVectorizer,
-    read_taxonomy,
-)
+from codekin.datasets import ReadOptions, TextVectorizer, read_taxonomy
 from codekin.datasets.reading import format_of
 from codekin.datasets.training_samples import SampleReader, TrainingSamples
 from codekin.estimators import TrellisClassifier

@@ -9,7 +9,7 @@ import typer
 
 from codekin.assignments import ASSIGNMENTS
 from codekin.cli.options import READING
-from codekin.cli.values import count_or_auto, one_of, positive_number, share_or_none, size, trellis_width, two_numbers
+from codekin.cli.values import count_or_auto, named, positive_number, share_or_none, size, trellis_width, two_numbers
 from codekin.decoding import LOSSES
 from codekin.fitting.checked_choices import ASSIGNMENT_POLICIES
 from codekin.fitting.rules import RERANK
@@ -33,13 +33,12 @@ Width = Annotated[
 ]
 CodeName = Annotated[
     str,
-    typer.Option(
-        "--code",
-        parser=one_of(("auto", "trellis", "tree")),
-        metavar="NAME",
-        rich_help_panel=CODE,
-        help="What codewords are paths of: trellis or tree; auto is a tree for 100 or more classes of texts "
+    named(
+        ("auto", "trellis", "tree"),
+        "What codewords are paths of: trellis or tree; auto is a tree for 100 or more classes of texts "
         "or other sparse samples, unless an option needs a trellis.",
+        "--code",
+        rich_help_panel=CODE,
     ),
 ]
 MaxBits = Annotated[int | None, typer.Option(min=1, rich_help_panel=CODE, help="The most bits to use.")]
@@ -80,20 +79,18 @@ AssignmentChoice = Annotated[
 ]
 LossName = Annotated[
     str,
-    typer.Option(
-        parser=one_of(("auto", *LOSSES)),
-        metavar="NAME",
+    named(
+        ("auto", *LOSSES),
+        f"The decoding loss: {', '.join(LOSSES)}; auto is exponential for arow and logistic for softmax.",
         rich_help_panel=CODE,
-        help=f"The decoding loss: {', '.join(LOSSES)}; auto is exponential for arow and logistic for softmax.",
     ),
 ]
 EstimatorName = Annotated[
     str,
-    typer.Option(
-        parser=one_of(("auto", *LEARNERS)),
-        metavar="NAME",
+    named(
+        ("auto", *LEARNERS),
+        f"The learner: {', '.join(LEARNERS)}; auto is arow at width 2 and softmax above.",
         rich_help_panel=LEARNING,
-        help=f"The learner: {', '.join(LEARNERS)}; auto is arow at width 2 and softmax above.",
     ),
 ]
 NEpochs = Annotated[int, typer.Option(min=1, rich_help_panel=LEARNING, help="How many passes over the samples.")]
@@ -117,13 +114,7 @@ Average = Annotated[
     ),
 ]
 ClassWeight = Annotated[
-    str | None,
-    typer.Option(
-        parser=one_of(("balanced",)),
-        metavar="balanced",
-        rich_help_panel=LEARNING,
-        help="balanced gives every class the same weight.",
-    ),
+    str | None, named(("balanced",), "balanced gives every class the same weight.", rich_help_panel=LEARNING)
 ]
 ValidationFile = Annotated[
     str | None,
@@ -152,31 +143,28 @@ Prune = Annotated[
 ]
 PrecisionName = Annotated[
     str,
-    typer.Option(
-        parser=one_of(("auto", *PRECISIONS)),
-        metavar="NAME",
+    named(
+        ("auto", *PRECISIONS),
+        "How weights are stored: float32, float16 (half the bytes), int8 (a quarter); auto: int8 if re-ranked.",
         rich_help_panel=LEARNING,
-        help="How weights are stored: float32, float16 (half the bytes), int8 (a quarter); auto: int8 if re-ranked.",
     ),
 ]
 Rerank = Annotated[
     str,
-    typer.Option(
-        parser=one_of(("auto", "none", *RERANK)),
-        metavar="NAME",
+    named(
+        ("auto", "none", *RERANK),
+        f"Rescore the best classes: none, {', '.join(RERANK)}; auto is learned from 100 classes on.",
         rich_help_panel=CODE,
-        help=f"Rescore the best classes: none, {', '.join(RERANK)}; auto is learned from 100 classes on.",
     ),
 ]
 CandidatesName = Annotated[
     str,
-    typer.Option(
-        "--candidates",
-        parser=one_of(("auto", *CANDIDATE_SOURCES)),
-        metavar="NAME",
-        rich_help_panel=CODE,
-        help="What lists the classes to rescore: code (its best paths), index (of class vectors) or both; "
+    named(
+        ("auto", *CANDIDATE_SOURCES),
+        "What lists the classes to rescore: code (its best paths), index (of class vectors) or both; "
         "auto is index for 100 or more classes on trellises of width 2 to 4.",
+        "--candidates",
+        rich_help_panel=CODE,
     ),
 ]
 NMembers = Annotated[
@@ -221,21 +209,15 @@ Cache = Annotated[
 ]
 TextMethod = Annotated[
     str,
-    typer.Option(
-        parser=one_of(("tfidf", "hashing")),
-        metavar="NAME",
+    named(
+        ("tfidf", "hashing"),
+        "How texts become features: tfidf, or hashing, which keeps no vocabulary.",
         rich_help_panel=TEXT,
-        help="How texts become features: tfidf, or hashing, which keeps no vocabulary.",
     ),
 ]
 Analyzer = Annotated[
     str,
-    typer.Option(
-        parser=one_of(("word", "char_wb")),
-        metavar="NAME",
-        rich_help_panel=TEXT,
-        help="What is counted: word, or char_wb for letters within words.",
-    ),
+    named(("word", "char_wb"), "What is counted: word, or char_wb for letters within words.", rich_help_panel=TEXT),
 ]
 NgramRange = Annotated[
     Any,
