@@ -81,13 +81,13 @@ class TrellisClassifier(PathProbabilities):
     taxonomy : ClassTree, list of (parent, child) pairs, nested dict or networkx graph, default=None
         The class tree; its leaves have the names of the labels. If None, a tree of class means is used.
     assignment : str, Assignment, array or callable, default="auto"
-        "auto" is "learnability" for 100 to 50,000 classes at widths below 10 (5 with a re-ranking), unless with a
-        taxonomy the validation samples prefer "preserving" after one pass of AROW with each; else "preserving".
         "preserving" gives the paths, in their order, to the classes in the tree's depth-first order. "learnability"
-        starts there, searches for the paths whose bits are easiest to learn, and needs no taxonomy. Also "random",
-        "breaking", "online" (of LTLS: a class gets its path with its first sample), a search from
-        ``codekin.assignments.ASSIGNMENTS``, or the path of each class. For a tree, "auto" is "halving": nodes are
-        halves of class means; with a taxonomy a pilot on some of the classes chooses between that and "preserving".
+        starts there, searches for the paths whose bits are easiest to learn, and needs no taxonomy. On a trellis "auto"
+        is "learnability" for 100 to 50,000 classes at widths below 10 (5 with a re-ranking), else "preserving"; given a
+        taxonomy and validation samples, one pass of AROW with each decides. On a tree of classes "auto" is "halving",
+        which halves the class means node by node; with a taxonomy, a pilot on some of the classes chooses between it
+        and "preserving". Also "random", "breaking", "online" (as in LTLS, a class gets its path with its first sample),
+        a search from ``codekin.assignments.ASSIGNMENTS``, or the path of each class.
     estimator : "auto", "arow", "softmax" or Learner, default="auto"
         The learner of the bits: ``AROW()`` learns each on its own, ``Softmax()`` all of them together, so that the true
         path wins among all paths. "auto" is AROW at width 2 and softmax above, where it is one or two points better.
@@ -118,8 +118,8 @@ class TrellisClassifier(PathProbabilities):
         so that there is one near every class. A code with free paths is not re-ranked.
     n_jobs : int, default=None
         How many of joblib's workers share the work of :meth:`fit`, -1 for all processors: the bits that AROW learns,
-        and the restarts of a search for an assignment. By default those of the enclosing ``joblib.parallel_config``,
-        or threads of this process without one. The result does not depend on it.
+        the nodes of a tree, and the restarts of a search for an assignment. By default those of the enclosing
+        ``joblib.parallel_config``, or threads of this process without one. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None
         Determines the order of the samples in each pass and the random assignment.
 

@@ -43,7 +43,7 @@ MOST_WORK = 2.7
 WORK_OF_VECTORS = 500
 """Learning class vectors, and listing the classes to tell apart, takes as long as this many bits."""
 WORK_OF_TREE = 500
-"""Learning a tree does as well."""
+"""Learning a tree takes as long as this many bits."""
 WORK_OF_JUDGING = 300
 """Pruning, fitting the temperature and measuring: what every trial takes."""
 BYTES_PER_WEIGHT = {"float32": 4, "float16": 2, "int8": 1}

@@ -81,7 +81,7 @@ def check_ranking_needs(
 
 @contextmanager
 def beside(plan: Plan, n_held: int) -> Iterator[Plan]:
-    """The plan for another code beside finished ones that hold so many bytes of what its learner is allowed."""
+    """The plan for the next code, given the memory that finished codes already use."""
     learner: Any = plan.learner
     limit = memory_limit(learner)
     if limit is None or n_held == 0 or not is_dataclass(learner):
@@ -149,7 +149,7 @@ def _codes(plan: Plan, n_features: int, copies: int) -> Need:
 
 
 def _root(plan: Plan, samples: Samples, copies: int, limit: float) -> Need:
-    """The root of a tree, which has all samples and their features; that of others depends on their classes."""
+    """The root of a tree, which has all samples and features; other nodes need less, depending on their classes."""
     tree, n_entries = plan.codebook.tree, _n_entries(samples.X)
     of_rows = 0 if isinstance(samples.X, StoredRows) else BYTES_PER_VALUE * n_entries
     n_children = int(tree.first_bits[1] - tree.first_bits[0])

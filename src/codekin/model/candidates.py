@@ -145,7 +145,7 @@ class RankedCodes:
         return self.class_of_path, path_of_class, np.where(edges < 0, trellis.n_edges, edges).astype(np.int32)
 
     def paths_for(self, ranking: Reranking) -> PathArrays:
-        """The same, without what is not needed: one code without an index gives the losses of its classes itself."""
+        """The same; the last two stay empty for one code without an index, which gives its classes' losses itself."""
         if len(self.codes) > 1 or ranking.n_indexed:
             return self.of_paths
         nothing = np.zeros((0, 0), dtype=np.int32)

@@ -28,8 +28,8 @@ from codekin.samples import Samples
 
 MAX_PASSES = 4
 N_CONFUSED, N_CONFUSED_IN_TREES = 20, 10
-"""How many candidates a sample's class is told from while vectors are learned. On trees ten are as good, in half the
-time: of 20,000 validation samples of 102,673 classes 38.8 and 38.6 % are right after one pass."""
+"""Number of competing candidates per sample while vectors are learned. On trees ten are as good, in half the time:
+of 20,000 validation samples of 102,673 classes 38.8 and 38.6 % are right after one pass."""
 RATE_ON_TREES = 1.0
 """The share of a Newton step while vectors are learned on trees: 39.0 % are right after one pass and 38.8 % at 0.5."""
 SAMPLES_PER_BLOCK = 20_000
@@ -272,7 +272,7 @@ def _vectors_after_passes(
 
 
 def _told(passes: Iterator[ClassVectors]) -> Iterator[ClassVectors]:
-    """So many passes as are tried, each told of before it is made."""
+    """The passes to try, each reported before it starts."""
     for number in range(MAX_PASSES):
         tell("learning class vectors", number, MAX_PASSES, detail=f"pass {number + 1} of at most {MAX_PASSES}")
         yield next(passes)

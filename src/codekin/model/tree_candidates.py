@@ -81,7 +81,7 @@ class RankedTrees(RankedCodes):
 
         lists = [(*own, near) for own, near in zip(found, is_near, strict=True)]
         if indexed.shape[1]:
-            # The index knows no losses: what it lists as if a further tree did is left open in all others.
+            # The index is merged like one more tree; it knows no losses, so those of its classes are still missing.
             lists.append((indexed, np.full(indexed.shape, np.nan), np.ones(indexed.shape, dtype=bool)))
         n_each = max(own.shape[1] for own, _, _ in lists)
         listed, losses, near = (

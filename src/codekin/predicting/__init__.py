@@ -182,7 +182,7 @@ class Predictor:
         return [self._labels[c] for c in best.tolist()], probabilities.tolist()
 
     def _row(self, x: Any) -> Row:
-        """One sample as the model takes it; raises ValueError if it is none."""
+        """One sample as the model takes it; raises ValueError if it cannot be one."""
         given: Any = None
         if isinstance(x, str):
             if self._features is None:

@@ -137,7 +137,7 @@ def bytes_of_parts(model: Model, parts: ClassifierParts | None, model_input: Mod
 
 
 def _stored_parts(model: Any) -> tuple[Model, ClassifierParts | None]:
-    """A model and what is around it, if it is a classifier."""
+    """A model, and the classifier's settings if it was saved from one."""
     if not hasattr(model, "_parts_to_store"):
         raise TypeError(
             "save_model saves an ECOCClassifier, a TrellisClassifier, a SubclassClassifier around one, or a Model. "
@@ -150,7 +150,7 @@ def _stored_parts(model: Any) -> tuple[Model, ClassifierParts | None]:
 def describe(
     model: Model, parts: ClassifierParts | None, model_input: ModelInput | None = None
 ) -> tuple[Json, Arrays, list[Any]]:
-    """A model and what is around it as a description, arrays and scikit-learn learners."""
+    """A model and the classifier's settings as a description, arrays and scikit-learn learners."""
     arrays: Arrays = {}
     learners: list[Any] = []
     description: Json = {
