@@ -45,6 +45,7 @@ FILES_OF_THE_READER = {
     "train.svm.gz": SVMLIGHT,
     "test.svm.gz": SVMLIGHT,
     "huge.svm.gz": SVMLIGHT * 10,
+    "reviews.csv": b'text,label\n"It purrs,\nloudly",cat\nbarks,dog\n',
     "taxonomy.txt": b"root upper\nupper 0\nupper 1\nroot 2\n",
 }
 
