@@ -27,6 +27,7 @@ from codekin.estimators.taxonomies import as_class_tree
 from codekin.fitting.budget import fit_within_budget
 from codekin.fitting.fit import begin_fit, fit_model, learn_batch
 from codekin.fitting.fit_facts import Fit
+from codekin.fitting.order_choice import RepeatedOrderError
 from codekin.fitting.plan import Watch
 from codekin.fitting.recipe import Recipe, Trial
 from codekin.fitting.rules import OF_INDEX, RERANK
@@ -287,7 +288,12 @@ class TrellisClassifier(PathProbabilities):
             else:
                 settings = settings.of_code(X)
                 plan = settings.plan(settings.default_recipe(X), has_validation=held_out is not None)
-                fit = fit_model(plan, samples, held_out=held_out, watch=watch)
+                try:
+                    fit = fit_model(plan, samples, held_out=held_out, watch=watch)
+                except RepeatedOrderError:
+                    if self.n_members != "auto":
+                        raise
+                    fit = fit_model(replace(plan, n_members=1), samples, held_out=held_out, watch=watch)
         return self._take(fit)
 
     def _settings(self, held_out: Samples | None = None) -> TrellisSettings:
