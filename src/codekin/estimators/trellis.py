@@ -89,6 +89,7 @@ class TrellisClassifier(PathProbabilities):
         "breaking", "online" (of LTLS: a class gets its path with its first sample), a search from
         ``codekin.assignments.ASSIGNMENTS``, or the path of each class. For a tree, "auto" is "halving": nodes are
         halves of class means; with a taxonomy a pilot on some of the classes chooses between that and "preserving".
+        Trees also take "learnability", "random", "breaking" and "identity"; "halving" is for trees, and chooses one.
     estimator : "auto", "arow", "softmax" or Learner, default="auto"
         The learner of the bits: ``AROW()`` learns each on its own, ``Softmax()`` all of them together, so that the true
         path wins among all paths. "auto" is AROW at width 2 and softmax above, where it is one or two points better.

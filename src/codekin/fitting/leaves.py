@@ -11,11 +11,10 @@ from codekin.assignments.seriation import codeword_order
 from codekin.class_distances.samples import class_samples
 from codekin.class_distances.splitting import halving_order
 from codekin.classes.product import ProductDistances
-from codekin.coding import Assignment, Codebook, FloatArray, IntArray
+from codekin.coding import Assignment, Codebook, IntArray
+from codekin.fitting.checked_choices import check_assignment_choice
 from codekin.fitting.choices import Classes
 
-LEAF_POLICIES = ("halving", "learnability", "preserving", "breaking", "random", "identity")
-"""How the leaves of a tree may be assigned to classes."""
 HALVED = ("halving", "learnability")
 """Those that halve the set of classes by vectors, of which a ``share`` of the features may be enough."""
 
@@ -30,11 +29,7 @@ def leaf_assignment(
     "preserving" takes the depth-first order of the known class tree, "breaking" the same with neighbours as far apart
     as the tree allows.
     """
-    if policy not in (*LEAF_POLICIES, "ordered"):
-        raise ValueError(
-            f"The 'assignment' of a tree must be one of {list(LEAF_POLICIES)}, a function, an Assignment or an array. "
-            f"Got {policy!r} instead."
-        )
+    check_assignment_choice(policy, codes=("tree",))
     leaves = np.arange(classes.n_classes)
     if policy in ("random", "identity"):
         return Assignment(rng.permutation(leaves) if policy == "random" else leaves, method=policy)
@@ -54,7 +49,7 @@ def _class_order(policy: str, classes: Classes, rng: np.random.Generator, share:
     return halving_order(vectors, rng)
 
 
-def _factors(classes: Classes) -> FloatArray:
+def _factors(classes: Classes) -> Any:
     factors = classes.learnability_factors()
     assert isinstance(factors, ProductDistances)
     return factors.factors
