@@ -167,6 +167,13 @@ def test_validation_samples_of_unknown_classes_are_refused_or_counted(topics, ru
     assert re.match(r"validation accuracy 0\.\d{4}; 1 sample of classes without training samples\n", shown.out)
 
 
+def test_halving_can_be_asked_for(topics, succeed, tmp_path):
+    succeed("train", topics / "train.svm", tmp_path / "model", "--assignment", "halving", "--rerank", "none", "--quiet")
+    model = load_model(tmp_path / "model")
+    assert model.codebook_.tree is not None
+    assert model.assignment_.method == "halving"
+
+
 def test_an_assignment_from_a_file_goes_with_a_budget(topics, succeed, tmp_path):
     order = tmp_path / "order.json"
     succeed("assign", "--taxonomy", topics / "taxonomy.txt", "--output", order, "--quiet")
@@ -221,6 +228,8 @@ def test_data_come_from_a_pipe_too(topics, topics_model, succeed, tmp_path):
         (("--max-features", "9"), "--max-features 9 needs texts. Got features in "),
         (("--format", "npz", "--index-base", "1"), "--index-base 1 needs features with numbers, as svmlight files"),
         (("--assignment", "best"), "--assignment must be one of auto, preserving, breaking, random"),
+        (("--assignment", "halving", "--code", "trellis"), "--assignment halving needs a tree, whose leaves"),
+        (("--assignment", "tabu", "--code", "tree"), "--assignment tabu needs a trellis. Got --code tree."),
         (("--assignment", "none.json"), "none.json: there is no such file"),
         (("--taxonomy", "none.txt"), "none.txt: there is no such file"),
         (("--validation", "none.svm"), "none.svm: there is no such file"),

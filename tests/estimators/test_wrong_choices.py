@@ -64,8 +64,14 @@ def test_auto_is_among_the_losses_that_an_error_lists(classifier):
 
 def test_auto_is_among_the_assignments_of_a_trellis():
     said = complaint(TrellisClassifier(assignment="autom"))
-    assert "one of ['auto', 'halving', 'preserving'," in said
+    assert "one of ['auto', 'preserving'," in said
+    assert "'halving'" in said
     assert said.endswith("Did you mean 'auto'?")
+
+
+def test_an_assignment_for_trees_only_is_said_to_be_one():
+    said = complaint(ECOCClassifier(assignment="halving"))
+    assert said.endswith("Got 'halving' instead. 'halving' is for a tree, a code of TrellisClassifier.")
 
 
 def test_functions_of_the_library_suggest_names_too():

@@ -59,16 +59,26 @@ class Display:
 
 @contextmanager
 def starting() -> Iterator[None]:
-    """Show progress only if the block takes long, as imports can on a busy machine."""
-    log = Log(_write_line, only_if_slow=True)
+    """Show progress only if the block takes long, as imports can on a busy machine; in a terminal nothing stays."""
+    is_live = Display().is_live
+    log = Log(_write_over if is_live else _write_line, only_if_slow=True)
     log.hear(Progress("starting"))
     log.written_at -= time.process_time()  # there was no output for at least that long
-    with log.shown():
-        yield
+    try:
+        with log.shown():
+            yield
+    finally:
+        if is_live and log.has_written:
+            _write_over("")
 
 
 def _write_line(text: str) -> None:
     print(text, file=sys.stderr, flush=True)  # noqa: T201  (stderr is where progress belongs)
+
+
+def _write_over(text: str) -> None:
+    """Replace the line, without the sequences that some terminals do not know."""
+    print(f"\r{'':30}\r{text}", end="", file=sys.stderr, flush=True)  # noqa: T201
 
 
 @dataclass
@@ -210,9 +220,10 @@ class Log(Board):
         self.write = write
         self.only_if_slow = only_if_slow
         self.written_at = clock()
+        self.has_written = False
 
     def say(self, sentence: str) -> None:
-        self.written_at = self.clock()
+        self.written_at, self.has_written = self.clock(), True
         self.write(sentence)
 
     def begin(self, name: str) -> None:

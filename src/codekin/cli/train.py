@@ -41,7 +41,6 @@ from codekin.cli.options import (
 )
 from codekin.cli.streams import show
 from codekin.cli.train_options import (
-    ASSIGNMENT_NAMES,
     Analyzer,
     AssignmentChoice,
     Average,
@@ -79,6 +78,7 @@ from codekin.datasets import ReadOptions, TextVectorizer, read_taxonomy
 from codekin.datasets.reading import format_of
 from codekin.datasets.training_samples import SampleReader, TrainingSamples
 from codekin.estimators import TrellisClassifier
+from codekin.fitting.checked_choices import ASSIGNMENT_NAMES
 from codekin.fitting.learner_choice import AutoLearner
 from codekin.fitting.report import report_text
 from codekin.fitting.rules import TRELLIS_RULES
@@ -244,11 +244,11 @@ def _learner(
 
 def _chosen_assignment(choice: str) -> str | SavedAssignment:
     """A policy, the name of a method, or an assignment from a file."""
-    if choice in ASSIGNMENT_NAMES:
+    if choice == "auto" or choice in ASSIGNMENT_NAMES:
         return choice
     if not choice.endswith(".json") and not Path(choice).exists():
         raise ValueError(
-            f"--assignment must be one of {', '.join(ASSIGNMENT_NAMES)}, or a file written by codekin assign. "
+            f"--assignment must be one of auto, {', '.join(ASSIGNMENT_NAMES)}, or a file written by codekin assign. "
             f"Got {choice!r} instead."
         )
     return load_assignment(choice)

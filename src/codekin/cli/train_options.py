@@ -7,17 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
-from codekin.assignments import ASSIGNMENTS
 from codekin.cli.options import READING
 from codekin.cli.values import count_or_auto, named, positive_number, share_or_none, size, trellis_width, two_numbers
 from codekin.decoding import LOSSES
-from codekin.fitting.checked_choices import ASSIGNMENT_POLICIES
+from codekin.fitting.checked_choices import ASSIGNMENT_NAMES
 from codekin.fitting.rules import RERANK
 from codekin.learners import LEARNERS
 from codekin.learners.compact import PRECISIONS
 from codekin.model.reranking import CANDIDATE_SOURCES
-
-ASSIGNMENT_NAMES = tuple(dict.fromkeys(["auto", *ASSIGNMENT_POLICIES, *ASSIGNMENTS]))
 
 CODE, LEARNING, TEXT = "The code", "Learning", "Texts"
 
@@ -74,7 +71,9 @@ AssignmentChoice = Annotated[
     typer.Option(
         metavar="NAME|FILE.json",
         rich_help_panel=CODE,
-        help=f"Which class gets which codeword: {', '.join(ASSIGNMENT_NAMES)}, or a file written by codekin assign.",
+        help=f"Which class gets which codeword: auto, {', '.join(ASSIGNMENT_NAMES)}, or a file written by codekin "
+        f"assign. Trees take {', '.join(name for name, codes in ASSIGNMENT_NAMES.items() if 'tree' in codes)}; halving "
+        "is only for them.",
     ),
 ]
 LossName = Annotated[

@@ -27,6 +27,7 @@ from codekin.estimators.taxonomies import as_class_tree
 from codekin.fitting.budget import fit_within_budget
 from codekin.fitting.fit import begin_fit, fit_model, learn_batch
 from codekin.fitting.fit_facts import Fit
+from codekin.fitting.order_choice import RepeatedOrderError
 from codekin.fitting.plan import Watch
 from codekin.fitting.recipe import Recipe, Trial
 from codekin.fitting.rules import OF_INDEX, RERANK
@@ -88,6 +89,7 @@ class TrellisClassifier(PathProbabilities):
         which halves the class means node by node; with a taxonomy, a pilot on some of the classes chooses between it
         and "preserving". Also "random", "breaking", "online" (as in LTLS, a class gets its path with its first sample),
         a search from ``codekin.assignments.ASSIGNMENTS``, or the path of each class.
+        Trees also take "learnability", "random", "breaking" and "identity"; "halving" is for trees, and chooses one.
     estimator : "auto", "arow", "softmax" or Learner, default="auto"
         The learner of the bits: ``AROW()`` learns each on its own, ``Softmax()`` all of them together, so that the true
         path wins among all paths. "auto" is AROW at width 2 and softmax above, where it is one or two points better.
@@ -287,7 +289,12 @@ class TrellisClassifier(PathProbabilities):
             else:
                 settings = settings.of_code(X)
                 plan = settings.plan(settings.default_recipe(X), has_validation=held_out is not None)
-                fit = fit_model(plan, samples, held_out=held_out, watch=watch)
+                try:
+                    fit = fit_model(plan, samples, held_out=held_out, watch=watch)
+                except RepeatedOrderError:
+                    if self.n_members != "auto":
+                        raise
+                    fit = fit_model(replace(plan, n_members=1), samples, held_out=held_out, watch=watch)
         return self._take(fit)
 
     def _settings(self, held_out: Samples | None = None) -> TrellisSettings:

@@ -8,7 +8,8 @@ one width share what was learned.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, replace
 from time import perf_counter
 from typing import Any
@@ -23,6 +24,7 @@ from codekin.fitting.fit import fit_model
 from codekin.fitting.fit_facts import Fit
 from codekin.fitting.learner_choice import memory_limit
 from codekin.fitting.memory_needs import BYTES_PER_ENTRY as BYTES_PER_ENTRY_IN_TRAINING
+from codekin.fitting.order_choice import RepeatedOrderError
 from codekin.fitting.plan import Watch
 from codekin.fitting.ranked import holdout, temperature_of
 from codekin.fitting.recipe import Limits, Recipe, Trial, microseconds_of
@@ -52,7 +54,7 @@ BYTES_IN_TRAINING = 8
 """Per weight."""
 
 Recipes = Generator[Recipe, Trial, None]
-"""Yields recipes to try, and is sent the result of each."""
+"""Yields recipes to try, and is sent the result of each; a :class:`RepeatedOrderError` is thrown into it instead."""
 
 
 @dataclass(frozen=True)
@@ -208,8 +210,17 @@ def recipes_within(task: Task, limits: Limits) -> Recipes:
             continue  # the codes that are learned already are kept meanwhile
         recipe = task.recipe(width, n, kind, limits)
         if task.room(width, n, kind, limits) > 0 and task.is_worthwhile(recipe, tried):
-            tried.append((yield recipe))
-            best = max(best, tried[-1], key=lambda trial: (trial.fits, trial.accuracy))
+            with suppress(RepeatedOrderError):
+                tried.append((yield recipe))
+                best = max(best, tried[-1], key=lambda trial: (trial.fits, trial.accuracy))
+
+
+def _following(resume: Callable[[Any], Recipe], result: Trial | RepeatedOrderError) -> Recipe | None:
+    """The next recipe, after the result of the one before it; None after the last."""
+    try:
+        return resume(result)
+    except StopIteration:
+        return None
 
 
 class NothingFitsError(ValueError):
@@ -264,8 +275,12 @@ class Search:
         recipe = next(recipes, None)
         while recipe is not None:
             trial, fit = self.records.found(len(trials), recipe), None
-            if trial is None:
-                trial, fit = self._tried(recipe, trials)
+            try:
+                if trial is None:
+                    trial, fit = self._tried(recipe, trials)
+            except RepeatedOrderError as error:
+                recipe = _following(recipes.throw, error)
+                continue
             trials.append(trial)
             if trial.fits and (best is None or (-trial.accuracy, trial.n_bytes) < (-best.accuracy, best.n_bytes)):
                 best, winner = trial, fit
@@ -274,10 +289,7 @@ class Search:
             is_late = seconds is not None and perf_counter() - started + longest > seconds
             if best is not None and (len(trials) >= MAX_TRIALS or is_late):
                 break
-            try:
-                recipe = recipes.send(trial)
-            except StopIteration:
-                break
+            recipe = _following(recipes.send, trial)
         if best is None:
             smallest, fastest = (min(getattr(trial, name) for trial in trials) for name in ("n_bytes", "microseconds"))
             raise NothingFitsError(

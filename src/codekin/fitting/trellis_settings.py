@@ -13,10 +13,9 @@ from codekin._system.stored_rows import is_sparse
 from codekin.classes import ClassTree
 from codekin.codebooks import trellis_codebook
 from codekin.codebooks.label_tree import LEAVES_PER_CHILD, label_tree
-from codekin.fitting.checked_choices import check_assignment_choice, check_loss_choice
+from codekin.fitting.checked_choices import EVERY_CODE, check_assignment_choice, check_loss_choice, codes_of
 from codekin.fitting.choices import is_one_order
 from codekin.fitting.learner_choice import can_learn_trees, chosen_learner, memory_limit, tree_learner
-from codekin.fitting.leaves import LEAF_POLICIES
 from codekin.fitting.plan import Plan, Seed
 from codekin.fitting.recipe import GENTLE_PRUNING, Limits, Recipe
 from codekin.fitting.rules import OF_INDEX, TRELLIS_RULES, check_rules
@@ -105,7 +104,7 @@ class TrellisSettings:
     def __post_init__(self) -> None:
         """Check that the settings are consistent."""
         check_loss_choice(self.loss)
-        check_assignment_choice(self.assignment, "auto", "halving")
+        check_assignment_choice(self.assignment, "auto", codes=EVERY_CODE)
         check_rules(TRELLIS_RULES, {setting.name: getattr(self, setting.name) for setting in fields(self)})
 
     @property
@@ -134,7 +133,7 @@ class TrellisSettings:
         """The same with the code that suits the samples, if it is open."""
         if self.code != "auto":
             return self
-        is_tree = (
+        is_tree = codes_of(self.assignment) == ("tree",) or (
             self.n_classes >= MANY_CLASSES
             and is_sparse(X)
             and self.width == "auto"
@@ -142,7 +141,7 @@ class TrellisSettings:
             and not self.n_spare
             and self.loss == "auto"
             and isinstance(self.assignment, str)
-            and self.assignment in ("auto", *LEAF_POLICIES)
+            and "tree" in codes_of(self.assignment)
             and can_learn_trees(self.learner)
         )
         return replace(self, code="tree" if is_tree else "trellis")
