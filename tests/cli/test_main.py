@@ -1,4 +1,5 @@
 import errno
+import re
 import subprocess
 import sys
 import textwrap
@@ -163,26 +164,26 @@ def test_at_80_columns_a_sentence_of_the_help_has_at_least_30_of_them(line, monk
 def test_the_help_shows_no_type_of_a_flag_and_no_type_that_says_nothing(line, capsys):
     assert main([*line.split(), "--help"]) == 0
     shown = capsys.readouterr().out
-    for wrong in ("<bool>", " range>", "<Any>", "-completion"):
+    for wrong in ("<bool>", " range>", "<Any>", "-completion", "\\["):
         assert wrong not in shown
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("line", "meant"),
     [
-        (["trian"], "codekin: No such command 'trian'. Did you mean 'train'? See codekin --help.\n"),
-        (["data", "lits"], "codekin data: No such command 'lits'. Did you mean 'list'? See codekin data --help.\n"),
-        (
-            ["predict", "--jsno", "--quiet"],
-            "codekin predict: No such option: --jsno (Possible options: --json). See codekin predict --help.\n",
-        ),
-        (["train", "--code", "tre", "-q"], "Got 'tre' instead. Did you mean 'tree'? See codekin train --help.\n"),
-        (["xyzzy"], "codekin: No such command 'xyzzy'. See codekin --help.\n"),
+        ("trian", "train"),
+        ("data lits", "list"),
+        ("predict --jsno -q", "--json"),
+        ("train --code tre a b -q", "tree"),
+        ("train --time-limit x a b -q", ""),
+        ("xyzzy", ""),
     ],
 )
-def test_a_suggestion_ends_with_one_mark(words, said, capsys):
-    assert main(words) == 2
-    assert capsys.readouterr().err.endswith(said)
+def test_a_sentence_with_a_suggestion_ends_with_one_mark(line, meant, capsys):
+    assert main(line.split()) == 2
+    said = capsys.readouterr().err
+    assert re.search(r"[^.?!][.?] See codekin[ a-z]* --help\.\n$", said)
+    assert meant in said or "mean" not in said  # older versions of typer suggest no commands
 
 
 def test_asking_for_help_loads_none_of_the_library():

@@ -20,7 +20,9 @@ class _InSections:
         for parameter in self.get_params(ctx):
             section = getattr(parameter, "rich_help_panel", None) or f"{parameter.param_type_name.capitalize()}s"
             name, sentence = parameter.get_help_record(ctx)
-            sections.setdefault(section, []).append((name.replace("<int range>", "<int>"), sentence))
+            # As some versions of typer have them: a type that says too much, and brackets escaped for rich.
+            record = name.replace("<int range>", "<int>"), sentence.replace("\\[", "[")
+            sections.setdefault(section, []).append(record)
         for name, command in getattr(self, "commands", {}).items():
             sections.setdefault("Commands", []).append((name, command.get_short_help_str(limit=1000)))
         for section, records in sections.items():
