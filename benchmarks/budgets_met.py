@@ -2,8 +2,8 @@
 
     python benchmarks/budgets_met.py [--data-home FOLDER] [--sets ...] [--budgets 2MB 3MB 5MB] [--seeds 5]
 
-Each row is one ``codekin train --max-model-bytes`` in a process of its own, with the validation samples of the set if
-it has some, and one ``codekin evaluate`` on the test samples. The bytes are those of all files in the model's folder:
+Each row is one ``codekin train --max-model-bytes``, with the validation samples of the set if it has some, and one
+``codekin evaluate`` on the test samples. The bytes are those of all files in the model's folder:
 vectorizer, labels and all. A budget is met if the folder is within it; "smallest recipe does not fit" is the answer of
 a command that ended with that sentence. yeast, mnist and cifar100 are written by ``codekin data export`` first; the
 vectors in minilm are in no form that the command line reads. debian_dirs100k takes minutes per row. The last table
@@ -13,14 +13,16 @@ budget by more than two standard errors on the validation samples.
 
 import argparse
 import json
-import subprocess
-import sys
 import tempfile
 import time
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
+from codekin.cli.main import main as command_line
 from codekin.datasets import read_data
 from codekin.datasets.home import data_home
 
@@ -31,11 +33,19 @@ SETS += ("wordnet_hypernym", "debian_dirs100k")
 NOT_POSSIBLE = "There is no model within"
 
 
+class Done(NamedTuple):
+    """What a command line left: its exit code and what it wrote."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
 def codekin(*arguments):
-    """Run a command line; returns the finished process."""
-    return subprocess.run(
-        [sys.executable, "-m", "codekin", *map(str, arguments)], capture_output=True, text=True, check=False
-    )
+    """Run a command line in this process, so that kernels are loaded once."""
+    with redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as err:
+        code = command_line([str(argument) for argument in arguments])
+    return Done(code, out.getvalue(), err.getvalue())
 
 
 def splits_of(name, home, workplace):
