@@ -228,7 +228,7 @@ def test_data_come_from_a_pipe_too(topics, topics_model, succeed, tmp_path):
         (("--max-features", "9"), "--max-features 9 needs texts. Got features in "),
         (("--format", "npz", "--index-base", "1"), "--index-base 1 needs features with numbers, as svmlight files"),
         (("--assignment", "best"), "--assignment must be one of auto, preserving, breaking, random"),
-        (("--assignment", "halving", "--code", "trellis"), "--assignment halving needs a tree, whose leaves"),
+        (("--assignment", "halving", "--code", "trellis"), "--assignment halving needs a tree. Got --code trellis."),
         (("--assignment", "tabu", "--code", "tree"), "--assignment tabu needs a trellis. Got --code tree."),
         (("--assignment", "none.json"), "none.json: there is no such file"),
         (("--taxonomy", "none.txt"), "none.txt: there is no such file"),

@@ -178,7 +178,7 @@ def test_what_only_a_trellis_has_is_refused(data, options, reason):
 def test_halving_chooses_a_tree_for_any_number_of_classes_and_is_refused_on_a_trellis(data):
     halved = TrellisClassifier(assignment="halving", rerank=None, random_state=0).fit(*data[0])
     assert (halved.recipe_.code, halved.assignment_.method) == ("tree", "halving")
-    with pytest.raises(ValueError, match="assignment='halving' needs a tree, whose leaves .* Got code='trellis'"):
+    with pytest.raises(ValueError, match="assignment='halving' needs a tree. Got code='trellis'"):
         TrellisClassifier(assignment="halving", code="trellis").fit(*data[0])
 
 

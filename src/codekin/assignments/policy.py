@@ -158,22 +158,18 @@ def assign(
         result = evaluated(task, Assignment.identity(known.n_classes, method), is_optimal=True)
     else:
         with with_workers(n_jobs):
-            before = 0 if time_limit is None else _n_compiled()
             result = solver.solve(task, **options)
-            if time_limit is not None and _n_compiled() > before and task.budget.is_spent:
-                result = solver.solve(replace(task, budget=replace(task.budget, started=perf_counter())), **options)
+            if task.budget.is_spent:
+                from codekin.kernels.compiling import WATCH
+
+                if WATCH.ended_at > task.budget.started:  # compiling does not count
+                    again = replace(task.budget, started=perf_counter())
+                    result = solver.solve(replace(task, budget=again), **options)
     if not solver.is_random:
         result = replace(result, seed=None)
     if known is not distances:
         result = _completed(result, codebook, distances)
     return replace(result, assignment=replace(result.assignment, policy=asked))
-
-
-def _n_compiled() -> int:
-    """How many kernels were compiled so far: the clock of a search starts anew after them."""
-    from codekin.kernels.compiling import WATCH
-
-    return WATCH.n_compiled
 
 
 def _completed(result: AssignmentResult, codebook: Codebook, distances: ClassDistances) -> AssignmentResult:

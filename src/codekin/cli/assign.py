@@ -103,12 +103,7 @@ def assign_codewords(
     ] = None,
     time_limit: Annotated[
         float | None,
-        typer.Option(
-            parser=positive_number,
-            metavar="SECONDS",
-            help="The longest time to search; reading files, and "
-            "compiling kernels once after an installation, come on top.",
-        ),
+        typer.Option(parser=positive_number, metavar="SECONDS", help="The longest search; compiling is not counted."),
     ] = None,
     n_restarts: Annotated[int | None, typer.Option(min=1, help="The number of starts.")] = None,
     explain: Annotated[

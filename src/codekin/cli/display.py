@@ -61,24 +61,19 @@ class Display:
 def starting() -> Iterator[None]:
     """Show progress only if the block takes long, as imports can on a busy machine; in a terminal nothing stays."""
     is_live = Display().is_live
-    log = Log(_write_over if is_live else _write_line, only_if_slow=True)
+    log = Log((lambda text: _write_line(f"\r{text:<30}\r", end="")) if is_live else _write_line, only_if_slow=True)
     log.hear(Progress("starting"))
     log.written_at -= time.process_time()  # there was no output for at least that long
     try:
         with log.shown():
             yield
     finally:
-        if is_live and log.has_written:
-            _write_over("")
+        if is_live:
+            log.write("")
 
 
-def _write_line(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)  # noqa: T201  (stderr is where progress belongs)
-
-
-def _write_over(text: str) -> None:
-    """Replace the line, without the sequences that some terminals do not know."""
-    print(f"\r{'':30}\r{text}", end="", file=sys.stderr, flush=True)  # noqa: T201
+def _write_line(text: str, end: str = "\n") -> None:
+    print(text, end=end, file=sys.stderr, flush=True)  # noqa: T201  (stderr is where progress belongs)
 
 
 @dataclass
@@ -220,10 +215,9 @@ class Log(Board):
         self.write = write
         self.only_if_slow = only_if_slow
         self.written_at = clock()
-        self.has_written = False
 
     def say(self, sentence: str) -> None:
-        self.written_at, self.has_written = self.clock(), True
+        self.written_at = self.clock()
         self.write(sentence)
 
     def begin(self, name: str) -> None:

@@ -72,8 +72,7 @@ AssignmentChoice = Annotated[
         metavar="NAME|FILE.json",
         rich_help_panel=CODE,
         help=f"Which class gets which codeword: auto, {', '.join(ASSIGNMENT_NAMES)}, or a file written by codekin "
-        f"assign. Trees take {', '.join(name for name, codes in ASSIGNMENT_NAMES.items() if 'tree' in codes)}; halving "
-        "is only for them.",
+        "assign. halving is for trees, and chooses one.",
     ),
 ]
 LossName = Annotated[

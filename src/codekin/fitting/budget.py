@@ -8,8 +8,7 @@ one width share what was learned.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
-from contextlib import suppress
+from collections.abc import Generator
 from dataclasses import asdict, dataclass, fields, replace
 from time import perf_counter
 from typing import Any
@@ -54,7 +53,7 @@ BYTES_IN_TRAINING = 8
 """Per weight."""
 
 Recipes = Generator[Recipe, Trial, None]
-"""Yields recipes to try, and is sent the result of each; a :class:`RepeatedOrderError` is thrown into it instead."""
+"""Yields recipes to try, and is sent the result of each; None if further members would repeat the first."""
 
 
 @dataclass(frozen=True)
@@ -210,17 +209,9 @@ def recipes_within(task: Task, limits: Limits) -> Recipes:
             continue  # the codes that are learned already are kept meanwhile
         recipe = task.recipe(width, n, kind, limits)
         if task.room(width, n, kind, limits) > 0 and task.is_worthwhile(recipe, tried):
-            with suppress(RepeatedOrderError):
-                tried.append((yield recipe))
-                best = max(best, tried[-1], key=lambda trial: (trial.fits, trial.accuracy))
-
-
-def _following(resume: Callable[[Any], Recipe], result: Trial | RepeatedOrderError) -> Recipe | None:
-    """The next recipe, after the result of the one before it; None after the last."""
-    try:
-        return resume(result)
-    except StopIteration:
-        return None
+            found: Trial | None = yield recipe
+            tried += [] if found is None else [found]
+            best = max(best, tried[-1], key=lambda trial: (trial.fits, trial.accuracy))
 
 
 class NothingFitsError(ValueError):
@@ -278,8 +269,10 @@ class Search:
             try:
                 if trial is None:
                     trial, fit = self._tried(recipe, trials)
-            except RepeatedOrderError as error:
-                recipe = _following(recipes.throw, error)
+            except RepeatedOrderError:
+                if self.settings.n_members != "auto":
+                    raise
+                recipe = next(recipes, None)
                 continue
             trials.append(trial)
             if trial.fits and (best is None or (-trial.accuracy, trial.n_bytes) < (-best.accuracy, best.n_bytes)):
@@ -289,7 +282,10 @@ class Search:
             is_late = seconds is not None and perf_counter() - started + longest > seconds
             if best is not None and (len(trials) >= MAX_TRIALS or is_late):
                 break
-            recipe = _following(recipes.send, trial)
+            try:
+                recipe = recipes.send(trial)
+            except StopIteration:
+                break
         if best is None:
             smallest, fastest = (min(getattr(trial, name) for trial in trials) for name in ("n_bytes", "microseconds"))
             raise NothingFitsError(

@@ -21,8 +21,7 @@ EVERY_CODE = ("tree", "trellis")
 ASSIGNMENT_NAMES: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("preserving", "breaking", "random", "learnability"), EVERY_CODE),
     "halving": ("tree",),
-    "online": ("trellis",),
-    **dict.fromkeys(sorted(ASSIGNMENTS), ("trellis",)),
+    **dict.fromkeys(("online", *sorted(ASSIGNMENTS)), ("trellis",)),
     **dict.fromkeys(("random", "identity"), EVERY_CODE),
 }
 """All names of the ``assignment`` parameter, and the codes they are for; "trellis" is any codebook but a tree."""

@@ -10,13 +10,12 @@ import numpy as np
 from codekin.assignments.seriation import codeword_order
 from codekin.class_distances.samples import class_samples
 from codekin.class_distances.splitting import halving_order
-from codekin.classes.product import ProductDistances
 from codekin.coding import Assignment, Codebook, IntArray
 from codekin.fitting.checked_choices import check_assignment_choice
 from codekin.fitting.choices import Classes
 
 HALVED = ("halving", "learnability")
-"""Those that halve the set of classes by vectors, of which a ``share`` of the features may be enough."""
+"""Those that halve the set of classes, by a ``share`` of the features."""
 
 
 def leaf_assignment(
@@ -42,17 +41,11 @@ def leaf_assignment(
 def _class_order(policy: str, classes: Classes, rng: np.random.Generator, share: float) -> IntArray:
     if policy not in HALVED:
         return classes.tree.class_order()
-    vectors = _class_means(classes) if policy == "halving" else _factors(classes)
+    found = _class_means(classes) if policy == "halving" else classes.learnability_factors()
+    vectors: Any = getattr(found, "factors", found)
     if share < 1:
-        n_features = vectors.shape[1]
-        vectors = vectors[:, np.sort(rng.permutation(n_features)[: math.ceil(share * n_features)])]
+        vectors = vectors[:, rng.permutation(vectors.shape[1])[: math.ceil(share * vectors.shape[1])]]
     return halving_order(vectors, rng)
-
-
-def _factors(classes: Classes) -> Any:
-    factors = classes.learnability_factors()
-    assert isinstance(factors, ProductDistances)
-    return factors.factors
 
 
 def _class_means(classes: Classes) -> Any:
