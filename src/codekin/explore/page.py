@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import html
 import os
-import re
 from dataclasses import dataclass, field
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +18,10 @@ from codekin._version import __version__
 from codekin.datasets import FittedVectorizer
 from codekin.explaining.trees import quadrature
 from codekin.explore.accuracies import checked_accuracies
-from codekin.explore.content import MOST_TO_TYPE, Json, described
+from codekin.explore.content import MOST_TO_TYPE, described
 from codekin.export.packing import packed
 from codekin.export.page import check_page, described_model
+from codekin.pages.filling import asset, filled
 from codekin.samples import Samples
 
 MAX_BYTES = 5_000_000
@@ -175,18 +174,14 @@ def _names(classifier: Any, vectorizer: FittedVectorizer | None, texts: list[str
 
 
 def _filled(title: str, classifier: Any, content: str, model: str) -> str:
-    script = "\n".join(_asset(package, name) for package, names in SCRIPTS.items() for name in names)
-    filled: Json = {
+    script = "\n".join(asset(package, name) for package, names in SCRIPTS.items() for name in names)
+    values = {
         "title": html.escape(title),
-        "style": _asset("codekin.explore", "explorer.css"),
+        "style": asset("codekin.explore", "explorer.css"),
         "script": script,
         "content": content,
         "model": model,
         "footer": f"A {type(classifier).__name__}. Everything is in this page; nothing leaves it. "
         f"Made with codekin {__version__}.",
     }
-    return re.sub(r"@@(\w+)@@", lambda place: filled[place[1]], _asset("codekin.explore", "explorer.html"))
-
-
-def _asset(package: str, name: str) -> str:
-    return resources.files(package).joinpath(name).read_text(encoding="utf-8")
+    return filled(asset("codekin.explore", "explorer.html"), values)

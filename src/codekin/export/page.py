@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import html
 import os
-import re
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +19,7 @@ from codekin.export.packing import Arrays, packed
 from codekin.export.page_trees import tree_arrays
 from codekin.learners.compact import CompactSparseLinearBits
 from codekin.learners.linear_rows import linear_rows
+from codekin.pages.filling import asset, filled
 
 PAGE = "index.html"
 
@@ -69,16 +68,17 @@ def export_page(
     n_shown = min(k, len(classifier.classes_))
     check_n_labels(model, n_shown)
     content = packed(*described_model(classifier, vectorizer))
+    scripts = ["engine.js"] if model.codebook.tree is None else ["engine.js", "trees.js"]
     n_classes, n_features = f"{model.n_classes:,}", f"{vectorizer.n_features:,}"
-    filled = {
+    values = {
         "title": html.escape(title),
         "footer": f"{n_classes} classes, {n_features} features. Everything happens in this page; no text leaves it. "
         f"Made with codekin {__version__}.",
         "model": content,
-        "engine": _asset("engine.js") + ("" if model.codebook.tree is None else _asset("trees.js")),
+        "engine": "".join(asset("codekin.export", name) for name in scripts),
         "k": str(n_shown),
     }
-    page = re.sub(r"@@(\w+)@@", lambda place: filled[place[1]], _asset("page.html"))
+    page = filled(asset("codekin.export", "page.html"), values)
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
     with whole_file(target / PAGE) as stream:
@@ -166,7 +166,3 @@ def _vectors(vectors: Any, classes: NDArray[Any]) -> Arrays:
         "vector_steps": steps,
         "vector_scales": scales.astype(np.float32),
     }
-
-
-def _asset(name: str) -> str:
-    return resources.files("codekin.export").joinpath(name).read_text(encoding="utf-8")
