@@ -15,6 +15,7 @@ from codekin.pages import Page, Paragraph, Section, page_html
 from tests.browser import seen_by
 
 HOSTILE = "</script><script>parent.hacked = 1</script><img src=x onerror='parent.hacked = 2'>"
+LABELS = list("abcabc")
 
 
 def _exported(home):
@@ -40,7 +41,7 @@ WRITERS = {"export/page.html": _exported, "explore/explorer.html": _explorer, "p
 def _fitted():
     texts = ["a cat purrs", "a dog barks", "a cow moos", "the cat", "the dog", f"the cow {HOSTILE}"]
     fitted = TextVectorizer().fit(texts)
-    classifier = TrellisClassifier(width=2, rerank=None, random_state=0).fit(fitted.transform(texts), list("abcabc"))
+    classifier = TrellisClassifier(width=2, rerank=None, random_state=0).fit(fitted.transform(texts), LABELS)
     return classifier, fitted, texts
 
 
@@ -72,14 +73,14 @@ def test_what_is_smuggled_into_a_page_does_not_run_there(writer, tmp_path):
     page = writer(tmp_path).replace("<main>", f"<main>{smuggled}", 1)
     found = seen_by(
         """const field = document.querySelector("input, textarea");
-        return new Promise((done) => setTimeout(() => done({ hacked: parent.hacked ?? null, field: field?.id ?? null }), 50));
+        return new Promise((done) => setTimeout(() => done({ hacked: parent.hacked ?? null, field: field?.id }), 50));
         """,
         page,
         tmp_path,
         violations=["script-src-elem", "script-src-attr", "img-src", "img-src", "style-src-attr"],
     )
     assert found["hacked"] is None
-    assert found["field"] == {_exported: "text", _explorer: "query", _report: None}[writer]
+    assert found.get("field") == {_exported: "text", _explorer: "query", _report: None}[writer]
 
 
 def _hash(text):
