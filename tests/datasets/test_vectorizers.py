@@ -79,10 +79,10 @@ def test_words_of_one_character_count_except_in_states_of_the_first_version(meth
     assert method == "hashing" or set(old.analyzer()(texts[0])) == set(theirs.build_analyzer()(texts[0]))
 
 
-@pytest.mark.parametrize("version", [0, 3, "2", None, True])
+@pytest.mark.parametrize("version", [0, 3, "2", None, []])
 def test_a_state_of_an_unknown_version_is_refused(version):
     settings, arrays = TextVectorizer().fit(TEXTS).to_state()
-    with pytest.raises(ValueError, match="The 'version' of this text vectorizer must be from 1 to 2. Got"):
+    with pytest.raises(ValueError, match="This is not the state of a text vectorizer"):
         FittedVectorizer.from_state({**settings, "version": version}, arrays)
 
 

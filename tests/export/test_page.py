@@ -19,10 +19,22 @@ field.dispatchEvent(new Event("input"));
 return {
   best: asked.map((text) => predict(given, text, 5)),
   shown: texts("#best li > :first-child"),
+  notes: ["", "zzyzx", asked[0]].map((text) => {
+    field.value = text;
+    field.dispatchEvent(new Event("input"));
+    return texts("#note")[0];
+  }),
   label: field.labels[0].textContent,
 };
 """
-ODD = ["", "diabetes diabetes diabetes", "ΣΊΣΥΦΟΣ İstanbul naïve café_1", "¼ ½ x² 東京 diabetes-mellitus", "a" * 300]
+ODD = [
+    "",
+    "zzyzx",
+    "diabetes diabetes diabetes",
+    "ΣΊΣΥΦΟΣ İstanbul naïve café_1",
+    "¼ ½ x² 東京 diabetes-mellitus",
+    "a" * 300,
+]
 
 
 TEXTS = ["a cat purrs", "a dog barks", "a cow moos", "the cat", "the dog", "the cow"]
@@ -70,6 +82,9 @@ def test_a_page_answers_like_the_classifier(settings, vectorizer, tmp_path):
     assert n_same >= 0.99 * len(texts)  # equal losses may come in another order
     assert seen["shown"] == [one["label"] for one in seen["best"][0]]
     assert seen["label"] == "Text to classify"
+    guess = "The model knows none of these words; these are the most frequent classes."
+    is_known = fitted.transform(["zzyzx"]).nnz > 0
+    assert seen["notes"] == ["Type a text: the most probable classes appear here.", "" if is_known else guess, ""]
 
 
 EVERY = """

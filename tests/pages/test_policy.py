@@ -34,7 +34,7 @@ def _report(_):
     return page_html(Page(HOSTILE, HOSTILE, [Section(HOSTILE, [Paragraph(HOSTILE)])]))
 
 
-WRITERS = {"export/page.html": _exported, "explore/explorer.html": _explorer, "pages/html.py": _report}
+WRITERS = {"export/page.html": _exported, "explore/explorer.html": _explorer, "pages/page.html": _report}
 """For each file with the beginning of a page, how such a page is written."""
 
 

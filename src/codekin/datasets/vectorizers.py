@@ -19,6 +19,7 @@ from scipy.sparse import csr_array
 
 from codekin._system.index_arrays import check_ends
 from codekin.coding import FloatArray
+from codekin.datasets.samples import Dataset
 from codekin.datasets.vocabularies import CodedWords, coded_weights, decoded_weights, decoded_words
 from codekin.progress import counted_off
 
@@ -230,22 +231,46 @@ class FittedVectorizer:
         try:
             choices = {**settings, "ngram_range": tuple(settings["ngram_range"])}
             version = choices.pop("version", 1)
-            vectorizer = TextVectorizer(**choices)
+            vectorizer, _ = TextVectorizer(**choices), WORDS[version]
             words, idf = _words_and_weights(arrays)
         except (KeyError, TypeError, UnicodeDecodeError) as error:
             raise ValueError(f"This is not the state of a text vectorizer ({error!r}).") from None
-        if not _is_integer(version) or version not in WORDS:
-            raise ValueError(
-                f"The 'version' of this text vectorizer must be from 1 to {max(WORDS)}. Got {version!r} instead."
-            )
         is_whole = idf.ndim == 1 and len(set(words)) == len(words) == len(idf) and bool(np.isfinite(idf).all())
         if not is_whole or bool(words) != (vectorizer.method == "tfidf"):
             raise ValueError("The state of this text vectorizer does not fit together: words, weights or method.")
-        return cls(vectorizer, words, idf if words else None, int(version))
+        return cls(vectorizer, words, idf if words else None, version)
 
     def __repr__(self) -> str:
         """One line: the method and the size."""
         return f"<FittedVectorizer {self.vectorizer.method}: {self.n_features} features>"
+
+
+def vectorized(dataset: Dataset, vectorizer: TextVectorizer | None = None) -> tuple[Dataset, FittedVectorizer]:
+    """The data set with features of its texts, and the vectorizer, fitted only to the training texts.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        With texts in all of its splits.
+    vectorizer : TextVectorizer, optional
+        How texts become features; by default TF-IDF of words and pairs of words.
+
+    Returns
+    -------
+    tuple of Dataset and FittedVectorizer
+
+    Examples
+    --------
+    >>> from codekin.datasets import load_dataset
+    >>> icd, fitted = vectorized(load_dataset("icd10cm"), TextVectorizer(ngram_range=(1, 1)))
+    >>> icd.X.shape == (14709, fitted.n_features)
+    True
+    """
+    if any(split.texts is None for split in dataset.splits.values()):
+        raise ValueError(f"The data set {dataset.name!r} has splits without texts, so no features can be made of them.")
+    fitted = (vectorizer or TextVectorizer()).fit(dataset.train.texts or ())
+    made: Any = {name: replace(each, X=fitted.transform(each.texts or ())) for name, each in dataset.splits.items()}
+    return replace(dataset, **made, feature_names=fitted.vocabulary or None), fitted
 
 
 def _words_and_weights(arrays: Mapping[str, NDArray[Any]]) -> tuple[tuple[str, ...], FloatArray]:

@@ -171,9 +171,17 @@ function bestOfTrellis(model, row, k) {
   return best;
 }
 
+// Whether nothing is known about a row, so that the answer is the most frequent classes.
+const isUnknown = ({ prior }, { features }) => Boolean(prior) && !features.length;
+const guessOf = ({ prior }) => `The model knows none of these words; ${prior ? "these are the most frequent classes" : "this is its guess without any"}.`;
+
 // The best classes of a row: [{c, loss, log}], best first; classes are in the order of their paths. If they are re-ranked,
 // also their places before, whether they are candidates, and on trees how far the losses of others are raised.
 function bestOf(model, row, k) {
+  if (isUnknown(model, row)) {
+    const [classes, losses] = model.prior;
+    return classes.slice(0, k).map((c, i) => ({ c, loss: losses[i], log: -losses[i] }));
+  }
   return model.trees ? bestOfTrees(model, row, k) : bestOfTrellis(model, row, k);
 }
 

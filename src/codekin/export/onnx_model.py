@@ -25,6 +25,7 @@ from codekin.export.limits import check_coded, check_n_labels, check_no_index
 from codekin.export.onnx_graph import DOUBLE, FLOAT, INT32, IR_VERSION, LOSSES_OF, OPSET, OnnxGraph
 from codekin.export.onnx_trees import leaf_losses, with_others_behind
 from codekin.learners.linear_rows import LinearRows, linear_rows
+from codekin.model.prior import ClassPrior
 
 MAX_BYTES = 2**31 - 2**20
 """What a file of ONNX may hold."""
@@ -43,7 +44,8 @@ def export_onnx(
 
     The model has the outputs ``labels``, ``losses`` and ``probabilities``, each of shape (n_samples, k), the smallest
     loss first, and ``margins`` of shape (n_samples, n_bits). Probabilities are those of the labels beside them. Labels
-    are the classifier's own, except that labels with equal losses may come in another order.
+    are the classifier's own, except that labels with equal losses may come in another order. A model with sparse input
+    answers samples whose values are all zero with the most frequent classes, as the classifier does.
 
     Parameters
     ----------
@@ -85,6 +87,8 @@ def export_onnx(
         best, losses, probabilities = _of_graph(graph, classifier, f, samples, k)
     else:
         best, losses, probabilities = _of_matrix(graph, classifier, f, k)
+    if input == "sparse" and model.prior is not None:
+        best, losses, probabilities = _with_prior(graph, model.prior, k, (best, losses, probabilities))
     kinds: dict[str, int] = {"i": 7, "U": 8, "f": DOUBLE, "b": 9}
     outputs = {
         "labels": (
@@ -240,7 +244,19 @@ def _labels(classes: NDArray[Any]) -> NDArray[Any]:
         return classes
     if not all(isinstance(label, str) for label in classes.tolist()):
         raise ValueError(f"Labels must be numbers or texts to be exported. Got labels of type {classes.dtype}.")
+    for label in classes.tolist():
+        if label.encode("utf-8", "replace").decode() != label:
+            raise ValueError(f"Labels of an ONNX model cannot have halves of surrogate pairs. Got {label[:40]!r}.")
     return np.array(classes.tolist(), dtype=object)
+
+
+def _with_prior(graph: OnnxGraph, prior: ClassPrior, k: int, answer: tuple[str, str, str]) -> list[str]:
+    """The best classes, losses and probabilities, for samples without features those of the most frequent classes."""
+    first = prior.order[:k][None]
+    largest = graph("ReduceMax", graph("Abs", "values"), axes=[1], keepdims=1)
+    is_unknown = graph("Equal", largest, graph.constant(0, np.float32))
+    unknown = (first.astype(np.int64), prior.losses[first], prior.probabilities[first])
+    return [graph("Where", is_unknown, graph.constant(own), name) for own, name in zip(unknown, answer, strict=True)]
 
 
 def _of_graph(graph: OnnxGraph, classifier: Any, f: str, samples: _Samples, k: int) -> tuple[str, str, str]:

@@ -67,7 +67,7 @@ def export_page(
         )
     n_shown = min(k, len(classifier.classes_))
     check_n_labels(model, n_shown)
-    content = packed(*described_model(classifier, vectorizer))
+    content = packed(*described_model(classifier, vectorizer, n_shown))
     scripts = ["engine.js"] if model.codebook.tree is None else ["engine.js", "trees.js"]
     n_classes, n_features = f"{model.n_classes:,}", f"{vectorizer.n_features:,}"
     values = {
@@ -96,8 +96,8 @@ def check_page(classifier: Any) -> None:
     check_no_index(model)
 
 
-def described_model(classifier: Any, vectorizer: FittedVectorizer) -> tuple[dict[str, Any], Arrays]:
-    """What the page's script needs to know, and its arrays; classes are in the order of their paths."""
+def described_model(classifier: Any, vectorizer: FittedVectorizer, k: int) -> tuple[dict[str, Any], Arrays]:
+    """What the page's script needs to know for up to k answers, and its arrays; classes are in the order of paths."""
     model = classifier.model_
     settings, arrays = vectorizer.to_state()
     classes = np.argsort(model.assignment.codeword_of_class, kind="stable")
@@ -108,6 +108,10 @@ def described_model(classifier: Any, vectorizer: FittedVectorizer) -> tuple[dict
         "temperature": float(classifier.temperature_),
         "ranking": None,
     }
+    prior = model.prior
+    if prior is not None:
+        first, place = prior.order[:k], np.argsort(classes)
+        description["prior"] = [place[first].tolist(), prior.losses[first].tolist()]
     if model.codebook.tree is not None:
         description |= {"n_trees": len(model.members), "beam": model.decoder.beam}
         arrays |= tree_arrays(model.members, classes)

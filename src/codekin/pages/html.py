@@ -14,33 +14,6 @@ from codekin.pages.filling import asset, filled
 
 MEDIA_TYPES = {".svg": "image/svg+xml", ".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg"}
 
-TEMPLATE = """\
-<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-@@policy@@
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>@@title@@</title>
-<link rel="icon" href="data:,">
-<style>
-@@style@@</style>
-</head>
-<body>
-<header>
-<h1>@@title@@</h1>
-<p class="lead">@@lead@@</p>
-@@opening@@</header>
-<main>
-@@contents@@@@sections@@
-</main>
-<footer>@@footer@@</footer>
-<script>
-@@script@@</script>
-</body>
-</html>
-"""
-
 
 def write_page(page: Page, path: str | Path) -> Path:
     """Write a page as one file, which appears whole or not at all. Its folder is created if necessary."""
@@ -69,7 +42,7 @@ def page_html(page: Page) -> str:
         "sections": "\n".join(_section(section, number) for number, section in enumerate(page.sections)),
         "footer": _inline(page.footer),
     }
-    return filled(TEMPLATE, values)
+    return filled(asset("codekin.pages", "page.html"), values)
 
 
 def _contents(page: Page) -> str:
