@@ -55,14 +55,11 @@ def features_of_one_text(fitted: FittedVectorizer) -> OneText:
 
 
 def known_word_counter(fitted: FittedVectorizer | None) -> Callable[[Any], list[int]] | None:
-    """A function from the features of texts to how many different words of each are known; None without texts.
-
-    If single words are not among the features, or if they are hashed, all features of a text count.
-    """
+    """A function from the features of texts to how many different words of each are known; None without texts."""
     if fitted is None:
         return None
     is_word = np.array([" " not in term for term in fitted.vocabulary])
-    if not (fitted.vectorizer.analyzer == "word" and is_word.any()):
+    if not (fitted.vectorizer.analyzer == "word" and is_word.any()):  # then all features of a text count
         is_word = np.ones(fitted.n_features, bool)
 
     def known_words(X: Any) -> list[int]:

@@ -120,6 +120,11 @@ def explorer_page(
     names = _names(classifier, vectorizer, texts) if feature_name is None else feature_name
     typed, note = _typed(classifier, vectorizer)
     swept = None if accuracies is None else _checked_accuracies(classifier.model_, accuracies)
+    script = "\n".join(asset(package, name) for package, names in SCRIPTS.items() for name in names)
+    footer = f"A {type(classifier).__name__}. Everything is in this page; nothing leaves it. "
+    footer += f"Made with codekin {__version__}."
+    style = asset("codekin.explore", "explorer.css")
+    values = {"title": html.escape(title), "style": style, "script": script, "footer": footer}
     for length in LABEL_LENGTHS:
         description, arrays = described(classifier, samples, texts, names, length)
         if swept is not None:
@@ -135,7 +140,7 @@ def explorer_page(
             model = ""
             own.append(f"Typing texts is left out: this model would add {in_units(len(typed))}.")
             content = packed({**description, "notes": own}, arrays)
-        page = _filled(title, classifier, content, model)
+        page = filled(asset("codekin.explore", "explorer.html"), {**values, "content": content, "model": model})
         if len(page.encode("utf-8")) <= MAX_BYTES:
             break
     else:
@@ -191,17 +196,3 @@ def _names(classifier: Any, vectorizer: FittedVectorizer | None, texts: list[str
         return word
     names = getattr(classifier, "feature_names_in_", None)
     return lambda _, feature: f"feature {feature}" if names is None else str(names[feature])
-
-
-def _filled(title: str, classifier: Any, content: str, model: str) -> str:
-    script = "\n".join(asset(package, name) for package, names in SCRIPTS.items() for name in names)
-    values = {
-        "title": html.escape(title),
-        "style": asset("codekin.explore", "explorer.css"),
-        "script": script,
-        "content": content,
-        "model": model,
-        "footer": f"A {type(classifier).__name__}. Everything is in this page; nothing leaves it. "
-        f"Made with codekin {__version__}.",
-    }
-    return filled(asset("codekin.explore", "explorer.html"), values)

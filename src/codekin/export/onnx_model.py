@@ -23,7 +23,6 @@ from codekin._version import __version__
 from codekin.decoding.learned import FARTHEST, SUM_DIGITS, WEIGHT_DIGITS
 from codekin.export.limits import check_coded, check_n_labels, check_no_index
 from codekin.export.onnx_graph import DOUBLE, FLOAT, INT32, IR_VERSION, LOSSES_OF, OPSET, OnnxGraph
-from codekin.export.onnx_trees import leaf_losses, with_others_behind
 from codekin.learners.linear_rows import LinearRows, linear_rows
 from codekin.model.prior import ClassPrior
 
@@ -266,8 +265,8 @@ def _of_graph(graph: OnnxGraph, classifier: Any, f: str, samples: _Samples, k: i
     classes = np.argsort(model.assignment.codeword_of_class, kind="stable")
     if model.codebook.tree is not None:
         tree, constant = model.codebook.tree, None
-        costs = leaf_losses(graph, tree, f)
-        logs = graph("Neg", leaf_losses(graph, tree, graph.times(f, 1 / classifier.temperature_)))
+        costs = graph.leaf_losses(tree, f)
+        logs = graph("Neg", graph.leaf_losses(tree, graph.times(f, 1 / classifier.temperature_)))
     else:
         costs = _path_costs(graph, model, f, classes)
         constant = graph.total(LOSSES_OF[model.decoder.loss.name][0](graph, graph("Neg", f)))
@@ -286,7 +285,7 @@ def _of_graph(graph: OnnxGraph, classifier: Any, f: str, samples: _Samples, k: i
             weights = graph("Gather", graph.constant(ranking.weight * scales), at)
             final = graph("Sub", listed, graph("Mul", scores, weights))
         if model.codebook.tree is not None and np.isfinite(ranking.reach):
-            final = with_others_behind(graph, listed, final, ranking.reach)
+            final = graph.with_others_behind(listed, final, ranking.reach)
         best, order = graph.best(final, k)
         places = graph.columns(at, order)
         whole = graph("Log", graph.total(graph("Exp", graph.columns(logs, at))))

@@ -16,9 +16,10 @@ from codekin._version import __version__
 from codekin.datasets import FittedVectorizer
 from codekin.export.limits import check_coded, check_n_labels, check_no_index
 from codekin.export.packing import Arrays, packed
-from codekin.export.page_trees import tree_arrays
 from codekin.learners.compact import CompactSparseLinearBits
 from codekin.learners.linear_rows import linear_rows
+from codekin.learners.tree_bits import TreeBits, sizes_of_steps
+from codekin.model import Member
 from codekin.pages.filling import asset, filled
 
 PAGE = "index.html"
@@ -114,7 +115,7 @@ def described_model(classifier: Any, vectorizer: FittedVectorizer, k: int) -> tu
         description["prior"] = [place[first].tolist(), prior.losses[first].tolist()]
     if model.codebook.tree is not None:
         description |= {"n_trees": len(model.members), "beam": model.decoder.beam}
-        arrays |= tree_arrays(model.members, classes)
+        arrays |= _tree_arrays(model.members, classes)
     else:
         trellis = model.codebook.trellis
         edges = trellis.unrank(model.assignment.codeword_of_class[classes])
@@ -156,6 +157,37 @@ def _weights(bits: Any) -> Arrays:
     weights = rows.weights if rows.weights.dtype == np.int8 else rows.weights.astype(np.float32)
     arrays = {"weights": weights, "row_of_feature": as_narrow(row_of_feature), "bias": rows.bias}
     return arrays if rows.scales is None else {**arrays, "scales": rows.scales}
+
+
+def _tree_arrays(members: tuple[Member, ...], classes: NDArray[Any]) -> Arrays:
+    """The trees and their weights; classes are numbered in the order of the first tree's leaves, which is ``classes``.
+
+    Of each node there are the number of children and the first of them: a node, or minus one minus a leaf. The others
+    follow it.
+    """
+    number_of_class = np.empty(len(classes), np.intp)
+    number_of_class[classes] = np.arange(len(classes))
+    arrays: Arrays = {}
+    for t, member in enumerate(members):
+        bits: Any = member.bits
+        tree = bits.tree
+        own = {
+            "n_children": as_narrow(np.diff(tree.first_bits)),
+            "below": tree.children[tree.first_bits[:-1]].astype(np.int32),
+            "bias": bits.bias,
+            **_weights_of_tree(bits),
+        }
+        if t > 0:
+            own["classes"] = as_narrow(number_of_class[member.code.assignment.class_of_codeword(tree.n_paths)])
+        arrays |= {f"tree{t}_{name}": array for name, array in own.items()}
+    return arrays
+
+
+def _weights_of_tree(bits: TreeBits) -> Arrays:
+    own = {name: getattr(bits, name) for name in ("counts", "nodes", "lengths", "children")}
+    if bits.scale is None:
+        return {**own, "weights": bits.values}
+    return {**own, "weights": bits.weights, "sizes": sizes_of_steps(bits.scale)}
 
 
 def _vectors(vectors: Any, classes: NDArray[Any]) -> Arrays:

@@ -200,10 +200,8 @@ class Model:
         -------
         ndarray of shape (n_samples,)
         """
-        if self.ranking is None:
-            classes = self.decoder.decode(self.lazy_margins(X)[0])
-        else:
-            classes = self.candidates(X, n=1).classes[:, 0]
+        is_ranked = self.ranking is not None
+        classes = self.candidates(X, 1).classes[:, 0] if is_ranked else self.decoder.decode(self.lazy_margins(X)[0])
         if self.prior is not None:
             classes[self.prior.rows(X)] = self.prior.order[0]
         return classes

@@ -1,4 +1,4 @@
-"""What is known about a sample without features, such as a text without known words: how frequent classes are."""
+"""How frequent classes are: all that is known about a sample without features, such as a text without known words."""
 
 from __future__ import annotations
 
@@ -18,10 +18,7 @@ from codekin.samples import Samples
 
 @dataclass(frozen=True, eq=False)
 class ClassPrior:
-    """How frequent classes are among samples without features: sparse rows without an entry, not dense rows of zeros.
-
-    ``sizes`` of shape (n_classes,) are proportional to the probabilities: integers, or numbers of single precision.
-    """
+    """How frequent classes are, up to a factor, among sparse rows without an entry: integers or single precision."""
 
     sizes: NDArray[Any] = field(repr=False)
 
@@ -29,8 +26,7 @@ class ClassPrior:
     def of(cls, samples: Samples, n_classes: int) -> ClassPrior | None:
         """The frequencies of the classes in sparse samples; None for dense ones.
 
-        If some samples have no features, their classes count besides, each as much as ``1 / n_classes`` of all samples
-        together: where such rows are common, they tell more than the others.
+        Samples without features count besides, each as much as ``1 / n_classes`` of all samples together.
         """
         lengths = _row_lengths(samples.X)
         if lengths is None:
