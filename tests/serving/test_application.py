@@ -24,7 +24,12 @@ def test_texts_get_the_labels_of_the_classifier(texts, text_folder):
     classifier = load_model(text_folder)
     rows = sparse.vstack([texts.together.row(text).matrix() for text in TEXTS])
     answer = predict(texts, {"samples": TEXTS})
-    assert answer.predictions == [{"label": label} for label in classifier.predict(rows)]
+    assert [one["label"] for one in answer.predictions] == classifier.predict(rows).tolist()
+    known = [one["known_words"] for one in answer.predictions]
+    assert [n > 0 for n in known] == (np.diff(rows.indptr) > 0).tolist()
+    (nothing,) = predict(texts, {"samples": ["zzyzx"], "top_k": 1}).predictions
+    most_frequent = classifier.classes_[classifier.model_.prior.order[0]].item()
+    assert nothing == {"label": most_frequent, "top": [{"label": most_frequent}], "known_words": 0}
 
 
 def test_best_labels_come_with_their_probabilities(texts, text_folder):

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from codekin import Predictor
 from codekin.storage import load_saved
 
 ARCHIVE = Path(__file__).with_name("folders_of_version_2.zip")
@@ -56,6 +57,17 @@ def test_a_folder_of_version_2_predicts_what_it_predicted(kind, home, expected):
     probabilities = saved.model.predict_proba(X[:10])
     np.testing.assert_allclose(probabilities, expected[f"{kind}.probabilities"], rtol=1e-5, atol=1e-7)
     assert saved.model.report().n_classes == 12
+
+
+def test_an_old_model_of_texts_still_leaves_out_words_of_one_character(home, expected):
+    saved, texts = load_saved(home / "trellis-text"), expected["texts"].tolist()
+    vectorizer = saved.model_input.vectorizer
+    more = vectorizer.transform([f"x {text} 1" for text in texts])
+    assert vectorizer.version == 1
+    assert (more != vectorizer.transform(texts)).nnz == 0
+    assert saved.model.predict(more).astype(str).tolist() == expected["trellis-text.predictions"].tolist()
+    labels = [Predictor.load(home / "trellis-text").predict(f"x {text} 1") for text in texts]
+    assert [str(label) for label in labels] == expected["trellis-text.predictions"].tolist()
 
 
 def test_the_archive_has_a_folder_of_every_kind():

@@ -32,6 +32,7 @@ from codekin.fitting.size import BYTES_PER_TRIAL, bytes_besides_weights, bytes_o
 from codekin.fitting.trellis_settings import TrellisSettings, candidate_source
 from codekin.learners import Checkpoints
 from codekin.model.class_vectors import LARGEST_GAP, n_class_entries
+from codekin.model.prior import ClassPrior
 from codekin.progress import tell, within
 from codekin.samples import Samples
 from codekin.storage.classifier_parts import ClassifierParts
@@ -240,7 +241,9 @@ class Search:
 
     def __post_init__(self) -> None:
         """Measure what does not depend on the recipe."""
-        n_fixed = self.reserved_bytes + fixed_bytes(self.parts, self.settings)
+        prior = ClassPrior.of(self.samples, self.settings.n_classes)
+        n_prior = 0 if prior is None else prior.sizes.nbytes
+        n_fixed = self.reserved_bytes + fixed_bytes(self.parts, self.settings) + n_prior
         if not self.limits.allow(n_fixed):
             raise ValueError(
                 f"There is no model within {self.limits}: labels and everything else besides the weights take "

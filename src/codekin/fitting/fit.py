@@ -26,6 +26,7 @@ from codekin.fitting.size import bytes_of_tree
 from codekin.learners.kinds import check_kind
 from codekin.model import Member, Model
 from codekin.model.class_sizes import USUAL_POWER, best_power, class_sizes, size_corrected
+from codekin.model.prior import ClassPrior
 from codekin.model.temperature import Temperature
 from codekin.samples import Samples, check_features
 
@@ -101,6 +102,7 @@ def fit_model(
         model = Model((_sized(members.fit(samples, held_out)[0], samples, held_out),))
         if held_out is not None and with_temperature:
             temperature = temperature_of(model, held_out)
+    model = replace(model, prior=ClassPrior.of(samples, plan.n_classes))
     distances, result, decoder_fit = parts.class_distances, parts.orders.result, members.decoder_fit
     return Fit(model, plan, plan.learner, members.loss, distances, result, rng, temperature, decoder_fit=decoder_fit)
 

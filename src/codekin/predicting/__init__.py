@@ -12,6 +12,7 @@ from scipy import sparse
 from scipy.special import softmax
 
 from codekin._system.magnitudes import MAX_SINGLE, check_single_precision
+from codekin.coding import FloatArray, IntArray
 from codekin.datasets import FittedVectorizer
 from codekin.datasets.one_text import features_of_one_text
 from codekin.decoding.minimum_loss import check_k
@@ -19,7 +20,7 @@ from codekin.estimators.coded import CodedClassifier
 from codekin.learners.independent import EstimatorBits
 from codekin.model import Model
 from codekin.model.one_row import Row, one_row
-from codekin.model.probabilities import top_k_probabilities
+from codekin.model.probabilities import losses_of_probabilities, top_k_probabilities
 from codekin.storage import ModelFolderError, SavedModel, load_saved
 
 __all__ = ["Predictor"]
@@ -86,8 +87,8 @@ class Predictor:
             if self._is_single_precision
             else np.zeros(self._n_features)
         )
-        self.predict(nothing)
-        self.top_k(nothing, 1)
+        for has_losses in (False, True):
+            self._one_row.best(self._row(nothing), 1, has_losses=has_losses)
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Predictor:
@@ -163,11 +164,11 @@ class Predictor:
         return self._most_probable(self._row(x), k)
 
     def _label(self, row: Row) -> Any:
-        classes, _ = self._one_row.best(row, 1, has_losses=False)
+        classes, _ = self._classes(row, 1, has_losses=False)
         return self._labels[classes[0]]
 
     def _best(self, row: Row, k: int) -> tuple[list[Any], list[float]]:
-        classes, losses = self._one_row.best(row, k, has_losses=True)
+        classes, losses = self._classes(row, k, has_losses=True)
         return [self._labels[c] for c in classes.tolist()], losses.tolist()
 
     def _most_probable(self, row: Row, k: int) -> tuple[list[Any], list[float]]:
@@ -176,10 +177,16 @@ class Predictor:
             classes, of_classes = top_k_probabilities(self._model, X, k, self._temperature)
             best, probabilities = classes[0], of_classes[0]
         else:
-            every = softmax(-self._decoder_of_probabilities.class_losses(self._model.margins(X)), axis=1)[0]
+            every = softmax(-losses_of_probabilities(self._model, self._decoder_of_probabilities, X), axis=1)[0]
             best = np.argsort(-every, kind="stable")[:k]
             probabilities = every[best]
         return [self._labels[c] for c in best.tolist()], probabilities.tolist()
+
+    def _classes(self, row: Row, k: int, *, has_losses: bool) -> tuple[IntArray, FloatArray]:
+        prior = self._model.prior
+        if prior is None or len(row.indices) or isinstance(row.given, np.ndarray):
+            return self._one_row.best(row, k, has_losses=has_losses)
+        return prior.order[:k], prior.losses[prior.order[:k]]
 
     def _row(self, x: Any) -> Row:
         """One sample as the model takes it; raises ValueError if it cannot be one."""

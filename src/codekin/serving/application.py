@@ -159,6 +159,7 @@ class Application:
             rows += own
         try:
             labels, probabilities = self._best(rows, questions[0])
+            known_words = self.together.known_words(rows)
         except Exception:
             if len(questions) == 1:
                 raise
@@ -169,7 +170,8 @@ class Application:
                 own_rows = slice(*answer)
                 of_labels = None if probabilities is None else probabilities[own_rows]
                 has_list = questions[i].top_k is not None
-                answers[i] = list(json_objects(labels[own_rows], of_labels, has_list=has_list))
+                known = None if known_words is None else known_words[own_rows]
+                answers[i] = list(json_objects(labels[own_rows], of_labels, known, has_list=has_list))
         return answers
 
     def _alone(self, asked: Question) -> Answer | Exception:

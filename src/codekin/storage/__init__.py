@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from codekin._system.arrays import Arrays
 from codekin._system.folders import bytes_in, check_folder, visible
 from codekin.datasets.model_input import ModelInput
 from codekin.model import Model
+from codekin.model.prior import ClassPrior
 from codekin.storage.assignments import SavedAssignment, load_assignment, save_assignment
 from codekin.storage.classifier_parts import (
     ClassifierParts,
@@ -158,6 +159,8 @@ def describe(
         "n_bits": model.n_bits,
         **describe_member(model.first, arrays, learners),
     }
+    if model.prior is not None:
+        arrays["class_frequencies"] = model.prior.sizes
     if model.ranking is not None:
         description["ranking"] = describe_ranking(model, arrays, learners)
     if parts is not None:
@@ -287,13 +290,14 @@ def restore_model(description: Json, arrays: Arrays, learners: list[Any]) -> Mod
     """The model from a description and its arrays."""
     first = restore_member(description, arrays, learners)
     check_member(first)
+    prior = ClassPrior(arrays["class_frequencies"]) if "class_frequencies" in arrays else None
     if "ranking" not in description:
-        return Model((first,))
+        return Model((first,), prior=prior)
     model = restore_ranking(first, description["ranking"], arrays, learners)
     for member in model.members:
         check_member(member)
     check_ranking(model)
-    return model
+    return replace(model, prior=prior)
 
 
 @contextmanager
