@@ -14,6 +14,7 @@ from importlib.resources import files
 from ipaddress import ip_address
 from typing import Any
 
+from codekin._system.magnitudes import MAX_DOUBLE, MAX_SINGLE
 from codekin._version import __version__
 from codekin.predicting import load_coded
 from codekin.predicting.answers import json_objects
@@ -225,7 +226,19 @@ class Application:
         return _json(facts)
 
     async def _openapi(self, _: Request) -> Response:
-        return Response(files(__package__).joinpath("openapi.json").read_bytes(), media_type="application/json")
+        described = json.loads(files(__package__).joinpath("openapi.json").read_bytes())
+        predict, schemas = described["paths"]["/v1/predict"]["post"], described["components"]["schemas"]
+        fields, n_features = schemas["Question"]["properties"], self.together.n_features
+        fields["samples"]["maxItems"] = self.limits.max_samples
+        for top_k in (predict["parameters"][0]["schema"], fields["top_k"]):
+            top_k["maximum"] = self.limits.max_top_k
+        largest = MAX_SINGLE if self.together.predictor._is_single_precision else MAX_DOUBLE
+        schemas["Value"] |= {"minimum": -largest, "maximum": largest}
+        schemas["DenseRow"] |= {"minItems": n_features, "maxItems": n_features}
+        schemas["SparseRow"]["properties"]["indices"]["items"]["maximum"] = n_features - 1
+        if not self.together.takes_texts:
+            del predict["requestBody"]["content"]["text/plain"], fields["samples"]["items"]["oneOf"][0]
+        return _json(described)
 
     async def _health(self, _: Request) -> Response:
         return _json({"status": "stopping"}, 503) if self.is_stopping else _json({"status": "ok"})
