@@ -14,6 +14,7 @@ from importlib.resources import files
 from ipaddress import ip_address
 from typing import Any
 
+from codekin._system.extras import not_installed
 from codekin._system.magnitudes import MAX_DOUBLE, MAX_SINGLE
 from codekin._version import __version__
 from codekin.predicting import load_coded
@@ -32,7 +33,7 @@ try:
     from starlette.routing import Route
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 except ImportError as error:
-    raise ImportError("Serving a model needs starlette and uvicorn: pip install 'codekin[serve]'") from error
+    raise not_installed("Serving a model", "serve") from error
 
 SCHEMA = 1
 """The version of requests and answers, the ``v1`` of their paths. Fields may be added to answers within a version."""
