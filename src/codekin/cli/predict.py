@@ -14,6 +14,7 @@ from codekin._system.files import output_stream
 from codekin._system.threads import limited_threads
 from codekin.cli.display import Display
 from codekin.cli.models import loaded_classifier, reading_options, sample_chunks
+from codekin.cli.option_needs import check_sources
 from codekin.cli.options import Format, IndexBase, NThreads, Quiet
 from codekin.cli.streams import for_stdout
 from codekin.predicting.answers import json_objects
@@ -59,6 +60,7 @@ def predict(
     labels of a prediction set, separated by tabs. A model that was trained on texts needs texts: the second column of a
     file with tabs, or whole lines.
     """
+    check_sources({"DATA": data, "MODEL": model}, output)
     display = Display(quiet)
     saved = loaded_classifier(model, display, takes_parts=True)
     classifier = saved.model

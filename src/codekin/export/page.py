@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codekin._system.arrays import as_narrow
+from codekin._system.disk import folder_for
 from codekin._system.files import whole_file
 from codekin._version import __version__
 from codekin.datasets import FittedVectorizer
@@ -80,8 +81,7 @@ def export_page(
     }
     page = re.sub(r"@@(\w+)@@", lambda place: filled[place[1]], _asset("page.html"))
     target = Path(folder)
-    target.mkdir(parents=True, exist_ok=True)
-    with whole_file(target / PAGE) as stream:
+    with folder_for(target), whole_file(target / PAGE) as stream:
         stream.write(page.encode("utf-8"))
     return target / PAGE
 

@@ -9,6 +9,7 @@ import re
 from importlib import resources
 from pathlib import Path
 
+from codekin._system.disk import folder_for
 from codekin._system.files import whole_file
 from codekin.pages.content import Beside, Block, Cell, Column, Command, Page, Paragraph, Picture, Section, Table
 
@@ -44,9 +45,8 @@ TEMPLATE = """\
 def write_page(page: Page, path: str | Path) -> Path:
     """Write a page as one file, which appears whole or not at all. Its folder is created if necessary."""
     target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
     text = page_html(page)
-    with whole_file(target) as stream:
+    with folder_for(target.parent), whole_file(target) as stream:
         stream.write(text.encode("utf-8"))
     return target
 
