@@ -21,7 +21,7 @@ from codekin.classes.tree_distances import TreeDistances
 from codekin.cli.cluster import workers
 from codekin.cli.display import Display
 from codekin.cli.help import App
-from codekin.cli.option_needs import ASSIGN_NEEDS, check_needs, check_standard_input
+from codekin.cli.option_needs import ASSIGN_NEEDS, check_needs, check_sources
 from codekin.cli.options import AsJson, Format, NJobs, NThreads, Quiet, RandomState, Scheduler, Taxonomy, TaxonomyLayout
 from codekin.cli.streams import show
 from codekin.cli.values import named, positive_number, trellis_width
@@ -134,7 +134,7 @@ def assign_codewords(
         got = ", ".join(name for name, value in given.items() if value is not None) or "none of them"
         raise ValueError(f"Class distances come from one of --distances, --taxonomy and --data. Got {got}.")
     check_needs(context, ASSIGN_NEEDS)
-    check_standard_input(given)
+    check_sources({**given, "--codebook": codebook}, output)
     rng_distances, rng_codebook, rng_search = np.random.default_rng(random_state).spawn(3)
     with limited_threads(n_threads), workers(n_jobs, scheduler), Display(quiet).watching():
         search: Any = None

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from codekin.cli.display import Display
+from codekin.cli.option_needs import check_sources
 from codekin.cli.options import App, AsJson, Quiet
 from codekin.cli.values import named, one_of
 from codekin.datasets import DATASETS, FORMATS, fetch, load_dataset
@@ -85,6 +86,7 @@ def convert(
     quiet: Quiet = False,
 ) -> None:
     """Convert a file to another format; auto goes by the file extensions and the first lines."""
+    check_sources({"SOURCE": source}, target)
     with Display(quiet).watching(only_if_slow=True):
         n_samples = convert_data(
             source,
@@ -107,6 +109,7 @@ def export(
     quiet: Quiet = False,
 ) -> None:
     """Write a data set as files: train, validation and test, if it has them, and the taxonomy."""
+    check_sources({"NAME": home_folder(data_home) / name}, folder)
     with Display(quiet).watching(only_if_slow=True):
         tell(f"loading {name}")
         files = export_dataset(load_dataset(name, data_home), folder)

@@ -15,7 +15,7 @@ from codekin._system.memory import in_units
 from codekin._system.threads import limited_threads
 from codekin.cli.display import Display
 from codekin.cli.models import has_parts, loaded_classifier, reading_options, sample_chunks
-from codekin.cli.option_needs import TAXONOMY_NEEDS, check_needs, check_standard_input
+from codekin.cli.option_needs import TAXONOMY_NEEDS, check_needs, check_sources
 from codekin.cli.options import App, AsJson, Format, IndexBase, Multilabel, NThreads, Quiet, Taxonomy, TaxonomyLayout
 from codekin.cli.streams import show
 from codekin.datasets import read_taxonomy
@@ -55,7 +55,7 @@ def evaluate(
     that the model does not know count as errors.
     """
     check_needs(context, TAXONOMY_NEEDS)
-    check_standard_input({"DATA": data, "--taxonomy": taxonomy})
+    check_sources({"DATA": data, "--taxonomy": taxonomy})
     display = Display(quiet)
     saved = loaded_classifier(model, display, takes_parts=True)
     classifier = saved.model

@@ -13,6 +13,7 @@ from codekin._system.files import output_stream
 from codekin._system.threads import limited_threads
 from codekin.cli.display import Display
 from codekin.cli.models import loaded_classifier, reading_options, sample_chunks
+from codekin.cli.option_needs import check_sources
 from codekin.cli.options import App, Format, IndexBase, NThreads, Quiet, ToFile
 from codekin.cli.streams import for_stdout
 from codekin.datasets.samples import TextData
@@ -50,6 +51,7 @@ def explain(
     Contributions, the bias and the other terms add up to the score that the model ranks labels by. A model that was
     trained on texts needs texts, and shows words.
     """
+    check_sources({"DATA": data, "MODEL": model}, output)
     display = Display(quiet)
     saved = loaded_classifier(model, display)
     classifier = saved.model

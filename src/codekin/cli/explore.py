@@ -14,6 +14,7 @@ from codekin._system.memory import in_units
 from codekin._system.threads import limited_threads
 from codekin.cli.display import Display
 from codekin.cli.models import loaded_classifier, reading_options, sample_chunks
+from codekin.cli.option_needs import check_sources
 from codekin.cli.options import App, Format, IndexBase, Multilabel, NThreads, Quiet
 from codekin.cli.streams import show
 from codekin.datasets.samples import TextData
@@ -55,6 +56,7 @@ def explore(
     """
     if output.suffix not in (".html", ".htm"):
         raise ValueError(f"The name of a page must end in .html. Got {output}.")
+    check_sources({"--data": data, "--accuracies": accuracies, "MODEL": model}, output)
     display = Display(quiet)
     saved = loaded_classifier(model, display)
     X, y, texts = None, None, None

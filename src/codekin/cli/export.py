@@ -10,7 +10,7 @@ import typer
 from codekin._system.memory import in_units
 from codekin.cli.display import Display
 from codekin.cli.models import loaded_classifier
-from codekin.cli.option_needs import EXPORT_NEEDS, check_needs
+from codekin.cli.option_needs import EXPORT_NEEDS, check_needs, check_sources
 from codekin.cli.options import App, Quiet
 from codekin.cli.streams import show
 from codekin.cli.values import named
@@ -50,8 +50,7 @@ def export(
             "The name of an exported model must end in .onnx, or be that of a folder for a page, such as page/. "
             f"Got {target}."
         )
-    if target.exists() and target.resolve() == model.resolve():
-        raise ValueError(f"{target} is the model itself. Export it to another folder.")
+    check_sources({"MODEL": model}, target)
     check_needs(context, EXPORT_NEEDS)
     saved = loaded_classifier(model, Display(quiet))
     vectorizer, k = saved.model_input.vectorizer, min(top_k, len(saved.model.classes_))

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -89,11 +93,27 @@ def check_settings(context: typer.Context, rules: Iterable[Rule], **known: Any) 
     check_rules(rules, {**context.params, **known}, spelled)
 
 
-def check_standard_input(sources: Mapping[str, Any]) -> None:
-    """Raise if more than one of the named sources is the standard input, which the first would use up."""
+def check_sources(sources: Mapping[str, Any], output: Any = None) -> None:
+    """Raise if two of the named sources are the standard input, or if the output would replace one of them."""
     names = [name for name, source in sources.items() if str(source) == "-"]
     if len(names) > 1:
         raise ValueError(f"The standard input can be read only once. Got - for {' and for '.join(names)}.")
+    replaced = _files(output, 1)
+    for name, source in sources.items():
+        if not replaced.isdisjoint(_files(source, 0)):
+            raise ValueError(f"Writing {output} would replace an input, {name} {source}. Choose another output.")
+
+
+def _files(path: Any, stream: int) -> set[tuple[int, int]]:
+    """The identities of a file or of a folder and its files, whatever they are called; ``-`` is a standard stream."""
+    found: set[tuple[int, int]] = set()
+    with suppress(OSError, TypeError):  # there is none yet, or None was given
+        place = Path(path)
+        for each in (place, *place.iterdir()) if place.is_dir() else (stream if str(path) == "-" else place,):
+            status = os.stat(each)  # noqa: PTH116  (of descriptors, too)
+            if stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode):
+                found.add((status.st_dev, status.st_ino))
+    return found
 
 
 def _shown(context: typer.Context, option: str) -> str:

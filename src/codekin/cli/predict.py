@@ -14,6 +14,7 @@ from codekin._system.files import output_stream
 from codekin._system.threads import limited_threads
 from codekin.cli.display import Display
 from codekin.cli.models import loaded_classifier, reading_options, sample_chunks
+from codekin.cli.option_needs import check_sources
 from codekin.cli.options import App, Format, IndexBase, NThreads, Quiet, ToFile
 from codekin.cli.streams import for_stdout
 from codekin.datasets.one_text import known_word_counter
@@ -62,6 +63,7 @@ def predict(
     file with tabs, or whole lines. A text without a known word gets the most frequent classes; --json says how many
     words are known. With --min-known, texts with too few get no class: an empty line, or null in JSON.
     """
+    check_sources({"DATA": data, "MODEL": model}, output)
     display = Display(quiet)
     saved = loaded_classifier(model, display, takes_parts=True)
     classifier = saved.model

@@ -24,6 +24,10 @@ def serve(
     host: Annotated[
         str, typer.Option(help="The address to listen on. By default only this computer can reach it.")
     ] = "127.0.0.1",
+    host_name: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="A name by which others call this computer; may be given several times."),
+    ] = None,
     port: Annotated[int, typer.Option(min=0, max=65_535, help="The port; 0 for any that is free.")] = 8_000,
     max_body_bytes: Annotated[
         int, typer.Option(parser=size, metavar="SIZE", help="The size of a request's body, such as 1MB.")
@@ -66,6 +70,7 @@ def serve(
         with display.watching(only_if_slow=True):
             tell(f"loading {model}")
             answering = application(model, limits=limits)
+            answering.host_names = [host, *(host_name or ())]
         url = url_of(bound)
         run_server(
             answering, bound, max_connections=max_connections, on_start=lambda _: show(f"{model} answers at {url}")

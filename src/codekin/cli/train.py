@@ -24,7 +24,7 @@ from codekin.cli.cluster import workers
 from codekin.cli.display import Display
 from codekin.cli.main import Session, leaving
 from codekin.cli.models import ranking_facts, ranking_text
-from codekin.cli.option_needs import TRAIN_NEEDS, check_needs, check_settings, check_standard_input
+from codekin.cli.option_needs import TRAIN_NEEDS, check_needs, check_settings, check_sources
 from codekin.cli.options import (
     App,
     AsJson,
@@ -151,7 +151,7 @@ def train(
     check_target(model)
     check_format = partial(check_needs, context, TRAIN_NEEDS)
     check_format(format=format_of(data, format))
-    check_standard_input({"DATA": data, "--validation": validation, "--taxonomy": taxonomy})
+    check_sources({"DATA": data, "--validation": validation, "--taxonomy": taxonomy})
     chosen = _chosen_assignment(assignment)
     check_settings(context, TRELLIS_RULES, assignment=chosen)
     settings = {

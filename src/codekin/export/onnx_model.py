@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from codekin._system.extras import not_installed
 from codekin._system.files import whole_file
 from codekin._system.memory import in_units
 from codekin._version import __version__
@@ -69,7 +70,7 @@ def export_onnx(
     try:
         from onnx import helper, save_model
     except ImportError:
-        raise ImportError("Exporting to ONNX needs the package onnx: pip install codekin[onnx]") from None
+        raise not_installed("Exporting to ONNX", "onnx") from None
     check_coded(classifier)
     classifier._check_is_fitted()
     model = classifier.model_

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codekin._system.arrays import as_narrow
+from codekin._system.disk import folder_for
 from codekin._system.files import whole_file
 from codekin._version import __version__
 from codekin.datasets import FittedVectorizer
@@ -81,8 +82,7 @@ def export_page(
     }
     page = filled(asset("codekin.export", "page.html"), values)
     target = Path(folder)
-    target.mkdir(parents=True, exist_ok=True)
-    with whole_file(target / PAGE) as stream:
+    with folder_for(target), whole_file(target / PAGE) as stream:
         stream.write(page.encode("utf-8"))
     return target / PAGE
 

@@ -8,6 +8,7 @@ import math
 import re
 from pathlib import Path
 
+from codekin._system.disk import folder_for
 from codekin._system.files import whole_file
 from codekin.pages.content import Beside, Block, Cell, Column, Command, Page, Paragraph, Picture, Section, Table
 from codekin.pages.filling import asset, filled
@@ -18,9 +19,8 @@ MEDIA_TYPES = {".svg": "image/svg+xml", ".png": "image/png", ".jpg": "image/jpeg
 def write_page(page: Page, path: str | Path) -> Path:
     """Write a page as one file, which appears whole or not at all. Its folder is created if necessary."""
     target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
     text = page_html(page)
-    with whole_file(target) as stream:
+    with folder_for(target.parent), whole_file(target) as stream:
         stream.write(text.encode("utf-8"))
     return target
 

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from codekin._system.magnitudes import MAX_DOUBLE
 from codekin.serving.limits import Limits, Refusal
 
 JSON, TEXT = "application/json", "text/plain"
@@ -46,11 +47,13 @@ def question(body: bytes, content_type: str, options: Mapping[str, str], limits:
         text = body.decode("utf-8")
     except UnicodeDecodeError as error:
         raise Refusal(400, f"The body must be encoded as UTF-8. Byte {error.start} is not.") from None
-    asked = _from_json(text, options) if kind == JSON else _from_lines(text, options)
+    defaults = _url_options(options)
+    asked = _from_json(text, defaults) if kind == JSON else _from_lines(text, defaults)
     if len(asked.samples) > limits.max_samples:
         raise Refusal(413, f"A request may have at most {limits.max_samples:,} samples. Got {len(asked.samples):,}.")
-    if asked.top_k is not None and not 1 <= asked.top_k <= limits.max_top_k:
-        raise Refusal(400, f"'top_k' must be between 1 and {limits.max_top_k}. Got {shown(asked.top_k)}.")
+    for top_k in (defaults["top_k"], asked.top_k):
+        if top_k is not None and not 1 <= top_k <= limits.max_top_k:
+            raise Refusal(400, f"'top_k' must be between 1 and {limits.max_top_k}. Got {shown(top_k)}.")
     return asked
 
 
@@ -87,11 +90,7 @@ def shown(value: Any) -> str:
     return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}..."
 
 
-def _from_json(text: str, options: Mapping[str, str]) -> Question:
-    if options:
-        raise Refusal(
-            400, f"Options of a JSON request belong in its body. Got {shown(next(iter(options)))} in the URL."
-        )
+def _from_json(text: str, defaults: Mapping[str, Any]) -> Question:
     try:
         given = json.loads(text, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
@@ -109,15 +108,16 @@ def _from_json(text: str, options: Mapping[str, str]) -> Question:
     if not isinstance(given.get("samples"), list):
         got = f"Got {shown(given['samples'])}." if "samples" in given else "It is missing."
         raise Refusal(400, f"'samples' must be a list. {got}")
-    top_k, has_probabilities = given.get("top_k"), given.get("probabilities", False)
-    if top_k is not None and type(top_k) is not int:
+    top_k, has_probabilities = ({**defaults, **given}[name] for name in ("top_k", "probabilities"))
+    if top_k is not None and not _is_whole(top_k):
         raise Refusal(400, f"'top_k' must be a whole number. Got {shown(top_k)}.")
     if not isinstance(has_probabilities, bool):
         raise Refusal(400, f"'probabilities' must be true or false. Got {shown(has_probabilities)}.")
-    return Question(given["samples"], top_k, has_probabilities)
+    return Question(given["samples"], None if top_k is None else int(top_k), has_probabilities)
 
 
-def _from_lines(text: str, options: Mapping[str, str]) -> Question:
+def _url_options(options: Mapping[str, str]) -> dict[str, Any]:
+    """The options of a question where its body does not say otherwise."""
     for name in options:
         if name not in ("top_k", "probabilities"):
             raise Refusal(400, f"The options of the URL are 'top_k' and 'probabilities'. Got {shown(name)}.")
@@ -126,16 +126,23 @@ def _from_lines(text: str, options: Mapping[str, str]) -> Question:
         raise Refusal(400, f"'top_k' must be a whole number. Got {shown(top_k)}.")
     if wanted not in ("true", "false"):
         raise Refusal(400, f"'probabilities' must be true or false. Got {shown(wanted)}.")
+    return {"top_k": None if top_k is None else int(top_k), "probabilities": wanted == "true"}
+
+
+def _from_lines(text: str, defaults: Mapping[str, Any]) -> Question:
     lines = text.split("\n")
     if lines[-1] == "":
         lines.pop()
-    return Question(
-        [line.removesuffix("\r") for line in lines], None if top_k is None else int(top_k), wanted == "true"
-    )
+    return Question([line.removesuffix("\r") for line in lines], defaults["top_k"], defaults["probabilities"])
 
 
 def _no_constant(name: str) -> NoReturn:
     raise Refusal(400, f"JSON has no {name}; numbers must be finite.")
+
+
+def _is_whole(value: Any) -> bool:
+    """Whether a value of JSON is a whole number, which may be written as 3.0."""
+    return type(value) is int or (type(value) is float and value.is_integer())
 
 
 def _numbers(values: list[Any], name: str) -> NDArray[np.float64]:
@@ -146,7 +153,7 @@ def _numbers(values: list[Any], name: str) -> NDArray[np.float64]:
         numbers = np.array(values, dtype=np.float64)
     except OverflowError:
         numbers = np.array([np.inf])
-    if not np.isfinite(numbers).all():
+    if not (np.abs(numbers) <= MAX_DOUBLE).all():
         raise Refusal(400, f"{name}: a number is too large.")
     return numbers
 
@@ -160,7 +167,7 @@ def _sparse_row(value: dict[str, Any], name: str, n_features: int) -> tuple[NDAr
             400, f"{name}: there must be as many values as indices. Got {len(values):,} and {len(indices):,}."
         )
     for index in indices:
-        if type(index) is not int or not 0 <= index < n_features:
+        if not _is_whole(index) or not 0 <= index < n_features:
             raise Refusal(
                 400, f"{name}: indices must be whole numbers from 0 to {n_features - 1:,}. Got {shown(index)}."
             )
