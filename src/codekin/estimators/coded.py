@@ -362,3 +362,15 @@ def checked_weights(sample_weight: ArrayLike | None, X: Any) -> FloatArray | Non
     weights = np.asarray(_check_sample_weight(sample_weight, X))
     check_weights(weights)
     return weights
+
+
+def with_weight(
+    labels: NDArray[Any], class_index: IntArray, weights: FloatArray | None
+) -> tuple[NDArray[Any], IntArray]:
+    """The labels except those with samples but no weight, and the places among them; samples of others get -1."""
+    if weights is None:
+        return labels, class_index
+    sizes, of_class = (np.bincount(class_index, each, minlength=len(labels)) for each in (None, weights))
+    is_kept = (of_class > 0) | (sizes == 0)
+    places = np.where(is_kept, np.cumsum(is_kept) - 1, -1)
+    return (labels, class_index) if is_kept.all() else (labels[is_kept], places[class_index])

@@ -22,6 +22,7 @@ from codekin.estimators.coded import checked_weights
 from codekin.estimators.ecoc import ECOCClassifier
 from codekin.estimators.inputs import validated, with_learner_tags
 from codekin.estimators.metadata import learner_params, router
+from codekin.estimators.other_samples import with_other_samples
 from codekin.estimators.weight_signature import lists_weights_if
 from codekin.fitting.features import as_numbers, last_step_features
 from codekin.fitting.subclasses import SplitRules, merged, predicted_parts, split_classes
@@ -184,6 +185,7 @@ class SubclassClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         params = learner_params(self, classifier, "fit", sample_weight, fit_params)
         X, y = validated(self, X, y, learner=classifier, reset=True)
         self.classes_, class_index = np.unique(y, return_inverse=True)
+        params = with_other_samples(params, X, self.classes_)
         weights = checked_weights(params.get("sample_weight", sample_weight), X)
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=2).tolist()
         model = seeded(classifier, seeds[0])

@@ -19,7 +19,7 @@ from codekin._system.stored_rows import StoredRows
 from codekin._system.workers import with_workers
 from codekin.coding import IntArray
 from codekin.coding.labels import EncodedLabels
-from codekin.estimators.coded import checked_weights
+from codekin.estimators.coded import checked_weights, with_weight
 from codekin.estimators.held_out import held_out_samples
 from codekin.estimators.inputs import is_valid_already, label_array
 from codekin.estimators.path_probabilities import PathProbabilities
@@ -253,6 +253,7 @@ class TrellisClassifier(PathProbabilities):
         y : array-like or EncodedLabels of shape (n_samples,)
             Labels of any type.
         sample_weight : array-like of shape (n_samples,), default=None
+            None of them negative. A label whose samples all have weight zero is left out, as if it were not in ``y``.
         validation : tuple (X, y), default=None
             Samples on which the best pass, the re-ranking and the temperature are chosen. Labels that are not in ``y``
             count as mistakes, with a warning; it is an error if none is in it. Without validation samples, a re-ranking
@@ -276,6 +277,9 @@ class TrellisClassifier(PathProbabilities):
         self._validate_params()
         X, class_index = self._checked_training_samples(X, y)
         samples = Samples(X, class_index, checked_weights(sample_weight, X))
+        self.classes_, class_index = with_weight(self.classes_, class_index, samples.weights)
+        if class_index is not samples.class_index:
+            samples = replace(samples, class_index=class_index).at(np.flatnonzero(class_index >= 0))
         held_out = None if validation is None else held_out_samples(self, validation)
         settings, watch = self._settings(held_out), Watch(on_epoch, checkpoints)
         with with_workers(self.n_jobs), listening(progress):
@@ -285,8 +289,8 @@ class TrellisClassifier(PathProbabilities):
                     settings, samples, held_out, watch=watch, parts=parts, reserved_bytes=reserved_bytes
                 )
             else:
-                settings = settings.of_code(X)
-                plan = settings.plan(settings.default_recipe(X), has_validation=held_out is not None)
+                settings = settings.of_code(samples.X)
+                plan = settings.plan(settings.default_recipe(samples.X), has_validation=held_out is not None)
                 fit = fit_model(plan, samples, held_out=held_out, watch=watch)
         return self._take(fit)
 
