@@ -136,7 +136,7 @@ def test_early_stopping_is_as_good_as_all_rounds(name, digits):
         (lambda X, y: {"eval_set": [(X, np.where(y == "cat", "kea", y))]}, "The label 'kea' in the 'eval_set'"),
         (
             lambda X, y: {"eval_set": [(X[y == "cat"], y[y == "cat"])]},
-            "No sample of 'eval_set' is of a class that bit 1 ",
+            "No sample of 'eval_set' is of a class that bit 0 ",
         ),
     ],
 )

@@ -256,3 +256,55 @@ def test_weights_by_label_in_the_learner_are_refused_with_the_remedy(wrap):
     assert re.search(r"class_weight=\{'ant': 1, 'bee': 2\} has labels, but a bit has two sides", said)
     assert said.endswith("Use ECOCClassifier(class_weight=...) instead.")
     ECOCClassifier(wrap(LogisticRegression(class_weight="balanced"))).fit(X, y)
+
+
+BAD_LOSSES = {
+    "raises TypeError": lambda z, margin: z,
+    "returns nan": lambda z: np.where(z > 0, np.nan, z),
+    r"returns shape \(\) for \(2, 2\)": lambda z: float(np.maximum(0, -z).mean()),
+    r"returns shape \(2,\) for": lambda z: z.sum(axis=1),
+    "raises ZeroDivisionError": lambda z: z / (1 // 0),
+}
+
+
+@pytest.mark.parametrize("classifier", [ECOCClassifier, TrellisClassifier])
+@pytest.mark.parametrize("fault", BAD_LOSSES)
+def test_a_function_that_is_no_loss_is_refused_with_the_rule(classifier, fault, flowers):
+    with pytest.raises(ValueError, match=f"takes one array, z = bit . margin, and returns as .* which {fault}"):
+        classifier(loss=BAD_LOSSES[fault]).fit(*flowers)
+
+
+@pytest.mark.parametrize("classifier", [ECOCClassifier(), TrellisClassifier(), SubclassClassifier()], ids=repr)
+def test_several_labels_per_sample_are_refused_with_a_way_out(classifier, flowers):
+    X, y = flowers
+    table = (y[:, None] == np.unique(y)).astype(int)
+    given = [table, table.tolist(), pd.DataFrame(table), sparse.csr_array(table), [["a", "b"]] * 75 + [["c"]] * 75]
+    for labels in given:
+        with pytest.raises(ValueError, match="y must have one label per sample. Got several; scikit-learn's MultiOutput"):
+            classifier.fit(X, labels)
+    fitted = MultiOutputClassifier(classifier).fit(X, table)
+    assert (fitted.predict(X) == table).mean() > 0.7
+
+
+@pytest.mark.parametrize("classifier", [ECOCClassifier(), TrellisClassifier(), SubclassClassifier()], ids=repr)
+@pytest.mark.parametrize("other", [3, None, 2.5, np.nan])
+@pytest.mark.parametrize("made", [list, lambda y: np.array(y, dtype=object), lambda y: pd.Series(y, dtype=object)])
+def test_text_next_to_other_labels_is_refused(classifier, other, made, flowers):
+    X, y = flowers
+    mixed = made([other if label == y[0] else "b" for label in y])
+    with pytest.raises(ValueError, match=f"Labels must be all text or all numbers. Got 'b' and {other}"):
+        classifier.fit(X, mixed)
+
+
+@pytest.mark.parametrize("given", [{"width": LogisticRegression()}, {"estimator": LogisticRegression()}], ids=repr)
+def test_a_trellis_names_the_classifier_for_other_estimators(given, flowers):
+    message = r"learns its bits with \['arow', 'softmax'\] or another Learner.*; use ECOCClassifier\(LogisticRegression"
+    with pytest.raises(ValueError, match=message):
+        TrellisClassifier(**given).fit(*flowers)
+
+
+@pytest.mark.parametrize("vectorizer", [TfidfVectorizer(), TextVectorizer()], ids=["scikit-learn", "not fitted"])
+def test_only_fitted_vectorizers_of_codekin_can_be_stored(vectorizer):
+    with pytest.raises(TypeError, match=r"must be a fitted one of codekin: TextVectorizer\(\).fit\(texts\). Got T"):
+        ModelInput(vectorizer)
+

@@ -195,7 +195,7 @@ class CodedClassifier(Explained, Explored, PredictionSets, ClassifierMixin, Base
         X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features), default=None
             Samples to measure the bits on, usually those of ``fit``.
         y : array-like of shape (n_samples,), default=None
-            Their labels.
+            Their labels. Those that were not in ``fit`` count as errors, and are left out of the losses of the bits.
 
         Returns
         -------
@@ -207,7 +207,7 @@ class CodedClassifier(Explained, Explored, PredictionSets, ClassifierMixin, Base
             raise ValueError(f"report needs samples and their labels, or neither. Got no {'X' if X is None else 'y'}.")
         samples = None
         if X is not None and y is not None:
-            samples = Samples(self._measured_samples(X), self._known_class_index(y))
+            samples = Samples(self._measured_samples(X), self._class_index(y))
             check_consistent_length(samples.X, samples.class_index)
         if self._report is None or samples is not None:
             facts, known = self._report_facts, self._report
@@ -315,6 +315,8 @@ class CodedClassifier(Explained, Explored, PredictionSets, ClassifierMixin, Base
 
     def _class_index(self, labels: ArrayLike) -> IntArray:
         """The index of each label among the classes, -1 if there is none."""
+        if isinstance(labels, EncodedLabels) and np.array_equal(labels.classes, self.classes_):
+            return labels.class_index
         given = np.asarray(label_array(labels))
         places = np.minimum(np.searchsorted(self.classes_, given), len(self.classes_) - 1)
         return np.where(self.classes_[places] == given, places, -1)
@@ -330,8 +332,6 @@ class CodedClassifier(Explained, Explored, PredictionSets, ClassifierMixin, Base
 
     def _known_class_index(self, labels: ArrayLike, remedy: str = "") -> IntArray:
         """The index of each label among the classes; an error if there is none."""
-        if isinstance(labels, EncodedLabels) and np.array_equal(labels.classes, self.classes_):
-            return labels.class_index
         class_index = self._class_index(labels)
         if (class_index < 0).any():
             label = np.asarray(labels)[class_index < 0][:1].tolist()[0]

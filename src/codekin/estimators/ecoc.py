@@ -73,7 +73,7 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
         symbols, linear estimators get "one_vs_rest" if ``n_bits`` allows it. The bits of "eigen_targets" and
         "random_projection" are real numbers.
     n_bits : int, default=None
-        The number of bits, for codebooks that leave the choice; None means the codebook's own default
+        The number of bits, for codebooks that leave the choice; others accept only their own. None means the default
         (``ceil(10 log2 K)`` for "dense_random", but no more columns than there are distinct ones; with "auto" at most
         ``max(K, 15)``). With more than two symbols, the number of columns, each learned by one classifier of at most
         ``n_symbols`` classes.

@@ -25,17 +25,31 @@ from codekin.learners.independent import LINEAR_REGRESSORS
 def label_array(y: Any) -> Any:
     """Labels as a plain array of numbers, booleans or text, as scikit-learn expects; unchanged if they are one already.
 
-    Nullable and Arrow series, arrays of variable-length text and objects that are all of one type are converted.
+    Nullable and Arrow series, arrays of variable-length text and objects that are all of one type are converted. Raises
+    ValueError if there are several labels per sample, or text next to something else.
     """
     labels = y.to_numpy() if hasattr(y, "to_numpy") else y
-    if not isinstance(labels, np.ndarray):
-        return labels
-    if labels.dtype.kind == "T":
+    is_array = isinstance(labels, np.ndarray)
+    if is_array and labels.dtype.kind == "T":
         return np.array(labels.tolist())
-    if labels.dtype.kind == "O":
-        kinds = {type(label) for label in labels.ravel()}
-        if len(kinds) == 1 and kinds <= {bool, int, float, np.bool_, np.int64, np.float64}:
-            return labels.astype(kinds.pop())
+    listed = labels.ravel().tolist() if is_array and labels.dtype.kind == "O" else labels
+    listed = listed if isinstance(listed, list | tuple) else []
+    if (getattr(labels, "ndim", 1) == 2 and labels.shape[1] > 1) or any(
+        isinstance(label, list | tuple | set | np.ndarray) and np.size(label) != 1 for label in listed
+    ):
+        raise ValueError(
+            "y must have one label per sample. Got several; scikit-learn's MultiOutputClassifier fits a classifier for "
+            "each column of a table of labels."
+        )
+    kinds = {type(label) for label in listed}
+    texts = {kind for kind in kinds if issubclass(kind, str)}
+    if texts and texts != kinds:
+        text, other = (
+            next(label for label in listed if isinstance(label, str) == is_text) for is_text in (True, False)
+        )
+        raise ValueError(f"Labels must be all text or all numbers. Got {text!r} and {other!r}.")
+    if is_array and len(kinds) == 1 and kinds <= {bool, int, float, np.bool_, np.int64, np.float64}:
+        return labels.astype(kinds.pop())
     return labels
 
 

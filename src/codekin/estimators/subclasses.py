@@ -16,6 +16,7 @@ from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from codekin._system.wording import with_article
 from codekin.coding import FloatArray, IntArray
 from codekin.decoding.minimum_loss import check_k
 from codekin.estimators.coded import checked_weights
@@ -381,7 +382,7 @@ class SubclassClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if not hasattr(self.estimator_, "_parts_to_store") or isinstance(self.estimator_, SubclassClassifier):
             raise TypeError(
                 "A SubclassClassifier can be saved if its estimator is an ECOCClassifier or a TrellisClassifier. "
-                f"Got one with a {type(self.estimator_).__name__}."
+                f"Got one with {with_article(type(self.estimator_).__name__)}."
             )
         model, parts = self.estimator_._parts_to_store()
         params = self.get_params(deep=False)

@@ -31,7 +31,7 @@ from codekin.fitting.plan import Watch
 from codekin.fitting.recipe import Recipe, Trial
 from codekin.fitting.rules import OF_INDEX, RERANK
 from codekin.fitting.trellis_settings import TrellisSettings
-from codekin.learners import Checkpoints, EpochReport, Learner, learner_name
+from codekin.learners import LEARNERS, Checkpoints, EpochReport, Learner, learner_name
 from codekin.learners.compact import PRECISIONS, Precision
 from codekin.model import Model
 from codekin.model.reranking import CANDIDATE_SOURCES, CandidateSource
@@ -293,6 +293,17 @@ class TrellisClassifier(PathProbabilities):
                 plan = settings.plan(settings.default_recipe(samples.X), has_validation=held_out is not None)
                 fit = fit_model(plan, samples, held_out=held_out, watch=watch)
         return self._take(fit)
+
+    def _validate_params(self) -> None:
+        """Name the right classifier for scikit-learn's estimators, which may be meant as the first parameter."""
+        for name in ("width", "estimator"):
+            given = getattr(self, name)
+            if hasattr(given, "fit") and not isinstance(given, Learner):
+                raise ValueError(
+                    f"TrellisClassifier learns its bits with {sorted(LEARNERS)} or another Learner of codekin. "
+                    f"Got {name}={given!r}; use ECOCClassifier({type(given).__name__}(...)) instead."
+                )
+        super()._validate_params()
 
     def _settings(self, held_out: Samples | None = None) -> TrellisSettings:
         n_classes = self._check_n_classes()

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from codekin._system.arrays import as_narrow
 from codekin._system.files import whole_file
 from codekin._system.memory import in_units
+from codekin._system.wording import with_article
 from codekin._version import __version__
 from codekin.datasets import FittedVectorizer
 from codekin.explaining.trees import quadrature
@@ -182,7 +183,7 @@ def _filled(title: str, classifier: Any, content: str, model: str) -> str:
         "script": script,
         "content": content,
         "model": model,
-        "footer": f"A {type(classifier).__name__}. Everything is in this page; nothing leaves it. "
+        "footer": f"This is {with_article(type(classifier).__name__)}. Everything is in this page; nothing leaves it. "
         f"Made with codekin {__version__}.",
     }
     return re.sub(r"@@(\w+)@@", lambda place: filled[place[1]], _asset("codekin.explore", "explorer.html"))

@@ -315,7 +315,7 @@ class _Lesson(NamedTuple):
         used, labels = self.labels(bit, others.class_index)
         if not len(used):
             raise ValueError(
-                f"No sample of {others.name!r} is of a class that bit {bit + 1} separates from others. Add some of "
+                f"No sample of {others.name!r} is of a class that bit {bit} separates from others. Add some of "
                 "every class, or leave it out."
             )
         return labels if others.values is None else _rows(others.values, used)
@@ -352,8 +352,8 @@ def _fit_bit(lesson: _Lesson, part: tuple[Any, int, BitTask | None]) -> Any:
     used, labels = lesson.labels(bit, lesson.class_index)
     present = None if is_real(lesson.coding_matrix) else lesson.present(bit)
     with nullcontext() if task is None else task.around(estimator):
-        if present is not None and len(present) == 1:
-            return ConstantBit(int(present[0]) if lesson.ignored == 0 else 1)
+        if present is not None and len(present) < 2:
+            return ConstantBit(int(present[0]) if lesson.ignored == 0 and len(present) else 1)
         X, params = lesson.rows(bit, used)
         return estimator.fit(X, labels, **params)
 
