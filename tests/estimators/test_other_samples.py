@@ -131,7 +131,7 @@ def test_early_stopping_is_as_good_as_all_rounds(name, digits):
         (lambda X, y: {"settings": {"held_out": {"labels": y}}}, "'settings' parameter of fit holds data"),
         (lambda X, y: {"eval_class_weight": [dict.fromkeys(NAMES, 1.0)]}, "'eval_class_weight' parameter of fit"),
         (lambda X, y: {"X_val": X}, "'X_val' parameter of fit holds data"),
-        (lambda X, y: {"eval_set": X}, r"'eval_set' parameter of fit must be samples and their labels, \(X, y\)"),
+        (lambda X, y: {"eval_set": X}, r"'eval_set' parameter of fit must be samples and labels, \(X, y\)"),
         (lambda X, y: {"eval_set": [(X, y[1:])]}, "'eval_set' parameter of fit has 200 rows for 199 labels"),
         (lambda X, y: {"eval_set": [(X, np.where(y == "cat", "kea", y))]}, "The label 'kea' in the 'eval_set'"),
         (

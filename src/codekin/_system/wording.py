@@ -20,11 +20,5 @@ def plural(n: int, what: str) -> str:
 
 
 def with_article(noun: str) -> str:
-    """A noun after a or an, by its first letter.
-
-    Examples
-    --------
-    >>> with_article("ECOCClassifier"), with_article("TrellisClassifier")
-    ('an ECOCClassifier', 'a TrellisClassifier')
-    """
+    """A noun after a or an, by its first letter: an ECOCClassifier, a TrellisClassifier."""
     return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"

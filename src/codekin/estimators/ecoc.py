@@ -25,9 +25,7 @@ from codekin.estimators.callbacks import CallbackSupportMixin, begin_callbacks, 
 from codekin.estimators.class_weights import check_weights_of_learner, with_class_weight
 from codekin.estimators.coded import checked_weights, with_weight
 from codekin.estimators.inputs import RegressorConstraint, validated, with_learner_tags
-from codekin.estimators.metadata import learner_params, router
-from codekin.estimators.other_samples import with_other_samples
-from codekin.estimators.weight_signature import lists_weights_if
+from codekin.estimators.metadata import learner_params, lists_weights_if, router, with_other_samples
 from codekin.fitting.code_settings import code_plan
 from codekin.fitting.fit import begin_fit, choose_parts, fit_model, learn_batch
 from codekin.fitting.plan import Plan

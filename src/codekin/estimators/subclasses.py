@@ -22,9 +22,7 @@ from codekin.decoding.minimum_loss import check_k
 from codekin.estimators.coded import checked_weights
 from codekin.estimators.ecoc import ECOCClassifier
 from codekin.estimators.inputs import validated, with_learner_tags
-from codekin.estimators.metadata import learner_params, router
-from codekin.estimators.other_samples import with_other_samples
-from codekin.estimators.weight_signature import lists_weights_if
+from codekin.estimators.metadata import learner_params, lists_weights_if, router, with_other_samples
 from codekin.fitting.features import as_numbers, last_step_features
 from codekin.fitting.subclasses import SplitRules, merged, predicted_parts, split_classes
 from codekin.learners.independent import seeded

@@ -20,10 +20,8 @@ from codekin._system.workers import with_workers
 from codekin.coding import IntArray
 from codekin.coding.labels import EncodedLabels
 from codekin.estimators.coded import checked_weights, with_weight
-from codekin.estimators.held_out import held_out_samples
-from codekin.estimators.inputs import is_valid_already, label_array
+from codekin.estimators.inputs import as_class_tree, held_out_samples, is_valid_already, label_array
 from codekin.estimators.path_probabilities import PathProbabilities
-from codekin.estimators.taxonomies import as_class_tree
 from codekin.fitting.budget import fit_within_budget
 from codekin.fitting.fit import begin_fit, fit_model, learn_batch
 from codekin.fitting.fit_facts import Fit
@@ -295,7 +293,6 @@ class TrellisClassifier(PathProbabilities):
         return self._take(fit)
 
     def _validate_params(self) -> None:
-        """Name the right classifier for scikit-learn's estimators, which may be meant as the first parameter."""
         for name in ("width", "estimator"):
             given = getattr(self, name)
             if hasattr(given, "fit") and not isinstance(given, Learner):

@@ -28,7 +28,6 @@ from codekin._system.magnitudes import bounded_margins
 from codekin._system.workers import n_workers, share_work, with_workers
 from codekin.coding import Code, Codebook, CodingMatrix, FloatArray, IntArray, Margins
 from codekin.coding.codebook import is_real
-from codekin.learners.kinds import check_kind
 from codekin.learners.linear import CONSTANT_MARGIN
 from codekin.learners.natural_loss import natural_loss
 from codekin.learners.symbols import symbol_margins
@@ -196,17 +195,15 @@ class IndependentBits:
         is_pairwise = bool(get_tags(self.estimator).input_tags.pairwise)
         begun = [seeded(self.estimator, int(seed)) for seed in seeds]
         tasks = [self.tasks.popleft() if self.tasks else None for _ in seeds]
-        lesson = _Lesson(samples.X, samples.class_index, code.coding_matrix, params, is_pairwise)
-        if code.n_symbols > 2:
-            lesson = lesson._replace(ignored=-1)
+        ignored = 0 if code.n_symbols == 2 else -1
+        lesson = _Lesson(samples.X, samples.class_index, code.coding_matrix, params, is_pairwise, ignored)
         symbols = None if code.n_symbols == 2 else [lesson.present(bit) for bit in range(code.n_bits)]
         bits = self._shared(_fit_bit, lesson, list(zip(begun, range(len(begun)), tasks, strict=True)))
         bits = replace(bits, symbols=symbols, n_symbols=code.n_symbols)
         if not lesson.is_pairwise:
             return bits
-        is_used = np.zeros((code.n_bits, len(samples)), dtype=bool)
-        for bit in range(code.n_bits):
-            is_used[bit, lesson.labels(bit, lesson.class_index)[0]] = True
+        used = [lesson.labels(bit, lesson.class_index)[0] for bit in range(code.n_bits)]
+        is_used = np.array([np.isin(np.arange(len(samples)), rows) for rows in used])
         return bits if is_used.all() else replace(bits, columns=is_used)
 
     def partial_fit(
@@ -231,13 +228,11 @@ class IndependentBits:
         seeds = _draw_seeds(code.n_bits, rng)
         begun = [seeded(self.estimator, int(seed)) for seed in seeds] if bits is None else deepcopy(bits.predictors)
         params = {} if samples.weights is None else {"sample_weight": samples.weights}
-        lesson = _Lesson(samples.X, samples.class_index, code.coding_matrix, params)
-        parts = list(zip(begun, range(len(begun)), strict=True))
-        if code.n_symbols == 2:
-            return self._shared(_partial_fit_target if code.codebook.is_real else _partial_fit_bit, lesson, parts)
-        lesson = lesson._replace(ignored=-1)
-        symbols = [lesson.known(bit) for bit in range(code.n_bits)]
-        return replace(self._shared(_partial_fit_symbols, lesson, parts), symbols=symbols, n_symbols=code.n_symbols)
+        ignored = 0 if code.n_symbols == 2 else -1
+        lesson = _Lesson(samples.X, samples.class_index, code.coding_matrix, params, ignored=ignored)
+        learned = self._shared(_partial_fit_bit, lesson, list(zip(begun, range(len(begun)), strict=True)))
+        symbols = [lesson.known(bit) for bit in range(code.n_bits)] if ignored else None
+        return replace(learned, symbols=symbols, n_symbols=code.n_symbols)
 
     def _shared(self, fit: Callable[[_Lesson, Any], Any], lesson: _Lesson, parts: Sequence[Any]) -> EstimatorBits:
         """Fit every bit, here or in joblib's workers."""
@@ -331,6 +326,25 @@ def _resolved(value: Any, of_others: Callable[[OtherSamples], Any]) -> Any:
     return value if all(new is old for new, old in zip(parts, value, strict=True)) else type(value)(parts)
 
 
+def check_kind(learner: Any, codebook: Codebook) -> None:
+    """Raise unless a learner learns the kind of bits that a codebook has.
+
+    Learners say by an attribute ``learns_targets`` that they learn real bits; those without one do not.
+    """
+    if bool(getattr(learner, "learns_targets", False)) == codebook.is_real:
+        return
+    got = type(getattr(learner, "estimator", learner)).__name__
+    if codebook.is_real:
+        raise ValueError(
+            f"The bits of the {codebook.name} codebook are real numbers, which regressors learn. Got {got}; use a "
+            "regressor, such as Ridge(), or another codebook."
+        )
+    raise ValueError(
+        f"The bits of the {codebook.name} codebook are signs or symbols, which classifiers learn. Got {got}, a "
+        "regressor; use a classifier, or a codebook of real numbers, such as 'eigen_targets'."
+    )
+
+
 def _draw_seeds(n_bits: int, rng: np.random.Generator) -> NDArray[np.int64]:
     return rng.integers(np.iinfo(np.int32).max, size=n_bits)
 
@@ -358,34 +372,19 @@ def _fit_bit(lesson: _Lesson, part: tuple[Any, int, BitTask | None]) -> Any:
         return estimator.fit(X, labels, **params)
 
 
-def _partial_fit_target(lesson: _Lesson, part: tuple[Any, int]) -> Any:
-    predictor, bit = part
-    used, targets = lesson.labels(bit, lesson.class_index)
-    X, params = lesson.rows(bit, used)
-    return predictor.partial_fit(X, targets, **params) if len(used) else predictor
-
-
-def _partial_fit_symbols(lesson: _Lesson, part: tuple[Any, int]) -> Any:
-    predictor, bit = part
-    symbols, known = lesson.signs(bit), lesson.known(bit)
-    used = np.flatnonzero(symbols != lesson.ignored)
-    if not len(used):
-        return predictor
-    X, params = lesson.rows(bit, used)
-    labels = np.searchsorted(known, symbols[used])
-    return predictor.partial_fit(X, labels, classes=np.arange(len(known)), **params)
-
-
 def _partial_fit_bit(lesson: _Lesson, part: tuple[Any, int]) -> Any:
     predictor, bit = part
-    signs = lesson.signs(bit)
-    used = np.flatnonzero(signs)
-    if len(used) == 0:
-        return predictor
+    more: dict[str, Any] = {}
+    if is_real(lesson.coding_matrix):
+        used, labels = lesson.labels(bit, lesson.class_index)
+    else:
+        symbols, known = lesson.signs(bit), lesson.known(bit) if lesson.ignored else np.array([-1, 1])
+        used = np.flatnonzero(symbols != lesson.ignored)
+        # Models saved by early versions have the classes -1 and +1.
+        more["classes"] = np.asarray(getattr(predictor, "classes_", np.arange(len(known))))
+        labels = more["classes"][np.searchsorted(known, symbols[used])]
     X, params = lesson.rows(bit, used)
-    # Models saved by early versions have the classes -1 and +1.
-    sides = np.asarray(getattr(predictor, "classes_", [0, 1]))
-    return predictor.partial_fit(X, sides[(signs[used] > 0).astype(np.intp)], classes=sides, **params)
+    return predictor.partial_fit(X, labels, **more, **params) if len(used) else predictor
 
 
 def _bit_margins(predictor: Any, X: Any) -> FloatArray:
