@@ -12,7 +12,7 @@ from codekin.classes import ClassTree
 from codekin.codebooks import trellis_codebook
 from codekin.datasets import make_sparse_topics
 from codekin.estimators import TrellisClassifier
-from codekin.estimators.taxonomies import as_class_tree
+from codekin.estimators.inputs import as_class_tree
 from codekin.fitting.learner_choice import AutoLearner
 from codekin.learners import AROW, Softmax
 

@@ -5,20 +5,25 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from scipy.sparse import csr_array, csr_matrix
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.multiclass import OutputCodeClassifier
+from sklearn.multioutput import MultiOutputClassifier
 from sklearn.naive_bayes import BernoulliNB, GaussianNB
 from sklearn.pipeline import make_pipeline
 
-from codekin import ECOCClassifier, TrellisClassifier, save_model
+from codekin import ECOCClassifier, SubclassClassifier, TrellisClassifier, save_model
 from codekin._system.names import ALIASES, near_name, suggestion
 from codekin.assignments import assign
 from codekin.classes import DenseDistances
 from codekin.codebooks import CODEBOOKS, REAL_CODEBOOKS
 from codekin.coding import Codebook
+from codekin.datasets import TextVectorizer
+from codekin.datasets.model_input import ModelInput
 from codekin.decoding.losses import get_loss
 
 X = np.random.default_rng(0).normal(size=(40, 3)) + np.repeat(np.arange(4), 10)[:, None]
@@ -291,3 +296,52 @@ def test_nothing_is_learned_from_samples_without_features(classifier, nothing):
 def test_one_feature_of_one_sample_is_enough(classifier):
     few = csr_array((np.ones(1), ([7], [2])), shape=(40, 3))
     assert set(classifier.fit(few, y).predict(few)) <= set(y)
+
+
+BAD_LOSSES = {
+    "raises TypeError": lambda z, margin: z,
+    "returns nan": lambda z: np.where(z > 0, np.nan, z),
+    r"returns shape \(\) for \(2, 2\)": lambda z: float(np.maximum(0, -z).mean()),
+    r"returns shape \(2,\) for": lambda z: z.sum(axis=1),
+    "raises ZeroDivisionError": lambda z: z / (1 // 0),
+}
+
+
+@pytest.mark.parametrize("classifier", [ECOCClassifier, TrellisClassifier])
+@pytest.mark.parametrize("fault", BAD_LOSSES)
+def test_a_function_that_is_no_loss_is_refused_with_the_rule(classifier, fault):
+    with pytest.raises(ValueError, match=f"takes one array, z = bit . margin, and returns as .* which {fault}"):
+        classifier(loss=BAD_LOSSES[fault]).fit(X, y)
+
+
+@pytest.mark.parametrize("classifier", [ECOCClassifier(), TrellisClassifier(), SubclassClassifier()], ids=repr)
+def test_several_labels_per_sample_are_refused_with_a_way_out(classifier):
+    table = (y[:, None] == np.unique(y)).astype(int)
+    given = [table, table.tolist(), pd.DataFrame(table), sparse.csr_array(table), [["a", "b"]] * 20 + [["c"]] * 20]
+    for labels in given:
+        with pytest.raises(ValueError, match="y must have one label per sample. Got several; .* MultiOutput"):
+            classifier.fit(X, labels)
+    fitted = MultiOutputClassifier(classifier).fit(X, table)
+    assert (fitted.predict(X) == table).mean() > 0.7
+
+
+@pytest.mark.parametrize("classifier", [ECOCClassifier(), TrellisClassifier(), SubclassClassifier()], ids=repr)
+@pytest.mark.parametrize("other", [3, None, 2.5, np.nan])
+@pytest.mark.parametrize("made", [list, lambda y: np.array(y, dtype=object), lambda y: pd.Series(y, dtype=object)])
+def test_text_next_to_other_labels_is_refused(classifier, other, made):
+    mixed = made([other if label == y[0] else "b" for label in y])
+    with pytest.raises(ValueError, match=f"Labels must be all text or all numbers. Got 'b' and {other}"):
+        classifier.fit(X, mixed)
+
+
+@pytest.mark.parametrize("given", [{"width": LogisticRegression()}, {"estimator": LogisticRegression()}], ids=repr)
+def test_a_trellis_names_the_classifier_for_other_estimators(given):
+    message = r"learns its bits with \['arow', 'softmax'\] or another Learner.*; use ECOCClassifier\(LogisticRegression"
+    with pytest.raises(ValueError, match=message):
+        TrellisClassifier(**given).fit(X, y)
+
+
+@pytest.mark.parametrize("vectorizer", [TfidfVectorizer(), TextVectorizer()], ids=["scikit-learn", "not fitted"])
+def test_only_fitted_vectorizers_of_codekin_can_be_stored(vectorizer):
+    with pytest.raises(TypeError, match=r"must be a fitted one of codekin: TextVectorizer\(\).fit\(texts\). Got T"):
+        ModelInput(vectorizer)

@@ -106,3 +106,8 @@ def test_wrong_samples_and_accuracies_are_refused_with_a_sentence(classifier):
     ]:
         with pytest.raises(ValueError, match=message):
             classifier.explore(**arguments)
+
+
+def test_the_page_says_what_it_shows_with_the_right_article():
+    X, y = load_iris(return_X_y=True)
+    assert "This is an ECOCClassifier." in ECOCClassifier(random_state=0).fit(X, y).explore().html

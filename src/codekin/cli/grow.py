@@ -11,7 +11,7 @@ import typer
 from scipy.sparse import csr_array, vstack
 
 from codekin._system.threads import limited_threads
-from codekin._system.wording import counted
+from codekin._system.wording import counted, with_article
 from codekin.cli.display import Display
 from codekin.cli.models import loaded_classifier, reading_options, sample_chunks
 from codekin.cli.options import App, AsJson, Format, IndexBase, Multilabel, NThreads, Quiet
@@ -89,7 +89,9 @@ def grow(
 def _check_can_grow(model: Path, classifier: Any, n_epochs: int) -> None:
     """Raise before any sample is read if the model cannot get new classes or be trained further."""
     if not isinstance(classifier, TrellisClassifier):
-        raise ValueError(f"{model} holds a {type(classifier).__name__}; only a TrellisClassifier can grow from files.")
+        raise ValueError(
+            f"{model} holds {with_article(type(classifier).__name__)}; only a TrellisClassifier can grow from files."
+        )
     remedy = "codekin train --n-spare N makes a model that can."
     if not classifier.model_.is_single:
         raise ValueError(f"{model} has several codes or a re-ranking, so it cannot grow; {remedy}")

@@ -19,11 +19,9 @@ from codekin._system.stored_rows import StoredRows
 from codekin._system.workers import with_workers
 from codekin.coding import IntArray
 from codekin.coding.labels import EncodedLabels
-from codekin.estimators.coded import checked_weights
-from codekin.estimators.held_out import held_out_samples
-from codekin.estimators.inputs import is_valid_already, label_array
+from codekin.estimators.coded import checked_weights, with_weight
+from codekin.estimators.inputs import as_class_tree, held_out_samples, is_valid_already, label_array
 from codekin.estimators.path_probabilities import PathProbabilities
-from codekin.estimators.taxonomies import as_class_tree
 from codekin.fitting.budget import fit_within_budget
 from codekin.fitting.fit import begin_fit, fit_model, learn_batch
 from codekin.fitting.fit_facts import Fit
@@ -32,7 +30,7 @@ from codekin.fitting.plan import Watch
 from codekin.fitting.recipe import Recipe, Trial
 from codekin.fitting.rules import OF_INDEX, RERANK
 from codekin.fitting.trellis_settings import TrellisSettings
-from codekin.learners import Checkpoints, EpochReport, Learner, learner_name
+from codekin.learners import LEARNERS, Checkpoints, EpochReport, Learner, learner_name
 from codekin.learners.compact import PRECISIONS, Precision
 from codekin.model import Model
 from codekin.model.reranking import CANDIDATE_SOURCES, CandidateSource
@@ -255,6 +253,7 @@ class TrellisClassifier(PathProbabilities):
         y : array-like or EncodedLabels of shape (n_samples,)
             Labels of any type.
         sample_weight : array-like of shape (n_samples,), default=None
+            None of them negative. A label whose samples all have weight zero is left out, as if it were not in ``y``.
         validation : tuple (X, y), default=None
             Samples on which the best pass, the re-ranking and the temperature are chosen. Labels that are not in ``y``
             count as mistakes, with a warning; it is an error if none is in it. Without validation samples, a re-ranking
@@ -278,6 +277,9 @@ class TrellisClassifier(PathProbabilities):
         self._validate_params()
         X, class_index = self._checked_training_samples(X, y)
         samples = Samples(X, class_index, checked_weights(sample_weight, X))
+        self.classes_, class_index = with_weight(self.classes_, class_index, samples.weights)
+        if class_index is not samples.class_index:
+            samples = replace(samples, class_index=class_index).at(np.flatnonzero(class_index >= 0))
         held_out = None if validation is None else held_out_samples(self, validation)
         settings, watch = self._settings(held_out), Watch(on_epoch, checkpoints)
         with with_workers(self.n_jobs), listening(progress):
@@ -287,8 +289,8 @@ class TrellisClassifier(PathProbabilities):
                     settings, samples, held_out, watch=watch, parts=parts, reserved_bytes=reserved_bytes
                 )
             else:
-                settings = settings.of_code(X)
-                plan = settings.plan(settings.default_recipe(X), has_validation=held_out is not None)
+                settings = settings.of_code(samples.X)
+                plan = settings.plan(settings.default_recipe(samples.X), has_validation=held_out is not None)
                 try:
                     fit = fit_model(plan, samples, held_out=held_out, watch=watch)
                 except RepeatedOrderError:
@@ -296,6 +298,16 @@ class TrellisClassifier(PathProbabilities):
                         raise
                     fit = fit_model(replace(plan, n_members=1), samples, held_out=held_out, watch=watch)
         return self._take(fit)
+
+    def _validate_params(self) -> None:
+        for name in ("width", "estimator"):
+            given = getattr(self, name)
+            if hasattr(given, "fit") and not isinstance(given, Learner):
+                raise ValueError(
+                    f"TrellisClassifier learns its bits with {sorted(LEARNERS)} or another Learner of codekin. "
+                    f"Got {name}={given!r}; use ECOCClassifier({type(given).__name__}(...)) instead."
+                )
+        super()._validate_params()
 
     def _settings(self, held_out: Samples | None = None) -> TrellisSettings:
         n_classes = self._check_n_classes()

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from codekin._system.arrays import as_narrow
 from codekin._system.files import whole_file
 from codekin._system.memory import in_units
+from codekin._system.wording import with_article
 from codekin._version import __version__
 from codekin.datasets import FittedVectorizer
 from codekin.explaining.trees import quadrature
@@ -121,7 +122,7 @@ def explorer_page(
     typed, note = _typed(classifier, vectorizer)
     swept = None if accuracies is None else _checked_accuracies(classifier.model_, accuracies)
     script = "\n".join(asset(package, name) for package, names in SCRIPTS.items() for name in names)
-    footer = f"A {type(classifier).__name__}. Everything is in this page; nothing leaves it. "
+    footer = f"This is {with_article(type(classifier).__name__)}. Everything is in this page; nothing leaves it. "
     footer += f"Made with codekin {__version__}."
     style = asset("codekin.explore", "explorer.css")
     values = {"title": html.escape(title), "style": style, "script": script, "footer": footer}

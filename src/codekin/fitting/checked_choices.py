@@ -16,6 +16,7 @@ from codekin.classes import ClassDistances, ClassTree
 from codekin.codebooks import CODEBOOKS
 from codekin.coding import Assignment, Code, Codebook
 from codekin.decoding import LOSSES
+from codekin.decoding.losses import get_loss
 
 EVERY_CODE = ("tree", "trellis")
 ASSIGNMENT_NAMES: Mapping[str, tuple[str, ...]] = {
@@ -104,7 +105,9 @@ def check_assignment_choice(choice: Any, *more_names: str, codes: tuple[str, ...
 
 
 def check_loss_choice(choice: Any) -> None:
-    """Raise if the ``loss`` parameter of an estimator is an unknown name."""
+    """Raise if the ``loss`` parameter of an estimator is an unknown name, or a function that is no loss."""
+    if callable(choice):
+        get_loss(choice)
     names = ["auto", *sorted(LOSSES)]
     if isinstance(choice, str) and choice not in names:
         raise ValueError(

@@ -23,7 +23,7 @@ from codekin.fitting.ranked import fit_ranked, temperature_of
 from codekin.fitting.rules import TARGET_RULES, check_rules
 from codekin.fitting.shared_work import SharedWork
 from codekin.fitting.size import bytes_of_tree
-from codekin.learners.kinds import check_kind
+from codekin.learners.independent import check_kind
 from codekin.model import Member, Model
 from codekin.model.class_sizes import USUAL_POWER, best_power, class_sizes, size_corrected
 from codekin.model.prior import ClassPrior

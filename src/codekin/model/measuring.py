@@ -25,7 +25,10 @@ N_BINS = 15
 
 
 def measured(model: Model, loss: Loss, samples: Samples) -> dict[str, Any]:
-    """The fields of a report that depend on samples, only the error for a tree; ``loss`` is that of the bits."""
+    """The fields of a report that depend on samples, only the error for a tree; ``loss`` is that of the bits.
+
+    Samples of class -1, which the model does not know, are errors; bits have no losses for them.
+    """
     class_index, n_samples = samples.class_index, len(samples.class_index)
     if model.codebook.tree is not None:
         wrong = [model.predict(block) != class_index[rows] for rows, block in _blocks(samples.X, n_samples, 4096)]
@@ -33,25 +36,27 @@ def measured(model: Model, loss: Loss, samples: Samples) -> dict[str, Any]:
     total, n_wrong, n_certified = np.zeros(model.n_bits), 0, 0
     step = max(MARGINS_PER_BLOCK // (model.n_bits * model.codebook.n_symbols // 2), 256)
     for rows, block in _blocks(samples.X, n_samples, step):
-        margins = model.margins(block)
-        if model.codebook.n_symbols == 2:
-            losses = binary_losses(margins, class_index[rows], model.coding_matrix, loss)
-        else:
-            losses = symbol_losses(margins, class_index[rows], model.code)
-        total += losses * len(margins)
+        margins, known = model.margins(block), np.flatnonzero(class_index[rows] >= 0)
+        own = margins if len(known) == len(margins) else margins[known], class_index[rows][known]
+        if len(known):
+            is_binary = model.codebook.n_symbols == 2
+            losses = binary_losses(*own, model.coding_matrix, loss) if is_binary else symbol_losses(*own, model.code)
+            total += losses * len(known)
         if model.ranking is not None:
             best = model._ranked.candidates(block, margins, 1, model.ranking)
             n_wrong += int((best.classes[:, 0] != class_index[rows]).sum())
             n_certified += int(best.is_certified.sum())
         else:
             n_wrong += int((model.decoder.decode(margins) != class_index[rows]).sum())
-    bit_losses = total / n_samples
-    epsilon = float(bit_losses.mean())
+    n_known = int((class_index >= 0).sum())
+    bit_losses = total / n_known if n_known else np.zeros(0)
+    epsilon = float(bit_losses.mean()) if n_known else nan
+    bound = nan if model.decoder.is_learned else multiclass_error_bound(epsilon, model.codebook, loss)
     return {
         "n_measured": n_samples,
         "bit_losses": bit_losses,
         "average_binary_loss": epsilon,
-        "error_bound": nan if model.decoder.is_learned else multiclass_error_bound(epsilon, model.codebook, loss),
+        "error_bound": (bound * n_known + n_samples - n_known) / n_samples,
         "error": n_wrong / n_samples,
         "certified_share": n_certified / n_samples if len(model.members) > 1 else nan,
     }

@@ -12,6 +12,7 @@ from scipy import sparse
 from scipy.special import softmax
 
 from codekin._system.magnitudes import MAX_SINGLE, check_single_precision
+from codekin._system.wording import with_article
 from codekin.coding import FloatArray, IntArray
 from codekin.datasets import FittedVectorizer
 from codekin.datasets.one_text import features_of_one_text
@@ -230,7 +231,7 @@ def load_coded(folder: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -
         raise ModelFolderError(f"{folder} holds a code without labels; save the classifier around it instead.")
     if not isinstance(saved.model, CodedClassifier):
         raise ModelFolderError(
-            f"{folder} holds a {type(saved.model).__name__}, which cannot answer one sample at a time; "
+            f"{folder} holds {with_article(type(saved.model).__name__)}, which cannot answer one sample at a time; "
             "load_model or codekin predict predict many."
         )
     return saved
