@@ -11,7 +11,7 @@ from codekin._system.memory import in_units
 from codekin.cli.display import Display
 from codekin.cli.models import loaded_classifier
 from codekin.cli.option_needs import EXPORT_NEEDS, check_needs
-from codekin.cli.options import Quiet
+from codekin.cli.options import Quiet, Trust
 from codekin.cli.streams import show
 from codekin.cli.values import one_of
 from codekin.export import export_onnx, export_page
@@ -36,6 +36,7 @@ def export(
         ),
     ] = "auto",
     title: Annotated[str, typer.Option(help="The heading of a page.")] = "Text classifier",
+    trust: Trust = False,
     quiet: Quiet = False,
 ) -> None:
     """Export a model for programs without codekin.
@@ -54,7 +55,7 @@ def export(
     if target.exists() and target.resolve() == model.resolve():
         raise ValueError(f"{target} is the model itself. Export it to another folder.")
     check_needs(context, EXPORT_NEEDS)
-    saved = loaded_classifier(model, Display(quiet))
+    saved = loaded_classifier(model, Display(quiet), trusted=trust)
     vectorizer, k = saved.model_input.vectorizer, min(top_k, len(saved.model.classes_))
     if target.suffix == ".onnx":
         is_sparse = vectorizer is not None or bool(saved.model_input.encoding)

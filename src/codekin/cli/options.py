@@ -66,6 +66,7 @@ Scheduler = Annotated[
         help="The scheduler of a Dask cluster, such as tcp://host:8786, whose workers share that work.",
     ),
 ]
+Trust = Annotated[bool, typer.Option("--trust", help="Load learners.skops, too, which can run anything.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 RandomState = Annotated[int, typer.Option(min=0, help="The seed; the same data and options give the same result.")]

@@ -14,7 +14,7 @@ from codekin._system.files import output_stream
 from codekin._system.threads import limited_threads
 from codekin.cli.display import Display
 from codekin.cli.models import loaded_classifier, reading_options, sample_chunks
-from codekin.cli.options import Format, IndexBase, NThreads, Quiet
+from codekin.cli.options import Format, IndexBase, NThreads, Quiet, Trust
 from codekin.cli.streams import for_stdout
 from codekin.predicting.answers import json_objects
 from codekin.progress import tell
@@ -51,6 +51,7 @@ def predict(
     ] = 10_000,
     n_threads: NThreads = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object per line.")] = False,
+    trust: Trust = False,
     quiet: Quiet = False,
 ) -> None:
     """Predict the classes of samples.
@@ -60,7 +61,7 @@ def predict(
     file with tabs, or whole lines.
     """
     display = Display(quiet)
-    saved = loaded_classifier(model, display, takes_parts=True)
+    saved = loaded_classifier(model, display, trusted=trust, takes_parts=True)
     classifier = saved.model
     if coverage is not None:
         _check_coverage(model, classifier, coverage, top_k, probabilities)
