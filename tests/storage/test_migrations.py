@@ -3,8 +3,8 @@
 ``folders_of_version_2.zip`` holds a folder of every kind of model, written by the last version before the format
 changed, with samples and the models' predictions; ``folders_of_version_5.zip`` one of every kind of code and ranking,
 from before candidates of an index; ``folders_of_version_6.zip`` one of every kind of bits and decoders of a coding
-matrix, and one with an index, from before real codewords; ``folders_of_version_7.zip`` linear learners, trees, regressors
-and support vectors by skops, from before learners were arrays, and what is around them. Folders with learners need trust.
+matrix, and one with an index, from before real codewords; ``folders_of_version_7.zip`` one of every kind of learners
+and of what is around them, from before learners were arrays. Those with learners are loaded only with trust.
 """
 
 import json

@@ -11,7 +11,6 @@ import json
 from collections.abc import Mapping
 from importlib import import_module
 from inspect import signature
-from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -30,12 +29,7 @@ Shapes = Mapping[str, tuple[str, ...]]
 one; s the same, but no axis for two classes. Regressors have neither."""
 
 _LINEAR: Shapes = {"coef_": ("rf", "sf"), "intercept_": ("r", "", "1")}
-_STEPPED: Shapes = {
-    **_LINEAR,
-    "t_": ("",),
-    # Those of averaged weights, which others do not have.
-    **{f"_{kind}_{part}": _LINEAR[f"{part}_"] for kind in ("standard", "average") for part in ("coef", "intercept")},
-}
+_STEPPED: Shapes = {**_LINEAR, "t_": ("",)}
 _COUNTED: Shapes = {
     **{"class_count_": ("c",), "class_log_prior_": ("c",), "feature_count_": ("cf",), "feature_log_prob_": ("cf",)},
 }
@@ -74,10 +68,11 @@ def describe_learners(learners: list[Any], arrays: Arrays) -> list[Json] | None:
     for learner in learners:
         try:
             kind, own = _described(learner)
+            rows = {name: (array.dtype.str, array.shape[1:]) for name, array in own.items()}
+            key = json.dumps([kind, rows], allow_nan=False)
         except ValueError:
             return None
-        rows = {name: (array.dtype.str, array.shape[1:]) for name, array in own.items()}
-        number, _, parts = kinds.setdefault(json.dumps([kind, rows]), (len(kinds), kind, []))
+        number, _, parts = kinds.setdefault(key, (len(kinds), kind, []))
         numbers.append(number)
         parts.append(own)
     arrays["learner_kinds"] = as_narrow(np.array(numbers))
@@ -108,8 +103,8 @@ def _described(learner: Any) -> tuple[Json, Arrays]:
     Raises ValueError if it is not in the table, or has more to it than what is stored.
     """
     name = type(learner).__name__
-    if name not in STORED or type(learner) is not _class_of(name) or "_metadata_request" in vars(learner):
-        raise ValueError(name)
+    if name not in STORED or type(learner) is not _class_of(name) or getattr(learner, "average", False):
+        raise ValueError(name)  # those that average their weights have several of them
     kind: Json = {"class": name, "params": _changed_params(learner)}
     seed = kind["params"].pop("random_state", None)
     seeds = {} if seed is None else {"random_state": np.array([seed])}
@@ -136,7 +131,7 @@ def _changed_params(learner: Any) -> Json:
         value = value.item() if isinstance(value, np.generic) else value
         if name in NOT_STORED or value is default or (type(value) is type(default) and value == default):
             continue
-        if not isinstance(value, PLAIN) or (isinstance(value, float) and not isfinite(value)):
+        if not isinstance(value, PLAIN):
             raise ValueError(name)
         params[name] = value
     return params
@@ -174,9 +169,8 @@ def _checked_sizes(kind: Json, own: Arrays, n_learners: int) -> tuple[int, int |
     n_features = whole_number(kind["n_features"], "n_features", smallest=1)
     if issubclass(_class_of(name), ClassifierMixin):
         n_classes = whole_number(kind["n_classes"], "n_classes", smallest=2)
-    needed = {attribute for attribute in shapes if not attribute.startswith("_")}
-    if not needed <= own.keys() <= shapes.keys():
-        raise ValueError(f"a {name} has the arrays {sorted(needed)}. Got {shortened(sorted(own))}.")
+    if own.keys() != shapes.keys():
+        raise ValueError(f"a {name} has the arrays {sorted(shapes)}. Got {shortened(sorted(own))}.")
     of_two = {"r": 1, "s": None} if n_classes == 2 else dict.fromkeys("rs", n_classes)
     sizes = {"f": n_features, "c": n_classes, "1": 1, **of_two}
     for attribute, array in own.items():
