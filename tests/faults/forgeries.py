@@ -171,15 +171,10 @@ def forge_addition(folder: Path, rng: random.Random) -> str:
 def _add_attribute(schema: Any, _: dict[str, bytes], rng: random.Random) -> str:
     """An attribute of a learner, which may shadow a method."""
     nodes = [node for node in _nodes(schema) if "__loader__" in node]
-    owner = rng.choice([node for node in nodes if node["__loader__"] == "ObjectNode"])
-    attributes = owner["content"]["content"]
-    type_node = {
-        "__class__": "float64",
-        "__module__": "numpy",
-        "__loader__": "TypeNode",
-        "__id__": rng.randrange(10**9),
-    }
-    name = rng.choice(ADDED)
+    objects = [node for node in nodes if node["__loader__"] == "ObjectNode"]
+    owner = rng.choice([node for node in objects if isinstance(node["content"].get("content"), dict)])
+    attributes, name, number = owner["content"]["content"], rng.choice(ADDED), rng.randrange(10**9)
+    type_node = {"__class__": "float64", "__module__": "numpy", "__loader__": "TypeNode", "__id__": number}
     attributes[name] = deepcopy(rng.choice([type_node, rng.choice(nodes)]))
     return f"{owner['__class__']}.{name} is added, a {attributes[name].get('__class__')}"
 

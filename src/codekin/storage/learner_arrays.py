@@ -189,10 +189,9 @@ def _set_fitted(kind: Json, learners: list[Any], own: Arrays) -> None:
         return
     n_features, n_classes = _checked_sizes(kind, own, len(learners))
     if "feature_names" in kind:
+        names = np.array(texts(kind["feature_names"], "feature_names", n_features), dtype=object)
         for learner in learners:
-            learner.feature_names_in_ = np.array(
-                texts(kind["feature_names"], "feature_names", n_features), dtype=object
-            )
+            learner.feature_names_in_ = names
     if "n_nodes" in own:
         learners = planted(learners, own, n_features, n_classes)
     for attribute, array in own.items() if "n_nodes" not in own else ():
