@@ -14,7 +14,7 @@ from codekin._system.threads import limited_threads
 from codekin.cli.display import Display
 from codekin.cli.models import loaded_classifier, reading_options, sample_chunks
 from codekin.cli.option_needs import check_sources
-from codekin.cli.options import App, Format, IndexBase, NThreads, Quiet, ToFile
+from codekin.cli.options import App, Format, IndexBase, NThreads, Quiet, ToFile, Trust
 from codekin.cli.streams import for_stdout
 from codekin.datasets.samples import TextData
 from codekin.explaining import Explanation
@@ -44,6 +44,7 @@ def explain(
     index_base: IndexBase = None,
     n_threads: NThreads = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object per line.")] = False,
+    trust: Trust = False,
     quiet: Quiet = False,
 ) -> None:
     """Show what each word or feature contributes to the score of a label.
@@ -53,7 +54,7 @@ def explain(
     """
     check_sources({"DATA": data, "MODEL": model}, output)
     display = Display(quiet)
-    saved = loaded_classifier(model, display)
+    saved = loaded_classifier(model, display, trusted=trust)
     classifier = saved.model
     if label is not None and top_k > 1:
         raise ValueError(f"--label explains one label of each sample. Got --top-k {top_k} beside it.")

@@ -11,7 +11,7 @@ from codekin._system.memory import in_units
 from codekin.cli.display import Display
 from codekin.cli.models import loaded_classifier
 from codekin.cli.option_needs import EXPORT_NEEDS, check_needs, check_sources
-from codekin.cli.options import App, Quiet
+from codekin.cli.options import App, Quiet, Trust
 from codekin.cli.streams import show
 from codekin.cli.values import named
 from codekin.export import export_onnx, export_page
@@ -35,6 +35,7 @@ def export(
         ),
     ] = "auto",
     title: Annotated[str, typer.Option(help="The heading of a page.")] = "Text classifier",
+    trust: Trust = False,
     quiet: Quiet = False,
 ) -> None:
     """Export a model for programs without codekin.
@@ -52,7 +53,7 @@ def export(
         )
     check_sources({"MODEL": model}, target)
     check_needs(context, EXPORT_NEEDS)
-    saved = loaded_classifier(model, Display(quiet))
+    saved = loaded_classifier(model, Display(quiet), trusted=trust)
     vectorizer, k = saved.model_input.vectorizer, min(top_k, len(saved.model.classes_))
     if target.suffix == ".onnx":
         is_sparse = vectorizer is not None or bool(saved.model_input.encoding)

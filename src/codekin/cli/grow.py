@@ -14,7 +14,7 @@ from codekin._system.threads import limited_threads
 from codekin._system.wording import counted, with_article
 from codekin.cli.display import Display
 from codekin.cli.models import loaded_classifier, reading_options, sample_chunks
-from codekin.cli.options import App, AsJson, Format, IndexBase, Multilabel, NThreads, Quiet
+from codekin.cli.options import App, AsJson, Format, IndexBase, Multilabel, NThreads, Quiet, Trust
 from codekin.cli.streams import show
 from codekin.estimators import TrellisClassifier
 from codekin.estimators.growth import free_codewords
@@ -45,6 +45,7 @@ def grow(
     multilabel: Multilabel = "error",
     n_threads: NThreads = None,
     as_json: AsJson = False,
+    trust: Trust = False,
     quiet: Quiet = False,
 ) -> None:
     """Train a model on further samples, also of classes that it has not seen.
@@ -55,7 +56,7 @@ def grow(
     if str(data) == "-":
         raise ValueError("codekin grow reads the samples several times, so they must be in a file. Got - instead.")
     target, display = check_target(output or model), Display(quiet)
-    saved = loaded_classifier(model, display)
+    saved = loaded_classifier(model, display, trusted=trust)
     classifier: Any = saved.model
     _check_can_grow(model, classifier, n_epochs)
     n_classes, n_samples = len(classifier.classes_), 0

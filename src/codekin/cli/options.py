@@ -57,6 +57,7 @@ Scheduler = Annotated[
         help="The scheduler of a Dask cluster, such as tcp://host:8786, whose workers share that work.",
     ),
 ]
+Trust = Annotated[bool, typer.Option("--trust", help="Load learners.skops, too, which can run anything.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 ToFile = Annotated[
     str, typer.Option("--output", "-o", metavar="FILE", help="Where to write; - is the standard output.")

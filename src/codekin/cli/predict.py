@@ -15,7 +15,7 @@ from codekin._system.threads import limited_threads
 from codekin.cli.display import Display
 from codekin.cli.models import loaded_classifier, reading_options, sample_chunks
 from codekin.cli.option_needs import check_sources
-from codekin.cli.options import App, Format, IndexBase, NThreads, Quiet, ToFile
+from codekin.cli.options import App, Format, IndexBase, NThreads, Quiet, ToFile, Trust
 from codekin.cli.streams import for_stdout
 from codekin.datasets.one_text import known_word_counter
 from codekin.predicting.answers import best_labels, json_objects
@@ -54,6 +54,7 @@ def predict(
     ] = 10_000,
     n_threads: NThreads = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object per line.")] = False,
+    trust: Trust = False,
     quiet: Quiet = False,
 ) -> None:
     """Predict the classes of samples.
@@ -65,7 +66,7 @@ def predict(
     """
     check_sources({"DATA": data, "MODEL": model}, output)
     display = Display(quiet)
-    saved = loaded_classifier(model, display, takes_parts=True)
+    saved = loaded_classifier(model, display, trusted=trust, takes_parts=True)
     classifier = saved.model
     if coverage is not None:
         _check_coverage(model, classifier, coverage, top_k, probabilities)

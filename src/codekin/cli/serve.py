@@ -10,7 +10,7 @@ import typer
 from codekin._system.threads import limited_threads
 from codekin._system.wording import counted
 from codekin.cli.display import Display
-from codekin.cli.options import App, NThreads, Quiet
+from codekin.cli.options import App, NThreads, Quiet, Trust
 from codekin.cli.streams import show
 from codekin.cli.values import positive_number, size
 from codekin.progress import tell
@@ -45,6 +45,7 @@ def serve(
     ] = 256,
     max_connections: Annotated[int, typer.Option(min=1, help="How many connections may be open.")] = 512,
     n_threads: NThreads = None,
+    trust: Trust = False,
     quiet: Quiet = False,
 ) -> None:
     """Answer requests over HTTP with a model.
@@ -69,7 +70,7 @@ def serve(
     with listener(host, port) as bound, limited_threads(n_threads):
         with display.watching(only_if_slow=True):
             tell(f"loading {model}")
-            answering = application(model, limits=limits)
+            answering = application(model, limits=limits, trusted=trust)
             answering.host_names = [host, *(host_name or ())]
         url = url_of(bound)
         run_server(

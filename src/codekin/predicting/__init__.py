@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from codekin.model import Model
 from codekin.model.one_row import Row, one_row
 from codekin.model.probabilities import losses_of_probabilities, top_k_probabilities
 from codekin.storage import ModelFolderError, SavedModel, load_saved
+from codekin.storage.files import Trust
 
 __all__ = ["Predictor"]
 
@@ -92,14 +92,14 @@ class Predictor:
             self._one_row.best(self._row(nothing), 1, has_losses=has_losses)
 
     @classmethod
-    def load(cls, folder: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Predictor:
+    def load(cls, folder: str | os.PathLike[str], *, trusted: Trust = False) -> Predictor:
         """A predictor of a saved model, with the vectorizer that was saved with it, if there is one.
 
         Parameters
         ----------
         folder : path
             A model folder, written by ``codekin train`` or :func:`codekin.save_model`.
-        trusted : sequence of str, default=()
+        trusted : bool or sequence of str, default=False
             As in :func:`codekin.load_model`.
 
         Returns
@@ -224,7 +224,7 @@ class Predictor:
         return Row(indptr, indices, values, self._n_features, given)
 
 
-def load_coded(folder: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> SavedModel:
+def load_coded(folder: str | os.PathLike[str], *, trusted: Trust = False) -> SavedModel:
     """What is in a model folder, if it is a classifier that can predict one sample at a time."""
     saved = load_saved(folder, trusted=trusted)
     if not saved.has_labels:

@@ -24,6 +24,7 @@ from codekin.serving.batching import Answer, Batcher
 from codekin.serving.limits import Limits, Refusal
 from codekin.serving.metrics import CONTENT_TYPE, Metrics
 from codekin.serving.questions import Question, question, sample, shown
+from codekin.storage.files import Trust
 
 try:
     from starlette.applications import Starlette
@@ -43,9 +44,7 @@ MAX_DISCARDED = 16
 _log = logging.getLogger(__name__)
 
 
-def application(
-    folder: str | os.PathLike[str], *, limits: Limits | None = None, trusted: Sequence[str] = ()
-) -> Application:
+def application(folder: str | os.PathLike[str], *, limits: Limits | None = None, trusted: Trust = False) -> Application:
     """An ASGI application that answers requests with a saved model; ``codekin serve`` runs one.
 
     Parameters
@@ -54,7 +53,7 @@ def application(
         A model folder, written by ``codekin train`` or :func:`codekin.save_model`.
     limits : Limits, optional
         What one request may be, and how many may wait.
-    trusted : sequence of str, default=()
+    trusted : bool or sequence of str, default=False
         As in :func:`codekin.load_model`.
 
     Returns
