@@ -132,6 +132,7 @@ def signed(folder, **changes):
     (folder / "model.json").write_text(json.dumps(description))
 
 
+@pytest.mark.filterwarnings("ignore:Learners of type SVC are stored by skops")
 @pytest.mark.parametrize("name", ["model.json", "arrays.safetensors", "learners.skops"])
 def test_a_hostile_file_in_a_model_is_refused(name, payload, model, tmp_path):
     folder = save_model(model, tmp_path / "model")
@@ -142,6 +143,7 @@ def test_a_hostile_file_in_a_model_is_refused(name, payload, model, tmp_path):
         load_model(folder, trusted=True)
 
 
+@pytest.mark.filterwarnings("ignore:Learners of type SVC are stored by skops")
 @pytest.mark.parametrize(
     "make", [lambda at: partial(os.mkdir, at), lambda at: FunctionTransformer(os.mkdir, kw_args={"path": at})]
 )
