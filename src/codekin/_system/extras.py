@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-EXTRAS = {
-    "plots": ("matplotlib",),
-    "onnx": ("onnx",),
-    "serve": ("starlette", "uvicorn"),
-    "distributed": ("dask", "distributed"),
-}
+EXTRAS = {"plots": "matplotlib", "onnx": "onnx", "serve": "starlette uvicorn", "distributed": "dask distributed"}
 """The packages of each extra of ``pyproject.toml`` for users."""
 
 
@@ -18,4 +13,4 @@ def not_installed(what: str, extra: str) -> ImportError:
     'Serving a model needs starlette and uvicorn. Install with: pip install starlette uvicorn'
     """
     packages = EXTRAS[extra]
-    return ImportError(f"{what} needs {' and '.join(packages)}. Install with: pip install {' '.join(packages)}")
+    return ImportError(f"{what} needs {packages.replace(' ', ' and ')}. Install with: pip install {packages}")

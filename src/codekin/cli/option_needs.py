@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -106,14 +105,15 @@ def check_sources(sources: Mapping[str, Any], output: Any = None) -> None:
 
 def _files(path: Any, stream: int) -> set[tuple[int, int]]:
     """The identities of a file or of a folder and its files, whatever they are called; ``-`` is a standard stream."""
-    found: set[tuple[int, int]] = set()
-    with suppress(OSError, TypeError):  # there is none yet, or None was given
-        place = Path(path)
-        for each in (place, *place.iterdir()) if place.is_dir() else (stream if str(path) == "-" else place,):
-            status = os.stat(each)  # noqa: PTH116  (of descriptors, too)
-            if stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode):
-                found.add((status.st_dev, status.st_ino))
-    return found
+    if path is None:
+        return set()
+    place = Path(path)
+    try:
+        found = [os.fstat(stream) if str(path) == "-" else place.stat()]
+        found += [each.stat() for each in place.iterdir()] if place.is_dir() else []
+    except OSError:  # there is none as yet
+        return set()
+    return {(one.st_dev, one.st_ino) for one in found if stat.S_ISREG(one.st_mode) or stat.S_ISDIR(one.st_mode)}
 
 
 def _shown(context: typer.Context, option: str) -> str:

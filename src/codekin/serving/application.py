@@ -228,18 +228,14 @@ class Application:
         return _json(facts)
 
     async def _openapi(self, _: Request) -> Response:
-        described = json.loads(files(__package__).joinpath("openapi.json").read_bytes())
-        predict, schemas = described["paths"]["/v1/predict"]["post"], described["components"]["schemas"]
-        fields, n_features = schemas["Question"]["properties"], self.together.n_features
-        fields["samples"]["maxItems"] = self.limits.max_samples
-        for top_k in (predict["parameters"][0]["schema"], fields["top_k"]):
-            top_k["maximum"] = self.limits.max_top_k
-        largest = MAX_SINGLE if self.together.predictor._is_single_precision else MAX_DOUBLE
-        schemas["Value"] |= {"minimum": -largest, "maximum": largest}
-        schemas["DenseRow"] |= {"minItems": n_features, "maxItems": n_features}
-        schemas["SparseRow"]["properties"]["indices"]["items"]["maximum"] = n_features - 1
+        """The description, in which names after an equals sign stand for numbers of this server."""
+        n, most = self.together.n_features, MAX_SINGLE if self.together.predictor._is_single_precision else MAX_DOUBLE
+        numbers = {**vars(self.limits), "n_features": n, "last_feature": n - 1, "least": -most, "most": most}
+        text = files(__package__).joinpath("openapi.json").read_text("utf-8")
+        described = json.loads(re.sub(r'"=(\w+)"', lambda place: str(numbers[place[1]]), text))
         if not self.together.takes_texts:
-            del predict["requestBody"]["content"]["text/plain"], fields["samples"]["items"]["oneOf"][0]
+            del described["paths"]["/v1/predict"]["post"]["requestBody"]["content"]["text/plain"]
+            del described["components"]["schemas"]["Sample"]["oneOf"][0]
         return _json(described)
 
     async def _health(self, _: Request) -> Response:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -47,14 +48,20 @@ def question(body: bytes, content_type: str, options: Mapping[str, str], limits:
         text = body.decode("utf-8")
     except UnicodeDecodeError as error:
         raise Refusal(400, f"The body must be encoded as UTF-8. Byte {error.start} is not.") from None
-    defaults = _url_options(options)
-    asked = _from_json(text, defaults) if kind == JSON else _from_lines(text, defaults)
-    if len(asked.samples) > limits.max_samples:
-        raise Refusal(413, f"A request may have at most {limits.max_samples:,} samples. Got {len(asked.samples):,}.")
-    for top_k in (defaults["top_k"], asked.top_k):
+    defaults = {"top_k": None, "probabilities": False, **_url_options(options)}
+    fields = {**defaults, **(_json_fields(text) if kind == JSON else {"samples": _lines(text)})}
+    if len(fields["samples"]) > limits.max_samples:
+        n_samples = len(fields["samples"])
+        raise Refusal(413, f"A request may have at most {limits.max_samples:,} samples. Got {n_samples:,}.")
+    for given in (defaults, fields):
+        top_k, has_probabilities = given["top_k"], given["probabilities"]
+        if top_k is not None and not _is_whole(top_k):
+            raise Refusal(400, f"'top_k' must be a whole number. Got {shown(top_k)}.")
         if top_k is not None and not 1 <= top_k <= limits.max_top_k:
             raise Refusal(400, f"'top_k' must be between 1 and {limits.max_top_k}. Got {shown(top_k)}.")
-    return asked
+        if not isinstance(has_probabilities, bool):
+            raise Refusal(400, f"'probabilities' must be true or false. Got {shown(has_probabilities)}.")
+    return Question(fields["samples"], None if top_k is None else int(top_k), has_probabilities)
 
 
 def sample(value: Any, place: int, n_features: int) -> Sample:
@@ -90,7 +97,7 @@ def shown(value: Any) -> str:
     return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}..."
 
 
-def _from_json(text: str, defaults: Mapping[str, Any]) -> Question:
+def _json_fields(text: str) -> dict[str, Any]:
     try:
         given = json.loads(text, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
@@ -108,32 +115,23 @@ def _from_json(text: str, defaults: Mapping[str, Any]) -> Question:
     if not isinstance(given.get("samples"), list):
         got = f"Got {shown(given['samples'])}." if "samples" in given else "It is missing."
         raise Refusal(400, f"'samples' must be a list. {got}")
-    top_k, has_probabilities = ({**defaults, **given}[name] for name in ("top_k", "probabilities"))
-    if top_k is not None and not _is_whole(top_k):
-        raise Refusal(400, f"'top_k' must be a whole number. Got {shown(top_k)}.")
-    if not isinstance(has_probabilities, bool):
-        raise Refusal(400, f"'probabilities' must be true or false. Got {shown(has_probabilities)}.")
-    return Question(given["samples"], None if top_k is None else int(top_k), has_probabilities)
+    return given
 
 
 def _url_options(options: Mapping[str, str]) -> dict[str, Any]:
-    """The options of a question where its body does not say otherwise."""
+    """The values that the options of a URL stand for; texts that stand for none stay, and are refused as such."""
     for name in options:
         if name not in ("top_k", "probabilities"):
             raise Refusal(400, f"The options of the URL are 'top_k' and 'probabilities'. Got {shown(name)}.")
-    top_k, wanted = options.get("top_k"), options.get("probabilities", "false")
-    if top_k is not None and not (top_k.isascii() and top_k.isdecimal() and len(top_k) < 10):
-        raise Refusal(400, f"'top_k' must be a whole number. Got {shown(top_k)}.")
-    if wanted not in ("true", "false"):
-        raise Refusal(400, f"'probabilities' must be true or false. Got {shown(wanted)}.")
-    return {"top_k": None if top_k is None else int(top_k), "probabilities": wanted == "true"}
+    names = {"true": True, "false": False}
+    return {
+        name: int(text) if re.fullmatch("[0-9]{1,9}", text) else names.get(text, text) for name, text in options.items()
+    }
 
 
-def _from_lines(text: str, defaults: Mapping[str, Any]) -> Question:
+def _lines(text: str) -> list[str]:
     lines = text.split("\n")
-    if lines[-1] == "":
-        lines.pop()
-    return Question([line.removesuffix("\r") for line in lines], defaults["top_k"], defaults["probabilities"])
+    return [line.removesuffix("\r") for line in (lines if lines[-1] else lines[:-1])]
 
 
 def _no_constant(name: str) -> NoReturn:

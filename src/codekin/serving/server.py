@@ -21,8 +21,6 @@ MAX_HEADER_BYTES = 32_768
 MAX_CONNECTIONS = 512
 MAX_LAST_SECONDS = 1.0
 """How long a server that stops, or has refused a connection, still reads what clients send."""
-MAX_LAST_ROUNDS = 1_000
-"""How often a server that stops looks for new connections, even if there are always some."""
 
 
 def listener(host: str, port: int) -> socket.socket:
@@ -106,7 +104,7 @@ class _Server(uvicorn.Server):
         # Closing the socket resets connections that wait to be accepted. After the last one, asyncio needs two rounds
         # of its loop to tell its protocol.
         n_idle = 0
-        for _ in range(MAX_LAST_ROUNDS):
+        for _ in range(1_000):  # even if there are always new ones
             await asyncio.sleep(0)
             n_idle = 0 if select.select(sockets or (), (), (), 0)[0] else n_idle + 1
             if n_idle == 3:
