@@ -12,6 +12,7 @@ import pytest
 
 from codekin import load_model
 from codekin.cli.main import main
+from codekin.codebooks import trellis_codebook
 from codekin.learners import training
 from codekin.learners.tree_progress import FinishedNodes
 from codekin.storage import load_input
@@ -67,11 +68,12 @@ def test_the_learner_is_chosen_by_width_by_name_or_by_validation(topics, succeed
     assert summary["learner"] == load_model(tmp_path / "model").report().learner
 
 
-@pytest.mark.parametrize(("budget", "most"), [(("--max-bits", 60), 60), (("--width", "auto", "--max-bits", 30), 30)])
-def test_a_number_of_bits_chooses_the_width(budget, most, topics, succeed, tmp_path):
-    summary = json.loads(succeed("train", topics / "train.svm", tmp_path / "model", "--json", *budget))
-    assert summary["n_bits"] <= most
-    assert summary["width"] > 2 or most == 30
+@pytest.mark.parametrize(("most", "options", "width"), [(29, (), 3), (30, ("--width", "auto"), 4)])
+def test_a_number_of_bits_chooses_the_width(most, options, width, topics, succeed, tmp_path):
+    given = ("--max-bits", most, *options)
+    summary = json.loads(succeed("train", topics / "train.svm", tmp_path / "model", "--json", *given))
+    assert (summary["width"], summary["n_bits"]) == (width, trellis_codebook(32, width).n_bits)
+    assert summary["n_bits"] <= most < trellis_codebook(32, width + 1).n_bits
 
 
 @pytest.mark.parametrize("option", ["--max-model-bytes", "--budget"])

@@ -20,7 +20,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.reference.calibration import expected_calibration_error
 
 from codekin.codebooks import CODEBOOKS, REAL_CODEBOOKS
@@ -42,40 +41,6 @@ def digits():
 @pytest.fixture(scope="module")
 def few_digits(digits):
     return digits[0][:300], digits[1][:300]
-
-
-def presets():
-    """The defaults, and one preset for every codebook and for the ways to learn and to decode."""
-    learner = LogisticRegression(max_iter=1000)
-    return [
-        ECOCClassifier(random_state=0),
-        *(
-            ECOCClassifier(
-                Ridge() if name in REAL_CODEBOOKS else learner, codebook=name, decoding="loss", random_state=0
-            )
-            for name in OF_TWO_SYMBOLS
-            if name != "dense_random"
-        ),
-        ECOCClassifier(DecisionTreeClassifier(), loss="hamming", class_distances="learnability", random_state=0),
-        ECOCClassifier(learner, assignment="random", random_state=0),
-        ECOCClassifier(GaussianNB(), codebook="sparse_random", weighted_decoding=True, random_state=0),
-    ]
-
-
-def not_expected(estimator):
-    """A tree with leaves of one sample is right about it whatever its weight; the check sets larger leaves only where
-    the estimator itself has them as a parameter. Folds of samples are others if a sample is there twice."""
-    if estimator.codebook == "ecoc_one":
-        checks = (f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse"))
-        return dict.fromkeys(checks, "its columns are tried on folds of the samples")
-    is_tree = isinstance(estimator.estimator, DecisionTreeClassifier)
-    return {"check_class_weight_classifiers": "leaves of one sample ignore weights"} if is_tree else {}
-
-
-@pytest.mark.filterwarnings("ignore::UserWarning")
-@parametrize_with_checks(presets(), expected_failed_checks=not_expected)
-def test_scikit_learns_estimator_checks(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("codebook", OF_TWO_SYMBOLS)

@@ -18,7 +18,6 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC, NuSVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from codekin import ECOCClassifier
 from codekin.class_distances import CLASS_DISTANCES_FROM_DATA, embedding_distances
@@ -64,12 +63,6 @@ def many():
     class_index = np.arange(600) % 30
     groups, places = rng.normal(size=(6, 8)) * 4, rng.normal(size=(30, 8))
     return (groups[np.arange(30) % 6] + places)[class_index] + rng.normal(size=(600, 8)), class_index
-
-
-@pytest.mark.filterwarnings("ignore::UserWarning")
-@parametrize_with_checks([ECOCClassifier(LogisticRegression(max_iter=1000), n_symbols=3, random_state=0)])
-def test_scikit_learns_estimator_checks(estimator, check):
-    check(estimator)
 
 
 def test_two_symbols_give_the_same_files_as_ever(digits, tmp_path):
