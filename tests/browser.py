@@ -2,6 +2,7 @@
 
 import html
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -56,11 +57,12 @@ def seen_by(script, page, home, *, width=1200, violations=()):
     ``violations`` are the rules of its own policy that the page breaks.
 
     The script is the body of a function of what the page's promise ``ready`` gives, and returns an object. ``home`` is
-    a folder for files. Skips the test if there is no browser.
+    a folder for files. Skips the test if there is no browser; fails where CODEKIN_NEEDS_BROWSER is set.
     """
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
-        pytest.skip("needs Chromium or Chrome")
+        missing = pytest.fail if os.environ.get("CODEKIN_NEEDS_BROWSER") else pytest.skip
+        missing("needs Chromium or Chrome")
     watched = page.replace("<head>", LISTEN, 1).replace("; script-src ", "; script-src 'nonce-test' ", 1)
     watched = watched.replace("</body>", WATCH.replace("SCRIPT", script.replace("</", "<\\/")))
     file = home / "watched.html"
