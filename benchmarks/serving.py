@@ -64,7 +64,7 @@ def server(model, *options):
 
 def request(text, has_probabilities):
     body = json.dumps({"samples": [text], "top_k": 5, "probabilities": has_probabilities}).encode()
-    head = "POST /v1/predict HTTP/1.1\r\nhost: here\r\ncontent-type: application/json\r\n"
+    head = "POST /v1/predict HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
     return f"{head}content-length: {len(body)}\r\n\r\n".encode() + body
 
 

@@ -5,7 +5,7 @@ A Dask cluster
 Bits are independent problems, and so are the restarts of a search for an assignment. Other processes or machines can
 solve them: codekin passes them on to joblib, and joblib to Dask. The result does not depend on where the work is done,
 which this example checks on the smallest cluster there is, two threads of this process. It needs
-``pip install 'codekin[distributed]'``.
+``pip install dask distributed``.
 """
 
 import joblib

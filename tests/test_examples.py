@@ -53,13 +53,18 @@ def test_examples_are_numbered_without_gaps_and_the_demo_is_the_first():
     assert len(EXAMPLES) >= 14
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_examples_are_short_and_begin_with_a_title_and_the_reason(path):
-    lines = path.read_text(encoding="utf-8").splitlines()
-    assert len(lines) <= 90
-    assert lines[0] == '"""'
-    assert lines[2] == "=" * len(lines[1])
-    assert len(re.split(r"\.\s", " ".join(lines[4:]).split('"""')[0])) >= 2
+def test_examples_are_short_and_begin_with_a_title_and_the_reason():
+    problems = []
+    for path in EXAMPLES:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        wrong = {
+            "has more than 90 lines": len(lines) > 90,
+            "does not begin with a docstring": lines[0] != '"""',
+            "has no title": lines[2] != "=" * len(lines[1]),
+            "gives no reason": len(re.split(r"\.\s", " ".join(lines[4:]).split('"""')[0])) < 2,
+        }
+        problems += [f"{path.name} {problem}" for problem, holds in wrong.items() if holds]
+    assert not problems, "\n" + "\n".join(problems)
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)

@@ -73,6 +73,12 @@ def rows_at(X: Any, rows: IntArray) -> Any:
     return _safe_indexing(X, rows)
 
 
+def check_features(X: Any) -> None:
+    """Raise if a sparse matrix has no entries, or anything else no columns."""
+    if 0 in getattr(X, "shape", ())[1:2] or getattr(X, "nnz", 1) == 0:
+        raise ValueError("Nothing can be learned from samples without features. All rows of X are empty.")
+
+
 def stratified_folds(class_index: IntArray, n_folds: int, rng: np.random.Generator) -> IntArray:
     """The fold of each sample: classes are dealt out in random order, each starting where the last one stopped.
 

@@ -2,11 +2,13 @@
 
 from itertools import permutations
 from math import factorial
+from time import sleep
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numba import njit
 from tests.assignments.problems import random_codebook, random_distances, random_tree_distances
 
 from codekin.assignments import assign, class_codeword_score, quadratic_assignment
@@ -17,6 +19,7 @@ from codekin.classes.embedding import EmbeddingDistances
 from codekin.classes.product import ProductDistances
 from codekin.codebooks import trellis_codebook
 from codekin.coding import Assignment, Codebook
+from codekin.progress import listening
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -119,6 +122,32 @@ def test_a_search_that_runs_out_of_time_returns_a_bound():
         assert np.isfinite(result.bound)
         assert sign * result.bound <= sign * result.score
         assert result.gap == pytest.approx(abs(result.score - result.bound))
+
+
+def test_the_search_for_a_start_of_a_proof_ends_with_the_time():
+    n = 60
+    result = assign(random_codebook(n, 12), random_distances(n), "optimal", rng=0, time_limit=1e-9)
+    every_move = 10 * n**2 * (n * (n - 1) // 2)
+    assert result.n_evaluations < every_move / 10
+
+
+def test_a_search_that_had_to_compile_starts_over_with_all_of_its_time():
+    codebook, distances = random_codebook(30, 12), random_distances(30)
+    assign(codebook, distances, "annealing", rng=0, time_limit=1e-9)  # whose kernels are compiled now
+    n_starts = []
+    for compiles in (False, True):
+        heard, left = [], [compiles]
+
+        def progress(_, left=left):
+            while left and left.pop():
+                njit(lambda x: x + 1)(1)
+            sleep(0.03)
+
+        with listening(heard.append):
+            options = {"rng": 0, "n_restarts": 1, "n_threads": 1, "time_limit": 0.02}
+            assign(codebook, distances, "annealing", progress=progress, **options)
+        n_starts.append(sum(told.count is None for told in heard if told.stage.startswith("searching")))
+    assert n_starts == [1, 2]
 
 
 @given(st.integers(2, 6), seeds, st.booleans())

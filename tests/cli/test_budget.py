@@ -56,3 +56,13 @@ def test_a_budget_below_labels_and_vocabulary_is_refused_before_training(icd, ru
     assert (shown.code, shown.out, shown.err.count("\n")) == (2, "", 1)
     assert "There is no model within 4.9 KiB: labels and everything else besides the weights take" in shown.err
     assert not (tmp_path / "model.checkpoint").exists()
+
+
+def test_a_vocabulary_stays_whole_where_the_whole_model_fits(icd, run, tmp_path):
+    for name, budget in (("large", "2MB"), ("small", "280kB")):  # of which the vocabulary takes more than 30 %
+        shown = run("train", icd / "test.tsv", tmp_path / name, "--max-model-bytes", budget, "--n-members", 1)
+        assert shown.code == 0
+        assert "keeping the" not in shown.err
+    small, large = (load_input(tmp_path / name).vectorizer.n_features for name in ("small", "large"))
+    assert small == large
+    assert bytes_in(tmp_path / "small") <= 280_000

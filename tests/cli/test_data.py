@@ -1,4 +1,6 @@
+import gzip
 import json
+from pathlib import Path
 
 import pytest
 
@@ -82,3 +84,32 @@ def test_a_source_that_does_not_answer_is_no_wrong_input(monkeypatch, run, tmp_p
     shown = run("data", "fetch", "yeast", "--data-home", tmp_path / "home", "--quiet")
     assert (shown.code, shown.err.count("\n")) == (1, 1)
     assert "cannot be downloaded" in shown.err
+
+
+@pytest.mark.parametrize("name", ["data.csv", "data.csv.gz", "data"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "train DATA new",
+        "train train.svm new --validation DATA",
+        "evaluate MODEL DATA",
+        "predict MODEL DATA -o new",
+        "explain MODEL DATA -o new",
+        "calibrate MODEL DATA -o new",
+        "grow MODEL DATA -o new",
+        "explore MODEL --data DATA -o new.html",
+        "assign --data DATA -o new",
+        "data convert DATA new.svm",
+    ],
+)
+def test_no_command_reads_csv(line, name, topics, topics_model, run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    content = b"text,label\npurrs,cat\nbarks,dog\nmeows,cat\n"
+    Path(name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    words = {"DATA": name, "MODEL": topics_model, "train.svm": topics / "train.svm"}
+    shown = run(*(words.get(word, word) for word in line.split()))
+    assert shown.code == 2
+    assert shown.out == ""
+    assert shown.err.splitlines()[-1].startswith(f"codekin: {name}")
+    assert "(CSV) are not read; write one sample per line, either its label, a tab and its text" in shown.err
+    assert [path.name for path in tmp_path.iterdir()] == [name]

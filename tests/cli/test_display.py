@@ -1,5 +1,7 @@
 import io
+import os
 import re
+import sys
 import threading
 from itertools import pairwise
 
@@ -166,3 +168,33 @@ def test_work_that_is_usually_short_is_shown_if_it_is_not(lines, clock):
     clock.now = 2.0
     log.look()
     assert lines == ["loading, 2 s"]
+
+
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a pseudo-terminal")
+@pytest.mark.parametrize(("term", "is_replaced"), [("xterm", True), ("dumb", False)])
+def test_lines_of_a_slow_start_do_not_stay_in_a_terminal(term, is_replaced, monkeypatch):
+    monkeypatch.setattr(display, "SECONDS_BETWEEN_LOOKS", 0.001)
+    monkeypatch.setattr(display, "SECONDS_BETWEEN_LINES", 0)
+    monkeypatch.setenv("TERM", term)
+    ours, theirs = os.openpty()
+    with os.fdopen(theirs, "w", encoding="utf-8") as terminal:
+        monkeypatch.setattr(sys, "stderr", terminal)
+        with display.starting():
+            shown = os.read(ours, 1_000)
+            while shown.count(b"starting, ") < 3:
+                shown += os.read(ours, 1_000)
+        print("done", file=terminal, flush=True)
+        while b"done" not in shown:
+            shown += os.read(ours, 1_000)
+    os.close(ours)
+    lines, column = [""], 0
+    for character in shown.decode():
+        if character == "\n":
+            lines, column = [*lines, ""], 0
+        elif character == "\r":
+            column = 0
+            continue
+        else:
+            lines[-1] = lines[-1][:column] + character + lines[-1][column + 1 :]
+            column += 1
+    assert ([line.strip() for line in lines] == ["done", ""]) == is_replaced

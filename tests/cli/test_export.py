@@ -80,7 +80,7 @@ def test_other_names_and_models_without_texts_are_refused(text_model, topics, ru
     )
     shown = run("export", text_model, text_model)
     assert shown.code == 2
-    assert "is the model itself. Export it to another folder." in shown.err
+    assert "would replace an input, MODEL " in shown.err
     succeed("train", topics / "train.svm", tmp_path / "model", "--quiet", "--rerank", "none")
     shown = run("export", tmp_path / "model", tmp_path / "page")
     assert shown.code == 2

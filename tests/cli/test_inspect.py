@@ -36,6 +36,13 @@ def test_text_for_people(topics_model, succeed):
     assert "hardest bits\n" not in succeed("inspect", topics_model, "--bits", 0)
 
 
+def test_quiet_shows_the_result_and_no_progress(topics_model, run):
+    expected = run("inspect", topics_model, "--json")
+    for option in ("--quiet", "-q"):
+        shown = run("inspect", topics_model, "--json", option)
+        assert (shown.code, shown.out, shown.err) == (0, expected.out, "")
+
+
 def test_a_model_that_was_never_measured_has_no_easy_and_hard_bits(succeed, tmp_path):
     yeast = load_dataset("yeast")
     classifier = ECOCClassifier(RidgeClassifier(), n_bits=9, random_state=0).fit(yeast.X, yeast.y)

@@ -1,8 +1,12 @@
 import errno
+import re
 import subprocess
 import sys
+import textwrap
+from importlib import import_module
 
 import pytest
+import typer
 
 from codekin import __version__
 from codekin.cli.main import COMMANDS, app, main
@@ -128,8 +132,58 @@ def test_every_command_explains_itself_as_the_list_of_commands_does(name, capsys
     shown = " ".join(capsys.readouterr().out.split())
     assert f"Usage: codekin {name}" in shown
     assert COMMANDS[name] in shown
-    assert "-completion" not in shown
-    assert "<Any>" not in shown
+
+
+def every_command():
+    """Each command line before ``--help``, and what typer knows about the command."""
+    yield "", typer.main.get_command(app)
+    for name in COMMANDS:
+        command = typer.main.get_command(import_module(f"codekin.cli.{name}").app)
+        yield name, command
+        for below, subcommand in getattr(command, "commands", {}).items():
+            yield f"{name} {below}", subcommand
+
+
+EVERY_COMMAND = dict(every_command())
+
+
+@pytest.mark.parametrize("line", EVERY_COMMAND)
+def test_at_80_columns_a_sentence_of_the_help_has_at_least_30_of_them(line, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main([*line.split(), "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert max(map(len, shown.splitlines())) <= 80
+    command = EVERY_COMMAND[line]
+    sentences = [parameter.help for parameter in command.params]
+    sentences += [below.get_short_help_str(limit=1000) for below in getattr(command, "commands", {}).values()]
+    for sentence in sentences:
+        assert textwrap.wrap(sentence, 30)[0] in shown
+
+
+@pytest.mark.parametrize("line", EVERY_COMMAND)
+def test_the_help_shows_no_type_of_a_flag_and_no_type_that_says_nothing(line, capsys):
+    assert main([*line.split(), "--help"]) == 0
+    shown = capsys.readouterr().out
+    for wrong in ("<bool>", " range>", "<Any>", "-completion", "\\["):
+        assert wrong not in shown
+
+
+@pytest.mark.parametrize(
+    ("line", "meant"),
+    [
+        ("trian", "train"),
+        ("data lits", "list"),
+        ("predict --jsno -q", "--json"),
+        ("train --code tre a b -q", "tree"),
+        ("train --time-limit x a b -q", ""),
+        ("xyzzy", ""),
+    ],
+)
+def test_a_sentence_with_a_suggestion_ends_with_one_mark(line, meant, capsys):
+    assert main(line.split()) == 2
+    said = capsys.readouterr().err
+    assert re.search(r"[^.?!][.?] See codekin[ a-z]* --help\.\n$", said)
+    assert meant in said or "mean" not in said  # older versions of typer suggest no commands
 
 
 def test_asking_for_help_loads_none_of_the_library():

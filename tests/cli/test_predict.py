@@ -186,10 +186,11 @@ def test_a_code_without_labels_is_refused(topics_model, run, tmp_path):
 def test_a_classifier_of_no_table_is_inspected_but_predicts_in_python_only(run, succeed, tmp_path):
     texts, labels = ["one a", "two b", "three c", "one d", "two e", "three f"], [1, 2, 3, 1, 2, 3]
     pipeline = make_pipeline(TfidfVectorizer(), RidgeClassifier())
-    model = save_model(ECOCClassifier(pipeline, random_state=0).fit(texts, labels), tmp_path / "model")
-    succeed("inspect", model)
+    with pytest.warns(UserWarning, match="Learners of type Pipeline are stored by skops"):
+        model = save_model(ECOCClassifier(pipeline, random_state=0).fit(texts, labels), tmp_path / "model")
+    succeed("inspect", model, "--trust")
     (tmp_path / "texts.svm").write_text("1 1:1\n")
-    shown = run("predict", model, tmp_path / "texts.svm")
+    shown = run("predict", model, tmp_path / "texts.svm", "--trust")
     assert shown.code == 2
     assert "number of features" in shown.err
 

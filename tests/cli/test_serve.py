@@ -23,4 +23,6 @@ def test_without_the_extra_the_command_says_what_to_install(run, tmp_path, monke
     monkeypatch.setitem(sys.modules, "starlette.applications", None)
     shown = run("serve", tmp_path)
     assert shown.code == 1
-    assert shown.err == "codekin: Serving a model needs starlette and uvicorn: pip install 'codekin[serve]'.\n"
+    assert shown.err == (
+        "codekin: Serving a model needs starlette and uvicorn. Install with: pip install starlette uvicorn.\n"
+    )

@@ -5,12 +5,14 @@ import re
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from codekin import load_model
 from codekin.cli.main import main
+from codekin.codebooks import trellis_codebook
 from codekin.learners import training
 from codekin.learners.tree_progress import FinishedNodes
 from codekin.storage import load_input
@@ -66,11 +68,12 @@ def test_the_learner_is_chosen_by_width_by_name_or_by_validation(topics, succeed
     assert summary["learner"] == load_model(tmp_path / "model").report().learner
 
 
-@pytest.mark.parametrize(("budget", "most"), [(("--max-bits", 60), 60), (("--width", "auto", "--max-bits", 30), 30)])
-def test_a_number_of_bits_chooses_the_width(budget, most, topics, succeed, tmp_path):
-    summary = json.loads(succeed("train", topics / "train.svm", tmp_path / "model", "--json", *budget))
-    assert summary["n_bits"] <= most
-    assert summary["width"] > 2 or most == 30
+@pytest.mark.parametrize(("most", "options", "width"), [(29, (), 3), (30, ("--width", "auto"), 4)])
+def test_a_number_of_bits_chooses_the_width(most, options, width, topics, succeed, tmp_path):
+    given = ("--max-bits", most, *options)
+    summary = json.loads(succeed("train", topics / "train.svm", tmp_path / "model", "--json", *given))
+    assert (summary["width"], summary["n_bits"]) == (width, trellis_codebook(32, width).n_bits)
+    assert summary["n_bits"] <= most < trellis_codebook(32, width + 1).n_bits
 
 
 @pytest.mark.parametrize("option", ["--max-model-bytes", "--budget"])
@@ -166,6 +169,13 @@ def test_validation_samples_of_unknown_classes_are_refused_or_counted(topics, ru
     assert re.match(r"validation accuracy 0\.\d{4}; 1 sample of classes without training samples\n", shown.out)
 
 
+def test_halving_can_be_asked_for(topics, succeed, tmp_path):
+    succeed("train", topics / "train.svm", tmp_path / "model", "--assignment", "halving", "--rerank", "none", "--quiet")
+    model = load_model(tmp_path / "model")
+    assert model.codebook_.tree is not None
+    assert model.assignment_.method == "halving"
+
+
 def test_an_assignment_from_a_file_goes_with_a_budget(topics, succeed, tmp_path):
     order = tmp_path / "order.json"
     succeed("assign", "--taxonomy", topics / "taxonomy.txt", "--output", order, "--quiet")
@@ -220,6 +230,8 @@ def test_data_come_from_a_pipe_too(topics, topics_model, succeed, tmp_path):
         (("--max-features", "9"), "--max-features 9 needs texts. Got features in "),
         (("--format", "npz", "--index-base", "1"), "--index-base 1 needs features with numbers, as svmlight files"),
         (("--assignment", "best"), "--assignment must be one of auto, preserving, breaking, random"),
+        (("--assignment", "halving", "--code", "trellis"), "--assignment halving needs a tree. Got --code trellis."),
+        (("--assignment", "tabu", "--code", "tree"), "--assignment tabu needs a trellis. Got --code tree."),
         (("--assignment", "none.json"), "none.json: there is no such file"),
         (("--taxonomy", "none.txt"), "none.txt: there is no such file"),
         (("--validation", "none.svm"), "none.svm: there is no such file"),
@@ -241,6 +253,19 @@ def test_a_wrong_value_is_one_sentence_and_leaves_nothing(arguments, message, to
     assert message in shown.err
     assert shown.err.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("content", [b"cat\ndog\ncat\n", b"3 5 2\n0\n1\n0\n"], ids=["svmlight", "xmc"])
+@pytest.mark.parametrize("options", [(), ("--max-model-bytes", "1MB"), ("--cache", "../cache")], ids=str)
+def test_samples_without_features_train_no_model(content, options, run, tmp_path, monkeypatch):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    (tmp_path / "data").write_bytes(content)
+    shown = run("train", "../data", "model", "--quiet", *options)
+    assert shown.code == 2
+    assert shown.out == ""
+    assert shown.err == "codekin: ../data: none of its 3 samples has any feature to learn from.\n"
+    assert list(Path().iterdir()) == []
 
 
 TEXTS = b"fruit\tred apple\ncar\tfast car\n"

@@ -11,6 +11,7 @@ import pytest
 from codekin.datasets import DataError, read_data, read_taxonomy
 
 MANY = b"1 1:1\n" * 10
+CSV = "comma-separated values (CSV) are not read; write one sample per line, either its label, a tab and its text,"
 
 # name of the file, content, where the sentence says it is, what it says
 BROKEN = {
@@ -60,6 +61,11 @@ BROKEN = {
     "gzip damaged": ("a.svm.gz", gzip.compress(MANY)[:10] + b"\xff" * 30, 1, "the gzip data is damaged here"),
     "gzip with a wrong sum": ("a.svm.gz", gzip.compress(MANY)[:-8] + b"\0" * 8, None, "the gzip data is damaged here"),
     "another format": ("a", b"once upon a time\n", 1, "the format cannot be told from 'once upon a time'"),
+    "CSV by its name": ("a.csv", b"cat\tpurrs\n", None, CSV),
+    "CSV by its name, zipped": ("a.CSV.gz", gzip.compress(b"text,label\npurrs,cat\n"), None, CSV),
+    "CSV by its header": ("a.txt", b"text,label\npurrs,cat\n", 1, CSV),
+    "CSV with blanks": ("a", b'a text,its label\n"it purrs, at 12:30",cat\n', 1, CSV),
+    "CSV of numbers": ("a", b"1,2,3\n4,5,6\n", 1, CSV),
     "two numbers in a header": ("a.xmc", b"3 10\n1 1:1\n", 1, "the header must be three numbers"),
     "no number in a header": ("a.xmc", b"3 ten 4\n1 1:1\n", 1, "the header must be three numbers"),
     "a header without features": ("a.xmc", b"1 0 1\n1\n", 1, "the number of features must be from 1 to 2147483647"),

@@ -39,6 +39,8 @@ def some_rows(rng):
         ("a.txt", TEXTS, "tsv"),
         ("a", "cat\tat 12:30 it | purrs\n", "tsv"),
         ("a", "3, 4 1:1 # 5\n", "svmlight"),
+        ("a", "3,4\n5 1:1\n", "svmlight"),
+        ("a", "cats,dogs\tpurr, bark\n", "tsv"),
         ("a", "a," * 5_000 + "\n", "svmlight"),
     ],
 )

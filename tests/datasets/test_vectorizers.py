@@ -8,6 +8,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from codekin.datasets import FittedVectorizer, TextVectorizer, vectorized
 from codekin.datasets.embedded import load_icd10cm, load_yeast
+from codekin.datasets.one_text import features_of_one_text
 
 TEXTS = ["The cat purrs, the cat sleeps", "a dog barks", "käse 😀 cheese", "cat and dog", "A DOG"]
 CHOICES = [
@@ -50,10 +51,39 @@ def test_rows_have_length_one_or_zero_and_are_fit_for_the_learners(choice):
 
 
 def test_features_are_those_of_scikit_learn():
-    theirs = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True).fit(TEXTS)
+    theirs = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, token_pattern=r"\w+").fit(TEXTS)
     ours = TextVectorizer().fit(TEXTS)
     assert np.array_equal(ours.transform(TEXTS).toarray(), theirs.transform(TEXTS).toarray().astype(np.float32))
     assert list(ours.vocabulary) == theirs.get_feature_names_out().tolist()
+
+
+@pytest.mark.parametrize("method", ["tfidf", "hashing"])
+def test_words_of_one_character_count_except_in_states_of_the_first_version(method):
+    texts = ["type 1 diabetes", "type 2 diabetes", "type diabetes"]
+    fitted = TextVectorizer(method).fit(texts)
+    rows = fitted.transform(texts).toarray()
+    assert len(np.unique(rows, axis=0)) == 3
+    settings, arrays = fitted.to_state()
+    assert settings.pop("version") == fitted.version == 2
+    old = FittedVectorizer.from_state(settings, arrays)
+    again = through_json(old)
+    for one in (old, again, old.within(10**6)):
+        assert one.version == 1
+        rows = one.transform(texts).toarray()
+        assert len(np.unique(rows, axis=0)) == 1
+        row = np.zeros(one.n_features, np.float32)
+        columns, values = features_of_one_text(one)(texts[0])
+        row[columns] = values
+        assert np.array_equal(row, rows[0])
+    theirs = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, vocabulary=fitted.vocabulary or ["type"])
+    assert method == "hashing" or set(old.analyzer()(texts[0])) == set(theirs.build_analyzer()(texts[0]))
+
+
+@pytest.mark.parametrize("version", [0, 3, "2", None, []])
+def test_a_state_of_an_unknown_version_is_refused(version):
+    settings, arrays = TextVectorizer().fit(TEXTS).to_state()
+    with pytest.raises(ValueError, match="This is not the state of a text vectorizer"):
+        FittedVectorizer.from_state({**settings, "version": version}, arrays)
 
 
 def test_counts_are_damped_when_features_are_hashed_too():
@@ -78,9 +108,7 @@ def test_wrong_choices_are_explained(arguments, sentence):
 
 
 def test_texts_without_any_word_are_refused():
-    with pytest.raises(
-        ValueError, match="No features can be made from these 2 texts: there are no words of two characters or more"
-    ):
+    with pytest.raises(ValueError, match=r"No features can be made from these 2 texts: there are no words in them\."):
         TextVectorizer().fit(["", "?"])
     for min_df in (2, 100):
         with pytest.raises(ValueError, match=f"from these 2 texts: nothing is in {min_df} of them"):

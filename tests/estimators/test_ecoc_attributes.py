@@ -13,10 +13,10 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import Normalizer, StandardScaler
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils.estimator_checks import check_classifiers_train, check_estimator
+from sklearn.utils.estimator_checks import check_classifiers_train
 from sklearn.utils.validation import has_fit_parameter
 
 from codekin.estimators import ECOCClassifier, TrellisClassifier
@@ -57,14 +57,6 @@ def test_weights_are_taken_by_place_and_by_name_or_refused_in_one_sentence(digit
         else:
             with pytest.raises(ValueError, match="KNeighborsClassifier does not accept sample weights"):
                 classifier.fit(X, y, **given)
-
-
-@pytest.mark.parametrize("learner", [KNeighborsClassifier(), make_pipeline(Normalizer(), LogisticRegression())])
-def test_scikit_learn_finds_nothing_wrong(learner):
-    results = check_estimator(ECOCClassifier(learner, random_state=0), on_fail=None)
-    failed = {result["check_name"] for result in results if result["status"] == "failed"}
-    # Class weights are weights of samples, which these learners refuse.
-    assert failed <= {"check_class_weight_classifiers"}
 
 
 @pytest.mark.parametrize(

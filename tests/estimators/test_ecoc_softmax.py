@@ -9,27 +9,12 @@ from scipy import sparse
 from scipy.special import softmax
 from sklearn import config_context
 from sklearn.datasets import load_digits
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from codekin.codebooks import CODEBOOKS, REAL_CODEBOOKS
 from codekin.estimators import ECOCClassifier
 from codekin.learners import Softmax
 from codekin.learners.linear import LinearBits
 from codekin.storage import load_model, save_model
-
-# As with scikit-learn's own online learners: a sample shown once with weight 2 is not a sample shown twice.
-ONLINE = "the order of the samples matters to an online learner"
-EXPECTED_FAILURES = {
-    "check_sample_weight_equivalence_on_dense_data": ONLINE,
-    "check_sample_weight_equivalence_on_sparse_data": ONLINE,
-}
-# The checks shift features far from zero, which an online learner without a bias needs more passes for.
-PRESETS = [ECOCClassifier(Softmax(n_epochs=20, fit_intercept=True), random_state=0)]
-
-
-@parametrize_with_checks(PRESETS, expected_failed_checks=lambda estimator: EXPECTED_FAILURES)
-def test_scikit_learns_estimator_checks(estimator, check):
-    check(estimator)
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
 """Input, labels, learners and idioms that work with one-vs-rest work here as well: the base learner decides."""
 
 import pickle
+from collections import Counter
 
 import numpy as np
 import pandas as pd
@@ -207,7 +208,8 @@ def test_precomputed_distances_are_saved_with_the_samples_of_each_bit(codebook, 
     distances = fitted(
         KNeighborsClassifier(5, metric="precomputed"), cdist(X[:100], X[:100]), y[:100], codebook=codebook
     )
-    again = load_model(save_model(distances, tmp_path / "model"))
+    with pytest.warns(UserWarning, match="stored by skops"):
+        again = load_model(save_model(distances, tmp_path / "model"), trusted=True)
     for classifier in (distances, again):
         np.testing.assert_array_equal(classifier.predict(cdist(X, X[:100])), plain.predict(X))
 
@@ -518,10 +520,26 @@ def test_the_learner_may_call_the_weights_something_else(routing, digits):
     np.testing.assert_allclose(named.class_distances_.matrix(), plain.class_distances_.matrix())
 
 
-def test_arguments_with_an_entry_per_sample_follow_the_folds_of_a_calibration(iris):
+class WithMarks(GaussianNB):
+    """Notes of each fit how many samples there are and whether weights and marks are those of the samples."""
+
+    noted = []
+
+    def fit(self, X, y, sample_weight=None, marks=None):
+        """Learn from samples whose weights are their first features and whose marks are their second ones."""
+        WithMarks.noted.append((len(X), np.array_equal(sample_weight, X[:, 0]) and np.array_equal(marks, X[:, 1])))
+        return super().fit(X, y, sample_weight)
+
+
+@pytest.mark.parametrize(("calibrate", "n_fits"), [("cv", {120: 15, 150: 3}), ("holdout", {120: 3})])
+def test_arguments_with_an_entry_per_sample_follow_the_folds_of_a_calibration(calibrate, n_fits, iris):
     X, y = iris
-    classifier = ECOCClassifier(LogisticRegression(max_iter=500), calibrate="cv", random_state=0)
-    assert classifier.fit(X, y, sample_weight=np.ones(150)).score(X, y) > 0.9
+    WithMarks.noted.clear()
+    options = {"codebook": "one_vs_rest", "assignment": "identity", "class_distances": 1 - np.eye(3)}
+    classifier = ECOCClassifier(WithMarks(), calibrate=calibrate, random_state=0, **options)
+    classifier.fit(X, y, sample_weight=X[:, 0], marks=X[:, 1])
+    assert Counter(n_samples for n_samples, _ in WithMarks.noted) == n_fits
+    assert all(is_same for _, is_same in WithMarks.noted)
 
 
 def test_cross_validation_slices_a_kernel_both_ways(iris):

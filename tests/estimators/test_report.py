@@ -96,8 +96,6 @@ def test_samples_come_with_their_labels(digits):
     classifier = ECOCClassifier(GaussianNB(), n_bits=12, random_state=0).fit(*digits)
     with pytest.raises(ValueError, match="needs samples and their labels, or neither. Got no y"):
         classifier.report(digits[0])
-    with pytest.raises(ValueError, match="The label 77 is not among the 10 classes"):
-        classifier.report(digits[0][:1], [77])
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         classifier.report(digits[0][:2], [7])
 
@@ -138,3 +136,23 @@ def test_the_score_of_an_equidistant_code_is_said_to_be_the_same_for_every_assig
     assert np.isnan(report.standard_deviations_below_random)
     assert "the same for every assignment" in str(report)
     assert "standard deviations" not in str(report)
+
+
+@pytest.mark.parametrize(
+    "classifier",
+    [ECOCClassifier(GaussianNB(), n_bits=12), ECOCClassifier(GaussianNB(), n_symbols=4), TrellisClassifier(),
+     TrellisClassifier(code="tree")],
+    ids=["bits", "symbols", "trellis", "tree"],
+)  # fmt: skip
+def test_unknown_labels_are_errors_without_losses_as_in_evaluate(classifier, digits):
+    X, y = digits
+    classifier.set_params(random_state=0).fit(X, y)
+    known = classifier.report(X[:100], y[:100])
+    half = classifier.report(np.vstack([X[:100], X[:100]]), np.r_[y[:100], np.full(100, 77)])
+    assert half.error == pytest.approx((known.error + 1) / 2)
+    np.testing.assert_allclose(half.bit_losses, known.bit_losses)
+    if not np.isnan(known.error_bound):
+        assert half.error_bound == pytest.approx((known.error_bound + 1) / 2)
+    nobody = classifier.report(X[:100], np.full(100, 77))
+    assert nobody.error == 1
+    assert "error                          1.0000 on 100 samples" in str(nobody)

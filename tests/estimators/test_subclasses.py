@@ -17,7 +17,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import has_fit_parameter
 from tests.crossed import make_crossed_blobs
 
@@ -27,12 +26,6 @@ from codekin.export import export_onnx
 
 EAGER = {"min_samples": 1, "max_error": 0.0, "min_gain": 0.0}
 """Splits whatever can be split."""
-PRESETS = [
-    SubclassClassifier(random_state=0),
-    SubclassClassifier(RidgeClassifier(), **EAGER),
-    SubclassClassifier(KNeighborsClassifier()),
-    SubclassClassifier(GaussianNB(), **EAGER),
-]
 WRAPPED = [
     LogisticRegression(),
     RidgeClassifier(),
@@ -53,12 +46,6 @@ OF_BITS = [
 def digits():
     X, y = load_digits(return_X_y=True)
     return X / 16, y
-
-
-@pytest.mark.filterwarnings("ignore:divide by zero")
-@parametrize_with_checks(PRESETS)
-def test_scikit_learns_estimator_checks(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
 from sklearn.tree import DecisionTreeRegressor
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from codekin import ECOCClassifier, Predictor
 from codekin.codebooks import REAL_CODEBOOKS, dense_random
@@ -45,20 +44,6 @@ def circle(n):
 
 def real(estimator=None, codebook="random_projection", **options):
     return ECOCClassifier(Ridge() if estimator is None else estimator, codebook=codebook, random_state=0, **options)
-
-
-LEAVES_OUT = dict.fromkeys(
-    (f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")),
-    "a decoder is learned from margins without a sample, also if it is there twice",
-)
-
-
-@pytest.mark.filterwarnings("ignore::UserWarning")
-@parametrize_with_checks(
-    [real(codebook="eigen_targets", decoding="learned")], expected_failed_checks=lambda _: LEAVES_OUT
-)
-def test_scikit_learns_estimator_checks(estimator, check):
-    check(estimator)
 
 
 # ----- laws ----------------------------------------------------------------------------------------------------------

@@ -167,12 +167,19 @@ def test_a_report_measures_the_error(fitted, data):
         ({"n_spare": 3}, "n_spare=3 needs a trellis"),
         ({"loss": "hinge"}, "loss='hinge' needs a trellis"),
         ({"estimator": AROW()}, "nodes of a tree are learned by softmax"),
-        ({"assignment": "tabu"}, "'assignment' of a tree must be one of"),
+        ({"assignment": "tabu"}, "assignment='tabu' needs a trellis. Got code='tree'"),
     ],
 )
 def test_what_only_a_trellis_has_is_refused(data, options, reason):
     with pytest.raises(ValueError, match=reason):
         TrellisClassifier(code="tree", **options).fit(*data[0])
+
+
+def test_halving_chooses_a_tree_for_any_number_of_classes_and_is_refused_on_a_trellis(data):
+    halved = TrellisClassifier(assignment="halving", rerank=None, random_state=0).fit(*data[0])
+    assert (halved.recipe_.code, halved.assignment_.method) == ("tree", "halving")
+    with pytest.raises(ValueError, match="assignment='halving' needs a tree. Got code='trellis'"):
+        TrellisClassifier(assignment="halving", code="trellis").fit(*data[0])
 
 
 def test_few_classes_stay_on_a_trellis_unless_asked(data):

@@ -4,7 +4,6 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.neighbors import NearestCentroid
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.fitting.open_settings import open_settings
 from tests.reference.calibration import expected_calibration_error
 
@@ -12,7 +11,7 @@ from codekin.classes import ClassTree
 from codekin.codebooks import trellis_codebook
 from codekin.datasets import make_sparse_topics
 from codekin.estimators import TrellisClassifier
-from codekin.estimators.taxonomies import as_class_tree
+from codekin.estimators.inputs import as_class_tree
 from codekin.fitting.learner_choice import AutoLearner
 from codekin.learners import AROW, Softmax
 
@@ -21,26 +20,6 @@ from codekin.learners import AROW, Softmax
 def digits():
     X, y = load_digits(return_X_y=True)
     return X / 16, y
-
-
-PRESETS = [
-    TrellisClassifier(random_state=0),
-    TrellisClassifier(3, assignment="random", loss="hinge", random_state=0),
-    TrellisClassifier(estimator="softmax", random_state=0),
-]
-
-
-# As with scikit-learn's own online learners: a sample shown once with weight 2 is not a sample shown twice.
-ONLINE = "the order of the samples matters to an online learner"
-EXPECTED_FAILURES = {
-    "check_sample_weight_equivalence_on_dense_data": ONLINE,
-    "check_sample_weight_equivalence_on_sparse_data": ONLINE,
-}
-
-
-@parametrize_with_checks(PRESETS, expected_failed_checks=lambda estimator: EXPECTED_FAILURES)
-def test_scikit_learns_estimator_checks(estimator, check):
-    check(estimator)
 
 
 def test_auto_is_arow_at_width_two_and_softmax_above(digits):

@@ -3,19 +3,27 @@
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy import sparse
+from scipy.sparse import csr_array, csr_matrix
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.multiclass import OutputCodeClassifier
-from sklearn.naive_bayes import GaussianNB
+from sklearn.multioutput import MultiOutputClassifier
+from sklearn.naive_bayes import BernoulliNB, GaussianNB
 from sklearn.pipeline import make_pipeline
 
-from codekin import ECOCClassifier, TrellisClassifier, save_model
+from codekin import ECOCClassifier, SubclassClassifier, TrellisClassifier, save_model
 from codekin._system.names import ALIASES, near_name, suggestion
 from codekin.assignments import assign
 from codekin.classes import DenseDistances
 from codekin.codebooks import CODEBOOKS, REAL_CODEBOOKS
 from codekin.coding import Codebook
+from codekin.datasets import TextVectorizer
+from codekin.datasets.model_input import ModelInput
 from codekin.decoding.losses import get_loss
 
 X = np.random.default_rng(0).normal(size=(40, 3)) + np.repeat(np.arange(4), 10)[:, None]
@@ -61,8 +69,14 @@ def test_auto_is_among_the_losses_that_an_error_lists(classifier):
 
 def test_auto_is_among_the_assignments_of_a_trellis():
     said = complaint(TrellisClassifier(assignment="autom"))
-    assert "one of ['auto', 'halving', 'preserving'," in said
+    assert "one of ['auto', 'preserving'," in said
+    assert "'halving'" in said
     assert said.endswith("Did you mean 'auto'?")
+
+
+def test_an_assignment_for_trees_only_is_said_to_be_one():
+    said = complaint(ECOCClassifier(assignment="halving"))
+    assert said.endswith("Got 'halving' instead. 'halving' is for a tree, a code of TrellisClassifier.")
 
 
 def test_functions_of_the_library_suggest_names_too():
@@ -256,3 +270,78 @@ def test_weights_by_label_in_the_learner_are_refused_with_the_remedy(wrap):
     assert re.search(r"class_weight=\{'ant': 1, 'bee': 2\} has labels, but a bit has two sides", said)
     assert said.endswith("Use ECOCClassifier(class_weight=...) instead.")
     ECOCClassifier(wrap(LogisticRegression(class_weight="balanced"))).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("classifier", "nothing"),
+    [
+        (ECOCClassifier(), csr_array((40, 3))),
+        (ECOCClassifier(), pd.DataFrame(index=range(40))),
+        (ECOCClassifier(BernoulliNB()), csr_matrix((40, 3))),
+        (TrellisClassifier(), csr_array((40, 3))),
+        (TrellisClassifier(max_model_bytes=10**6), csr_matrix((40, 3))),
+    ],
+    ids=lambda given: str(given) if hasattr(given, "fit") else type(given).__name__,
+)
+def test_nothing_is_learned_from_samples_without_features(classifier, nothing):
+    said = "Nothing can be learned from samples without features. All rows of X are empty."
+    with pytest.raises(ValueError, match=said):
+        clone(classifier).fit(nothing, y)
+    if hasattr(classifier, "partial_fit"):
+        with pytest.raises(ValueError, match=said):
+            clone(classifier).partial_fit(nothing, y, classes=np.unique(y))
+
+
+@pytest.mark.parametrize("classifier", [ECOCClassifier(), TrellisClassifier()], ids=str)
+def test_one_feature_of_one_sample_is_enough(classifier):
+    few = csr_array((np.ones(1), ([7], [2])), shape=(40, 3))
+    assert set(classifier.fit(few, y).predict(few)) <= set(y)
+
+
+BAD_LOSSES = {
+    "raises TypeError": lambda z, margin: z,
+    "returns nan": lambda z: np.where(z > 0, np.nan, z),
+    r"returns shape \(\) for \(2, 2\)": lambda z: float(np.maximum(0, -z).mean()),
+    r"returns shape \(2,\) for": lambda z: z.sum(axis=1),
+    "raises ZeroDivisionError": lambda z: z / (1 // 0),
+}
+
+
+@pytest.mark.parametrize("classifier", [ECOCClassifier, TrellisClassifier])
+@pytest.mark.parametrize("fault", BAD_LOSSES)
+def test_a_function_that_is_no_loss_is_refused_with_the_rule(classifier, fault):
+    with pytest.raises(ValueError, match=f"takes one array, z = bit . margin, and returns as .* which {fault}"):
+        classifier(loss=BAD_LOSSES[fault]).fit(X, y)
+
+
+@pytest.mark.parametrize("classifier", [ECOCClassifier(), TrellisClassifier(), SubclassClassifier()], ids=repr)
+def test_several_labels_per_sample_are_refused_with_a_way_out(classifier):
+    table = (y[:, None] == np.unique(y)).astype(int)
+    given = [table, table.tolist(), pd.DataFrame(table), sparse.csr_array(table), [["a", "b"]] * 20 + [["c"]] * 20]
+    for labels in given:
+        with pytest.raises(ValueError, match="y must have one label per sample. Got several; .* MultiOutput"):
+            classifier.fit(X, labels)
+    fitted = MultiOutputClassifier(classifier).fit(X, table)
+    assert fitted.predict(X).shape == table.shape
+
+
+@pytest.mark.parametrize("classifier", [ECOCClassifier(), TrellisClassifier(), SubclassClassifier()], ids=repr)
+@pytest.mark.parametrize("other", [3, None, 2.5, np.nan])
+@pytest.mark.parametrize("made", [list, lambda y: np.array(y, dtype=object), lambda y: pd.Series(y, dtype=object)])
+def test_text_next_to_other_labels_is_refused(classifier, other, made):
+    mixed = made([other if label == y[0] else "b" for label in y])
+    with pytest.raises(ValueError, match=f"Labels must be all text or all numbers. Got 'b' and {other}"):
+        classifier.fit(X, mixed)
+
+
+@pytest.mark.parametrize("given", [{"width": LogisticRegression()}, {"estimator": LogisticRegression()}], ids=repr)
+def test_a_trellis_names_the_classifier_for_other_estimators(given):
+    message = r"learns its bits with \['arow', 'softmax'\] or another Learner.*; use ECOCClassifier\(LogisticRegression"
+    with pytest.raises(ValueError, match=message):
+        TrellisClassifier(**given).fit(X, y)
+
+
+@pytest.mark.parametrize("vectorizer", [TfidfVectorizer(), TextVectorizer()], ids=["scikit-learn", "not fitted"])
+def test_only_fitted_vectorizers_of_codekin_can_be_stored(vectorizer):
+    with pytest.raises(TypeError, match=r"must be a fitted one of codekin: TextVectorizer\(\).fit\(texts\). Got T"):
+        ModelInput(vectorizer)

@@ -78,7 +78,7 @@ def explored(classifier, icd):
 def test_typed_texts_are_predicted_and_explained_as_in_python(settings, icd, seen):
     data, fitted, fit = icd
     classifier = fit(**settings)
-    texts = [*data.test.texts[:3], "nothing heard of"]
+    texts = data.test.texts[:4]
     page = explored(classifier, icd)
     found = seen(
         page,
@@ -112,6 +112,71 @@ def test_typed_texts_are_predicted_and_explained_as_in_python(settings, icd, see
             assert dict(own["features"]) == pytest.approx(wanted, rel=1e-4, abs=1e-4)
             wanted = dict(explanation.rest(0, 12, least=1e-4))
             assert {name: own for name, own in own["rest"] if name in wanted} == pytest.approx(wanted, abs=1e-4)
+
+
+@pytest.mark.parametrize("code", ["tree", "trellis"])
+def test_a_typed_text_without_a_known_word_has_the_most_frequent_classes_and_no_explanation(code, icd, seen):
+    data, fitted, fit = icd
+    classifier = fit(code=code, width=2, rerank=None, assignment="random")
+    found = seen(
+        explored(classifier, icd),
+        """const field = document.getElementById("text");
+        field.value = "zzyzx";
+        field.dispatchEvent(new Event("input"));
+        return { labels: texts("#sample td button"), shown: texts("#sample td.number"), titles: texts("#sample h3"),
+          note: texts("#sample .body .note") };""",
+    )
+    labels, probabilities = classifier.top_k_proba(fitted.transform(["zzyzx"]), 8)
+    sizes = np.unique(long_labels(data, data.train.y[::12]), return_counts=True)[1]
+    assert found["labels"] == labels[0].tolist()
+    assert probabilities[0].tolist() == (np.sort(sizes)[::-1][:8] / sizes.sum()).tolist()
+    assert found["shown"][0] == f"{100 * probabilities[0, 0]:.1f} %"
+    assert found["note"] == ["The model knows none of these words; these are the most frequent classes."]
+    assert found["titles"] == ["The best classes"]
+
+
+def test_a_typed_text_and_a_picked_sample_are_not_shown_together(icd, seen):
+    data, _, fit = icd
+    found = seen(
+        explored(fit(), icd),
+        f"""const field = document.getElementById("text"), choice = document.getElementById("choice");
+        const before = choice.value;
+        field.value = {json.dumps(data.test.texts[0])};
+        field.dispatchEvent(new Event("input"));
+        const typed = [choice.value, state.sample.isTyped];
+        choice.value = "3";
+        choice.dispatchEvent(new Event("change"));
+        return {{ before, typed, picked: [field.value, choice.value, state.sample.name === page.samples[3].name] }};""",
+    )
+    assert found["before"] == "0"
+    assert found["typed"] == ["", True]
+    assert found["picked"] == ["", "3", True]
+
+
+@pytest.mark.parametrize("width", [390, 1200])
+def test_the_focus_stays_on_the_class_or_bit_that_a_button_opens(icd, seen, width):
+    _, _, fit = icd
+    found = seen(
+        explored(fit(code="tree", width=4), icd),
+        """const visits = [], visit = (button) => {
+          const wanted = button.firstChild.textContent;
+          button.focus();
+          button.click();  // as the Enter key does
+          visits.push([document.activeElement.id, document.activeElement.textContent.includes(wanted)]);
+        };
+        visit(document.querySelector("#class .body div button"));
+        visit(document.querySelector("#bit .body div button"));
+        visit(document.querySelector("#class .body .chips button"));
+        const query = document.getElementById("query");
+        query.value = page.labels[5];
+        query.dispatchEvent(new Event("input"));
+        visit(document.querySelector("#hits button"));
+        return { visits, kept: document.activeElement === document.querySelector("#hits button") };""",
+        width=width,
+    )
+    assert found["visits"][:2] == [["class-title", True], ["class-title", True]]
+    assert found["visits"][2][0] == "bit-title"
+    assert found["kept"]
 
 
 def test_three_hundred_typed_texts_have_the_five_best_classes_of_python(icd, seen):

@@ -85,13 +85,14 @@ def test_a_page_that_cannot_predict_typed_texts_says_which_part_of_the_model_is_
         assert said in note
 
 
+@pytest.mark.filterwarnings("ignore:Learners of type HistGradientBoostingClassifier are stored by skops")
 def test_samples_may_be_whatever_the_learner_takes(tmp_path):
     data = load_iris(as_frame=True)
     with_gaps = data.data.mask(data.data > 6.5)
     for learner, frame in [(None, data.data), (HistGradientBoostingClassifier(max_iter=3), with_gaps)]:
         classifier = ECOCClassifier(learner, random_state=0).fit(frame, data.target)
         page = classifier.explore(frame, data.target)
-        again = load_model(save_model(classifier, tmp_path / "model")).explore(frame, data.target)
+        again = load_model(save_model(classifier, tmp_path / "model"), trusted=True).explore(frame, data.target)
         assert len(page.html) < 200_000
         assert len(again.html) < 200_000
 
@@ -106,3 +107,8 @@ def test_wrong_samples_and_accuracies_are_refused_with_a_sentence(classifier):
     ]:
         with pytest.raises(ValueError, match=message):
             classifier.explore(**arguments)
+
+
+def test_the_page_says_what_it_shows_with_the_right_article():
+    X, y = load_iris(return_X_y=True)
+    assert "This is an ECOCClassifier." in ECOCClassifier(random_state=0).fit(X, y).explore().html

@@ -47,6 +47,14 @@ FOREIGN = [
 ]
 LOADERS = ["ObjectNode", "TypeNode", "PartialNode", "FunctionNode", "MethodNode", "ListNode", "DictNode", "TreeNode"]
 LOADERS += ["ConstructorFromReduceNode", "NdArrayNode", "JsonNode", "SparseMatrixNode", "CachedNode", "RandomStateNode"]
+ADDED = [
+    *["_validate_for_predict", "_raw_predict_init", "_validate_X_predict", "__sklearn_tags__", "__class__", "__dict__"],
+    *["predict", "decision_function", "tree_", "estimators_", "classes_", "n_classes_", "n_outputs_", "n_features_in_"],
+    *["coef_", "intercept_", "t_", "_standard_coef", "random_state", "n_trees", "n_jobs", "verbose", "estimator"],
+    *["class", "params", "n_features", "n_classes", "feature_names", "by_column", "learners", "symbols", "n_symbols"],
+    *["index", "vectors", "subclasses", "has_class_tree", "prediction_sets", "plan", "is_real", "trusted", "x"],
+]
+"""Names of attributes and fields that a file may have besides its own."""
 KINDS_OF_NUMBERS = ["f8", "f4", "f2", "i8", "i4", "i2", "i1", "u8", "u4", "u2", "u1", "?"]
 
 
@@ -65,9 +73,8 @@ def forge(number: int, models: dict[str, Path], target: Path, seed: int = 0) -> 
     rng = random.Random(f"{seed} {number}")
     name = sorted(models)[number % len(models)]
     shutil.copytree(models[name], target)
-    # Learners have few arrays beside their own file, and more ways to do harm.
     has_learners = (target / "learners.skops").exists()
-    parts = [*PARTS, "schema", "schema"] if has_learners else [part for part in PARTS if part != "schema"]
+    parts = [part for part in PARTS if has_learners or part != "schema"]
     what = parts[number // len(models) % len(parts)]
     how = PARTS[what](target, rng)
     sign(target)
@@ -139,12 +146,47 @@ def forge_header(folder: Path, rng: random.Random) -> str:
     return how
 
 
-def forge_schema(folder: Path, rng: random.Random) -> str:
+def forge_addition(folder: Path, rng: random.Random) -> str:
+    """Add an attribute or a field that was not there, anywhere."""
+    path, description = folder / "arrays.safetensors", json.loads((folder / "model.json").read_text())
+    name, how = rng.choice(ADDED), rng.random()
+    if (folder / "learners.skops").exists() and how < 0.5:
+        return forge_schema(folder, rng, _add_attribute)
+    if how < 0.5:
+        arrays = {name: np.array(array) for name, array in read_arrays(path).items()}
+        n_kinds = len(description.get("learners") or ())
+        name = rng.choice([name, *(f"learner_{kind}_{name}" for kind in range(n_kinds + 1))])
+        _, changed = change_array(arrays[rng.choice(sorted(arrays))], arrays, rng)
+        arrays[name] = np.arange(rng.choice([0, 1, 2, 12, 10_000])) if changed is None else changed
+        write_arrays(path, arrays)
+        return f"the array {name} is added"
+    kinds = [*description.get("learners", ()), *(kind["params"] for kind in description.get("learners", ()))]
+    places = [place for place in _nodes(description) if place is not description.get("files")]
+    place = rng.choice(kinds if kinds and rng.random() < 0.5 else places)
+    place[name] = deepcopy(rng.choice([rng.choice(ODD), *rng.choice(places).values()]))
+    (folder / "model.json").write_text(json.dumps(description))
+    return f"{name} = {json.dumps(place[name])[:60]} is added"
+
+
+def _add_attribute(schema: Any, _: dict[str, bytes], rng: random.Random) -> str:
+    """An attribute of a learner, which may shadow a method."""
+    nodes = [node for node in _nodes(schema) if "__loader__" in node]
+    objects = [node for node in nodes if node["__loader__"] == "ObjectNode"]
+    owner = rng.choice([node for node in objects if isinstance(node["content"].get("content"), dict)])
+    attributes, name, number = owner["content"]["content"], rng.choice(ADDED), rng.randrange(10**9)
+    type_node = {"__class__": "float64", "__module__": "numpy", "__loader__": "TypeNode", "__id__": number}
+    attributes[name] = deepcopy(rng.choice([type_node, rng.choice(nodes)]))
+    return f"{owner['__class__']}.{name} is added, a {attributes[name].get('__class__')}"
+
+
+def forge_schema(
+    folder: Path, rng: random.Random, change: Callable[[Any, dict[str, bytes], random.Random], str] | None = None
+) -> str:
     path = folder / "learners.skops"
     with zipfile.ZipFile(path) as archive:
         files = {name: archive.read(name) for name in archive.namelist()}
     schema = json.loads(files["schema.json"])
-    how = "; ".join(_change_learners(schema, files, rng) for _ in range(rng.choice([1, 1, 2])))
+    how = "; ".join((change or _change_learners)(schema, files, rng) for _ in range(rng.choice([1, 1, 2])))
     files["schema.json"] = json.dumps(schema).encode()
     packing = zipfile.ZIP_DEFLATED if rng.random() < 0.02 else zipfile.ZIP_STORED
     with zipfile.ZipFile(path, "w", packing) as archive:
@@ -158,6 +200,7 @@ PARTS: dict[str, Callable[[Path, random.Random], str]] = {
     "one array": forge_arrays(1),
     "two arrays": forge_arrays(2),
     "header": forge_header,
+    "addition": forge_addition,
     "schema": forge_schema,
 }
 

@@ -18,8 +18,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import (
+    ExtraTreesRegressor,
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
 from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -72,6 +78,12 @@ def saved_models(home: Path) -> dict[str, Path]:
     made: dict[str, Any] = {
         "trees": ecoc(DecisionTreeClassifier(max_depth=3)).fit(dense, Y),
         "forest": ecoc(RandomForestClassifier(2, max_depth=2), n_bits=4).fit(dense, Y),
+        "forest of symbols": ecoc(RandomForestClassifier(2, max_depth=2), n_symbols=3, n_bits=3).fit(dense, Y),
+        "forest of numbers": ecoc(ExtraTreesRegressor(2), codebook="random_projection", n_bits=3).fit(dense, Y),
+        "linear symbols": ecoc(LogisticRegression(), n_symbols=3, n_bits=3).fit(dense, Y),
+        "naive Bayes": ecoc(GaussianNB(), n_bits=4).fit(dense, Y),
+        "stochastic": ecoc(SGDClassifier(), n_bits=4).fit(dense, Y),
+        "older boosted": ecoc(GradientBoostingClassifier(n_estimators=1, max_depth=1), n_bits=4).fit(dense, Y),
         "boosted": ecoc(HistGradientBoostingClassifier(max_iter=2, min_samples_leaf=2), n_bits=4).fit(dense, Y),
         "linear learners": ecoc(LogisticRegression(), calibrate="holdout").fit(dense, Y),
         "pipelines": ecoc(make_pipeline(StandardScaler(), SGDClassifier())).fit(dense, Y),
@@ -92,10 +104,12 @@ def saved_models(home: Path) -> dict[str, Path]:
         "centroids": trellis(rerank="centroid").fit(X, Y),
         "members": trellis(rerank="learned", n_members=2).fit(X, Y),
     }
-    folders = {
-        name: save_model(model, home / name, model_input=ModelInput(None, {"index_base": 0}))
-        for name, model in made.items()
-    }
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Learners of type")
+        folders = {
+            name: save_model(model, home / name, model_input=ModelInput(None, {"index_base": 0}))
+            for name, model in made.items()
+        }
     for method in ("tfidf", "hashing"):
         vectorizer = TextVectorizer(method=method, n_features=64).fit(TEXTS)
         model = trellis().fit(vectorizer.transform(TEXTS), Y)
@@ -143,6 +157,9 @@ def _answers(folder: Path) -> str:
     if not isinstance(model, Model):
         parts += [model.decision_function(given), str(model.report())]
         parts += [model.predict_proba(given)] if hasattr(model, "predict_proba") else []
+        # Written to by compiled code, as far as the depth of a tree says.
+        trees = [learner for learner in getattr(model, "estimators_", ()) if hasattr(learner, "decision_path")]
+        parts += [learner.decision_path(given) for learner in trees]
     return "\n".join(str(part.tolist() if isinstance(part, np.ndarray) else part) for part in parts)
 
 

@@ -30,6 +30,9 @@ ODD_VALUES = st.sampled_from(
     [None, True, -1, 0, 1, 3, 10**18, 2**63, -(2**63), 0.5, 1e308, "", "x", "os.system", [], [1], [[]], {}, {"a": 1}]
 )
 
+ADDED_NAMES = st.sampled_from(["", "x", "__class__", "n_jobs", "n_symbols", "is_real", "width", "params", "files"])
+"""Of fields that were not there."""
+
 
 @st.composite
 def mutated_bytes(draw: Callable[[Any], Any], contents: list[bytes]) -> bytes:
@@ -48,7 +51,7 @@ def mutated_bytes(draw: Callable[[Any], Any], contents: list[bytes]) -> bytes:
 
 @st.composite
 def mutated_json(draw: Callable[[Any], Any], content: Any) -> Any:
-    """The content in which some values, anywhere, became others, or are gone."""
+    """The content in which some values, anywhere, became others, are gone, or are new."""
     changed = deepcopy(content)
     for _ in range(draw(st.integers(1, 3))):
         place = changed
@@ -61,8 +64,11 @@ def mutated_json(draw: Callable[[Any], Any], content: Any) -> Any:
             if isinstance(inner, dict | list) and inner and draw(st.booleans()):
                 place = inner
                 continue
-            if draw(st.integers(0, 4)) == 0:
+            how = draw(st.integers(0, 5))
+            if how == 0:
                 del place[key]
+            elif how == 1 and isinstance(place, dict):
+                place[draw(ADDED_NAMES)] = deepcopy(draw(ODD_VALUES))
             else:
                 place[key] = deepcopy(draw(ODD_VALUES))  # which a later change may change
             break

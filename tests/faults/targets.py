@@ -88,6 +88,21 @@ def full_disk_in_export(place: Place) -> str:
     return f"1: {shown} None of its files is there"
 
 
+@fault("full disk", "export to a page")
+def full_disk_in_page(place: Place) -> str:
+    model = place.folder / "texts"
+    check(ran("train", place.shared / "texts.tsv", model, *PLAIN, "--no-checkpoint", "--quiet").code == 0, "no model")
+    disk = place.mounts.small(place.folder / "disk", 2 * 4096)
+    for target in (disk / "page", disk / "new" / "page"):
+        shown = place.sentence(ran("export", model, target, "--quiet"), 1, f"{target}/index.html", "no space is left")
+        check(not list(disk.iterdir()), f"left behind: {list(disk.iterdir())}")
+    (disk / "page").mkdir()
+    (disk / "page" / "notes.txt").touch()
+    place.sentence(ran("export", model, disk / "page", "--quiet"), 1, "no space is left")
+    check(list(contents(disk / "page")) == ["notes.txt"], "what was there before is gone")
+    return f"1: {shown} Neither the page nor its folder is there"
+
+
 @fault("closed stream", "predict, inspect")
 def closed_streams(place: Place) -> str:
     def ended(*descriptors: int, command: tuple[Any, ...]) -> Ended:

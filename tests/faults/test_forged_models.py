@@ -18,11 +18,14 @@ def models(tmp_path_factory):
     return saved_models(tmp_path_factory.mktemp("models"))
 
 
-def test_folders_as_they_were_saved_are_read(models, tmp_path):
+def test_folders_as_they_were_saved_are_read_unless_they_need_trust(models, tmp_path):
     write_samples(tmp_path)
-    assert {name: judged(folder, tmp_path, None).outcome for name, folder in models.items()} == dict.fromkeys(
-        models, "other"
-    )
+    outcomes = {name: judged(folder, tmp_path, None).outcome for name, folder in models.items()}
+    assert outcomes == {
+        name: "refused" if (folder / "learners.skops").exists() else "other" for name, folder in models.items()
+    }
+    by_skops = {name for name, outcome in outcomes.items() if outcome == "refused"}
+    assert by_skops == {"boosted", "older boosted", "pipelines", "ternary", "neighbours"}
 
 
 def test_forged_folders_are_refused_or_harmless(models, tmp_path, monkeypatch):

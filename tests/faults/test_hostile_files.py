@@ -11,7 +11,7 @@ import joblib
 import numpy as np
 import pytest
 from sklearn.preprocessing import FunctionTransformer
-from sklearn.svm import LinearSVC
+from sklearn.svm import SVC
 
 from codekin._system.arrays import write_arrays
 from codekin._system.files import json_checksum, sha256
@@ -120,7 +120,7 @@ def test_a_hostile_input_is_refused(arguments, payload, tmp_path, monkeypatch, c
 @pytest.fixture(scope="module")
 def model():
     X, y = np.random.default_rng(0).normal(size=(40, 4)), np.arange(40) % 4
-    return ECOCClassifier(LinearSVC(), random_state=0).fit(X, y)
+    return ECOCClassifier(SVC(), random_state=0).fit(X, y)
 
 
 def signed(folder, **changes):
@@ -132,16 +132,18 @@ def signed(folder, **changes):
     (folder / "model.json").write_text(json.dumps(description))
 
 
+@pytest.mark.filterwarnings("ignore:Learners of type SVC are stored by skops")
 @pytest.mark.parametrize("name", ["model.json", "arrays.safetensors", "learners.skops"])
 def test_a_hostile_file_in_a_model_is_refused(name, payload, model, tmp_path):
     folder = save_model(model, tmp_path / "model")
     (folder / name).write_bytes(payload)
     if name != "model.json":
         signed(folder)
-    with pytest.raises(ModelFolderError):
-        load_model(folder)
+    with pytest.raises(ModelFolderError, match=name):
+        load_model(folder, trusted=True)
 
 
+@pytest.mark.filterwarnings("ignore:Learners of type SVC are stored by skops")
 @pytest.mark.parametrize(
     "make", [lambda at: partial(os.mkdir, at), lambda at: FunctionTransformer(os.mkdir, kw_args={"path": at})]
 )
@@ -151,38 +153,10 @@ def test_functions_in_a_skops_file_are_refused(make, model, marker, tmp_path):
     folder = save_model(model, tmp_path / "model")
     dump([make(str(marker))], folder / "learners.skops")
     signed(folder)
-    with pytest.raises(ModelFolderError, match="not trusted: posix.mkdir|not trusted: .*mkdir"):
+    with pytest.raises(ModelFolderError, match="with trusted=True"):
         load_model(folder)
-
-
-LOADERS = [
-    "ObjectNode",
-    "FunctionNode",
-    "TypeNode",
-    "PartialNode",
-    "ReduceNode",
-    "OperatorFuncNode",
-    "MethodNode",
-    "UfuncNode",
-]
-
-
-@pytest.mark.parametrize("loader", LOADERS)
-@pytest.mark.parametrize("module", ["os", "posix", "sklearn.externals.os", "sklearn.utils.fixes.os", "numpy.os"])
-def test_a_forged_schema_of_a_skops_file_is_refused(loader, module, model, marker, tmp_path):
-    folder = save_model(model, tmp_path / "model")
-    path = folder / "learners.skops"
-    with zipfile.ZipFile(path) as archive:
-        schema = json.loads(archive.read("schema.json"))
-    text = {"__class__": "str", "__module__": "builtins", "__loader__": "JsonNode", "content": json.dumps(str(marker))}
-    schema["content"] = [
-        {"__class__": "mkdir", "__module__": module, "__loader__": loader, "__id__": 1, "content": text, "args": text}
-    ]
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("schema.json", json.dumps(schema))
-    signed(folder)
-    with pytest.raises(ModelFolderError):
-        load_model(folder)
+    with pytest.raises(ModelFolderError, match="cannot be read by skops: .*mkdir"):
+        load_model(folder, trusted=["sklearn.svm._classes.SVC"])
 
 
 def test_a_hostile_file_in_a_checkpoint_is_refused(payload, tmp_path):

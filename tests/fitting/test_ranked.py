@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_digits
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from codekin.classes import ClassTree
 from codekin.coding import Assignment
@@ -13,7 +12,6 @@ from codekin.estimators import TrellisClassifier
 from codekin.fitting.ranked import holdout
 from codekin.learners import AROW, Checkpoints, Softmax
 from codekin.model import Model
-from tests.estimators.test_trellis import EXPECTED_FAILURES
 
 
 @pytest.fixture(scope="module")
@@ -25,17 +23,6 @@ def digits():
 @pytest.fixture(scope="module")
 def topics():
     return make_sparse_topics(200, 6000, words_per_sample=7, rng=0)
-
-
-PRESETS = [
-    TrellisClassifier(rerank="centroid", random_state=0),
-    TrellisClassifier(rerank="learned", n_members=2, assignment="random", random_state=0),
-]
-
-
-@parametrize_with_checks(PRESETS, expected_failed_checks=lambda estimator: EXPECTED_FAILURES)
-def test_scikit_learns_estimator_checks(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("has_validation", [True, False])

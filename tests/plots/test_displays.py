@@ -173,3 +173,30 @@ def test_wrong_policies_and_draws_are_named(wrong, message):
     X, y = load_wine(return_X_y=True)
     with pytest.raises(ValueError, match=message):
         PolicyComparisonDisplay.from_estimator(ECOCClassifier(), X, y, X, y, **wrong)
+
+
+def ticks_of(axis):
+    return [int(label.get_text()) for label in axis.get_ticklabels()]
+
+
+def test_bits_have_the_numbers_of_the_coding_matrix_in_every_display(fitted):
+    classifier, (X, y) = fitted[10], problem(10)
+    matrix = CodingMatrixDisplay.from_estimator(classifier)
+    named = dict(zip(ticks_of(matrix.ax_.xaxis), matrix.coding_matrix.T, strict=True))
+    rows = [classifier.classes_.tolist().index(name) for name in matrix.class_names]
+    for bit, column in named.items():
+        own = classifier.coding_matrix_[rows, bit]
+        assert np.array_equal(column, own) or np.array_equal(column, -own)
+    errors = BitErrorDisplay.from_estimator(classifier, X, y)
+    bars = {round(bar.get_x() + bar.get_width() / 2): bar.get_height() / 100 for bar in errors.ax_.patches}
+    wrong = np.sign(classifier.bit_margins(X)) != classifier.coding_matrix_[np.searchsorted(classifier.classes_, y)]
+    assert bars == pytest.approx(dict(enumerate(wrong.mean(axis=0))))
+
+
+@pytest.mark.parametrize(("shift", "word"), [(0.0, "distance"), (-100.0, "dissimilarity")])
+def test_what_is_below_zero_is_not_called_a_distance(fitted, shift, word):
+    distances = mean_distances(*problem(10)) + shift * (1 - np.eye(10))
+    pairs = CodewordDistanceDisplay.from_estimator(fitted[10], class_distances=distances)
+    assert pairs.ax_.get_xlabel() == f"class {word}"
+    heat = ClassDistanceDisplay.from_estimator(fitted[10], class_distances=distances)
+    assert heat.figure_.axes[-1].get_ylabel() == word

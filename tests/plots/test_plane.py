@@ -9,7 +9,7 @@ Y = np.array([0, 0, 1, 1])
 def test_every_bit_has_a_panel_that_counts_its_errors():
     codes = np.array([[-1, 1], [1, -1]], dtype=np.int8)
     figure = draw_subproblems(X, Y, codes, np.array([[1.0, 0.0, 0.0], [1.0, 0.0, 0.0]]), title="t")
-    assert [axes.get_title(loc="left") for axes in figure.axes[1:3]] == ["bit 1: no errors", "bit 2: 4 errors"]
+    assert [axes.get_title(loc="left") for axes in figure.axes[1:3]] == ["bit 0: no errors", "bit 1: 4 errors"]
 
 
 def test_a_predictor_without_a_direction_has_no_line():

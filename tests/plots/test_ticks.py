@@ -20,6 +20,6 @@ def test_names_stay_on_one_line_and_short():
 def test_all_labels_are_shown_where_there_is_room():
     axes = new_figure(4).subplots()
     name_rows(axes, "abcdef")
-    number_columns(axes, 8)
+    number_columns(axes, range(8))
     assert [label.get_text() for label in axes.get_yticklabels()] == list("abcdef")
-    assert [label.get_text() for label in axes.get_xticklabels()] == list("12345678")
+    assert [label.get_text() for label in axes.get_xticklabels()] == list("01234567")

@@ -24,7 +24,12 @@ def test_texts_get_the_labels_of_the_classifier(texts, text_folder):
     classifier = load_model(text_folder)
     rows = sparse.vstack([texts.together.row(text).matrix() for text in TEXTS])
     answer = predict(texts, {"samples": TEXTS})
-    assert answer.predictions == [{"label": label} for label in classifier.predict(rows)]
+    assert [one["label"] for one in answer.predictions] == classifier.predict(rows).tolist()
+    known = [one["known_words"] for one in answer.predictions]
+    assert [n > 0 for n in known] == (np.diff(rows.indptr) > 0).tolist()
+    (nothing,) = predict(texts, {"samples": ["zzyzx"], "top_k": 1}).predictions
+    most_frequent = classifier.classes_[classifier.model_.prior.order[0]].item()
+    assert nothing == {"label": most_frequent, "top": [{"label": most_frequent}], "known_words": 0}
 
 
 def test_best_labels_come_with_their_probabilities(texts, text_folder):
@@ -135,6 +140,7 @@ def test_a_wrong_body_is_refused_with_a_sentence(digits, name):
     [
         ("k=3", "The options of the URL are 'top_k' and 'probabilities'. Got \"k\"."),
         ("top_k=three", "'top_k' must be a whole number. Got \"three\"."),
+        ("top_k=101", "'top_k' must be between 1 and 100. Got 101."),
         ("top_k=²", "'top_k' must be a whole number."),
         ("top_k=1&top_k=2", "An option of the URL is given twice."),
         ("probabilities=yes", "'probabilities' must be true or false. Got \"yes\"."),
@@ -143,8 +149,19 @@ def test_a_wrong_body_is_refused_with_a_sentence(digits, name):
 def test_wrong_options_of_the_url_are_refused(texts, query, sentence):
     answer = predict(texts, b"apple", content_type=TEXT, query=query)
     assert (answer.status, answer.error[: len(sentence)]) == (400, sentence)
-    answer = predict(texts, {"samples": []}, query="top_k=3")
-    assert answer.error == 'Options of a JSON request belong in its body. Got "top_k" in the URL.'
+    answer = predict(texts, {"samples": [], "top_k": 1, "probabilities": False}, query=query)
+    assert (answer.status, answer.error[: len(sentence)]) == (400, sentence)
+
+
+def test_fields_of_a_body_count_before_options_of_the_url(texts):
+    asked = {"samples": ["apple", "river"]}
+    expected = predict(texts, {**asked, "top_k": 2, "probabilities": True}).json
+    assert predict(texts, asked, query="top_k=2&probabilities=true").json == expected
+    assert predict(texts, {**asked, "top_k": 2.0}, query="top_k=7&probabilities=true").json == expected
+    assert (
+        predict(texts, {**asked, "top_k": None, "probabilities": False}, query="top_k=2").json
+        == predict(texts, asked).json
+    )
 
 
 @pytest.mark.parametrize(
@@ -245,6 +262,6 @@ def test_the_description_has_every_endpoint_and_every_status(texts):
     assert set(best) == set(schemas["Prediction"]["properties"])
     assert set(schemas["Question"]["properties"]) == {"samples", "top_k", "probabilities"}
     known = set(described["paths"]["/v1/predict"]["post"]["responses"])
-    assert known == {"200", "400", "408", "413", "415", "500", "503"}
+    assert known == {"200", "400", "408", "413", "415", "421", "500", "503"}
     for name in re.findall(r'"#/components/schemas/(\w+)"', json.dumps(described)):
         assert name in schemas

@@ -1,43 +1,44 @@
-"""A file of learners creates only listed classes, of consistent parts, from the checked bytes."""
+"""Learners stored by skops are loaded only with the user's word, by every function and every command."""
 
-import gzip
-import importlib
-import io
 import json
-import sys
-import zipfile
 from functools import partial
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from scipy import sparse
-from sklearn.dummy import DummyClassifier
+import typer
+from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier, RandomForestClassifier
-from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
+from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, StandardScaler
 from sklearn.svm import SVC
-from sklearn.tree import DecisionTreeClassifier
 from skops.io import dump
 
+from codekin import Predictor
 from codekin._system.files import json_checksum, sha256
+from codekin.cli.main import COMMANDS, main
 from codekin.estimators import ECOCClassifier
-from codekin.storage import ModelFolderError, learner_files, load_model, save_model
-from codekin.storage.trusted_types import LOADERS, is_listed
+from codekin.learners import LEARNERS
+from codekin.storage import ModelFolderError, files, load_input, load_model, save_model
 
 rng = np.random.default_rng(0)
 X, Y = rng.normal(size=(40, 4)), np.arange(40) % 4
-SIDES = np.where(Y < 2, 1, -1)
-WORDS = [f"class {'abcd'[k]}" for k in Y]
+SIDES = np.where(Y < 2, 1, 0)
+REFUSED = r"learners.skops holds learners stored by skops, .* with trusted=True, on the command line with --trust\."
+
+pytestmark = pytest.mark.filterwarnings("ignore:Learners of type")
+
+
+def model_of(learner, **options):
+    return ECOCClassifier(learner, calibrate=None, random_state=0, **options).fit(X, Y)
 
 
 @pytest.fixture(scope="module")
 def model():
-    return ECOCClassifier(LogisticRegression(), calibrate=None, random_state=0).fit(X, Y)
+    return model_of(make_pipeline(MaxAbsScaler(), LogisticRegression()))
 
 
 @pytest.fixture
@@ -45,330 +46,212 @@ def folder(model, tmp_path):
     return save_model(model, tmp_path / "model")
 
 
-def sign(folder):
-    description = json.loads((folder / "model.json").read_text())
+def put(folder, learners):
+    """Other learners, with checksums that are right."""
     path = folder / "learners.skops"
-    description["files"][path.name].update(bytes=path.stat().st_size, sha256=sha256(path))
+    dump(learners, path)
+    description = json.loads((folder / "model.json").read_text())
+    description["files"][path.name] = {"bytes": path.stat().st_size, "sha256": sha256(path)}
     description["sha256"] = json_checksum(description)
     (folder / "model.json").write_text(json.dumps(description))
 
 
-def put(folder, learners):
-    dump(learners, folder / "learners.skops")
-    sign(folder)
+def writes_beyond_the_heap(_):
+    learner = GradientBoostingClassifier(n_estimators=1, max_depth=1)
+    learner.fit(np.arange(120.0).reshape(-1, 1), np.arange(120) % 60)
+    learner._raw_predict_init = np.float64
+    return learner
 
 
-def rewrite(folder, change):
-    """Change the schema of the learners, and files of the archive, as a forger would."""
-    path = folder / "learners.skops"
-    with zipfile.ZipFile(path) as archive:
-        files = {name: archive.read(name) for name in archive.namelist()}
-    schema = json.loads(files["schema.json"])
-    change(schema, files)
-    files["schema.json"] = json.dumps(schema).encode()
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, content in files.items():
-            archive.writestr(name, content)
-    sign(folder)
+def reads_out_of_bounds(_):
+    learner = SVC(kernel="precomputed").fit(X @ X.T, SIDES)
+    learner.shape_fit_, learner.n_features_in_ = (2 * 10**9, 2 * 10**9), 2 * 10**9
+    learner.support_ = np.full_like(learner.support_, 2 * 10**9 - 1)
+    learner._validate_for_predict = np.float64
+    return learner
 
 
-def test_names_that_scikit_learn_merely_imports_empty_no_file(folder, tmp_path):
-    victim = tmp_path / "victim"
-    victim.write_text("precious")
-    function = partial(gzip.GzipFile, str(victim), "wb")
-    put(folder, [make_pipeline(FunctionTransformer(function), LogisticRegression())])
+def reads_a_file(path):
+    imputer = SimpleImputer(strategy="constant", fill_value=str(path), missing_values=None)
+    words = ColumnTransformer([("words", CountVectorizer(input="filename", vocabulary=["precious"]), 0)])
+    return make_pipeline(imputer, words, LogisticRegression())
 
-    def hide(schema, _):
-        text = json.dumps(schema)
-        text = text.replace('"functools"', '"sklearn.metrics._scorer"').replace('"gzip"', '"sklearn.datasets._covtype"')
-        schema.update(json.loads(text))
 
-    rewrite(folder, hide)
-    with pytest.raises(ModelFolderError, match=r"not trusted: sklearn.datasets._covtype.GzipFile, .*_scorer.partial"):
+def takes_long(_):
+    return make_pipeline(CountVectorizer(vocabulary=["a", "b"], token_pattern="(a|aa)+$"), LogisticRegression())
+
+
+def has_no_tags(_):
+    learner = LogisticRegression().fit(X, SIDES)
+    learner.__sklearn_tags__ = np.float64
+    return learner
+
+
+FORGERIES = [writes_beyond_the_heap, reads_out_of_bounds, reads_a_file, takes_long, has_no_tags]
+
+
+@pytest.mark.parametrize("forged", FORGERIES)
+@pytest.mark.parametrize("version", [1, 7, 8])
+def test_forged_learners_are_refused_unread_in_folders_of_every_version(
+    forged, version, folder, tmp_path, monkeypatch, capsys
+):
+    put(folder, [forged(tmp_path / "model.json")] * 20)
+    description = json.loads((folder / "model.json").read_text())
+    description["format_version"] = version
+    description["sha256"] = json_checksum(description)
+    (folder / "model.json").write_text(json.dumps(description))
+
+    def read(*_, **__):
+        raise AssertionError("skops was called")
+
+    monkeypatch.setattr("skops.io.loads", read)
+    monkeypatch.setattr("skops.io.get_untrusted_types", read)
+    for load in (load_model, load_input, Predictor.load, partial(load_model, trusted=())):
+        with pytest.raises(ModelFolderError, match=REFUSED):
+            load(folder)
+    assert main(["inspect", str(folder)]) == 2
+    assert "--trust." in capsys.readouterr().err
+
+
+def test_a_server_refuses_learners_without_trust(folder):
+    serving = pytest.importorskip("codekin.serving")
+    with pytest.raises(ModelFolderError, match=REFUSED):
+        serving.application(folder)
+    assert serving.application(folder, trusted=True).together.n_classes == 4
+
+
+def test_learners_are_loaded_by_all_who_give_their_word(folder, model):
+    np.testing.assert_array_equal(load_model(folder, trusted=True).predict(X), model.predict(X))
+    assert Predictor.load(folder, trusted=True).predict(X[0]) == model.predict(X)[0]
+    assert load_input(folder, trusted=True).vectorizer is None
+
+
+ARGUMENTS = {
+    **{"predict": ["samples.svm"], "evaluate": ["samples.svm"], "calibrate": ["samples.svm"], "inspect": []},
+    **{"explain": ["samples.svm"], "explore": ["-o", "page.html"], "export": ["page.onnx"], "grow": ["samples.svm"]},
+    "serve": ["--port", "0"],
+}
+
+
+def command_of(name):
+    from importlib import import_module
+
+    return typer.main.get_command(import_module(f"codekin.cli.{name}").app)
+
+
+def test_every_command_that_loads_a_model_takes_the_users_word():
+    loading = {name for name in COMMANDS if name not in ("data", "study") for option in command_of(name).params}
+    taking = {name for name in loading if any("--trust" in option.opts for option in command_of(name).params)}
+    has_model = {name for name in loading if any(option.name == "model" for option in command_of(name).params)}
+    assert taking == has_model - {"train"} == ARGUMENTS.keys()
+
+
+@pytest.mark.parametrize("command", ARGUMENTS)
+def test_every_command_refuses_learners_without_the_users_word(command, folder, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rows = (" ".join(f"{j + 1}:{value:g}" for j, value in enumerate(row)) for row in X)
+    (tmp_path / "samples.svm").write_text("".join(f"{label} {row}\n" for label, row in zip(Y, rows, strict=True)))
+    before = sorted(tmp_path.rglob("*"))
+    assert main([command, str(folder), *ARGUMENTS[command]]) == 2
+    error = capsys.readouterr().err
+    assert "learners stored by skops" in error
+    assert "--trust" in error
+    assert sorted(tmp_path.rglob("*")) == before
+    if command in ("predict", "evaluate", "calibrate", "inspect"):
+        assert main([command, str(folder), *ARGUMENTS[command], "--trust"]) == 0
+
+
+@pytest.mark.parametrize("estimator", ["auto", *LEARNERS])
+@pytest.mark.parametrize("code", ["trellis", "tree"])
+def test_models_of_the_command_line_need_no_trust(estimator, code, tmp_path, capsys):
+    rows = (" ".join(f"{j + 1}:{value:g}" for j, value in enumerate(row)) for row in X)
+    samples, folder = tmp_path / "samples.svm", tmp_path / "model"
+    samples.write_text("".join(f"{label} {row}\n" for label, row in zip(Y, rows, strict=True)))
+    arguments = ["train", str(samples), str(folder), "--quiet", "--estimator", estimator, "--code", code]
+    if main(arguments) != 0:
+        assert (estimator, code) == ("arow", "tree")
+        return
+    assert sorted(path.name for path in folder.iterdir()) == ["arrays.safetensors", "model.json"]
+    assert len(load_model(folder).classes_) == 4
+    assert main(["predict", str(folder), str(samples)]) == 0
+
+
+OTHERS = [
+    SVC(),
+    KNeighborsClassifier(algorithm="kd_tree"),
+    GradientBoostingClassifier(n_estimators=2),
+    HistGradientBoostingClassifier(max_iter=2),
+    make_pipeline(StandardScaler(), SVC()),
+    make_pipeline(FunctionTransformer(np.abs), LogisticRegression()),
+]
+
+
+@pytest.mark.parametrize("learner", OTHERS, ids=lambda learner: type(learner).__name__)
+def test_saving_warns_of_learners_that_need_trust_and_trust_loads_them(learner, tmp_path):
+    classifier = model_of(learner)
+    name = type(learner).__name__
+    with pytest.warns(UserWarning, match=f"Learners of type {name} .* loading this model will need trusted=True"):
+        folder = save_model(classifier, tmp_path / "model")
+    with pytest.raises(ModelFolderError, match=REFUSED):
         load_model(folder)
-    assert victim.read_text() == "precious"
+    again = load_model(folder, trusted=True)
+    np.testing.assert_array_equal(again.predict_proba(X), classifier.predict_proba(X))
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        *["sklearn.metrics._scorer.partial", "sklearn.datasets._covtype.GzipFile", "sklearn.utils.fixes.Thread"],
-        *["sklearn.preprocessing.FunctionTransformer", "sklearn.linear_model.LogisticRegression"],
-        *["sklearn.preprocessing._function_transformer.FunctionTransformer", "sklearn.linear_model._logistic.np"],
-    ],
-)
-@pytest.mark.parametrize("loader", ["ObjectNode", "TypeNode", "PartialNode", "FunctionNode"])
-def test_only_listed_classes_are_made_by_the_module_that_defines_them(name, loader, folder):
-    def change(schema, _):
-        module, _, kind = name.rpartition(".")
-        schema["content"][0].update(__class__=kind, __module__=module, __loader__=loader)
-
-    rewrite(folder, change)
-    with pytest.raises(ModelFolderError, match=f"not trusted: {name}"):
-        load_model(folder)
+def test_saving_learners_as_arrays_warns_of_nothing(tmp_path, recwarn):
+    save_model(model_of(RandomForestClassifier(2)), tmp_path / "model")
+    assert not recwarn.list
 
 
-def test_a_listed_class_is_defined_where_the_list_says_and_calls_nothing():
-    for module, names in LOADERS["ObjectNode"].items():
-        for name in names:
-            kind = getattr(importlib.import_module(module), name)
-            assert kind.__module__ == module
-            # A loss can be called, and returns a number.
-            assert module == "sklearn._loss.loss" or not any("__call__" in vars(base) for base in kind.__mro__)
-
-
-def test_a_module_that_is_called_like_scikit_learns_losses_is_trusted_only_if_it_holds_them(monkeypatch):
-    from sklearn._loss import _loss
-
-    for own, is_trusted in ((_loss, True), (SimpleNamespace(CyHalfBinomialLoss=dict), False)):
-        monkeypatch.setitem(sys.modules, "_loss", own)
-        assert is_listed("LossNode", "_loss", "CyHalfBinomialLoss") == is_trusted
-        assert not is_listed("PartialNode", "_loss", "CyHalfBinomialLoss")
-        assert not is_listed("LossNode", "_loss", "CyLossFunction")
-    monkeypatch.delitem(sys.modules, "_loss")
-    assert not is_listed("LossNode", "_loss", "CyHalfBinomialLoss")
-
-
-def test_the_bytes_that_were_checked_are_the_ones_that_are_loaded(folder, model, monkeypatch):
-    check = learner_files._checked_names
-
-    def check_and_swap(path, content, trusted):
-        names = check(path, content, trusted)
-        path.write_bytes(b"another file by now")
-        return names
-
-    monkeypatch.setattr(learner_files, "_checked_names", check_and_swap)
-    np.testing.assert_array_equal(load_model(folder).predict(X), model.predict(X))
+def test_a_list_of_types_is_that_of_skops(tmp_path):
+    folder = save_model(model_of(KNeighborsClassifier(algorithm="kd_tree")), tmp_path / "model")
+    names = ["sklearn.neighbors._kd_tree.KDTree", "sklearn.metrics._dist_metrics.EuclideanDistance64"]
+    assert len(load_model(folder, trusted=names).predict(X)) == len(X)
+    with pytest.raises(ModelFolderError, match="cannot be read by skops: .*EuclideanDistance64"):
+        load_model(folder, trusted=names[:1])
+    with pytest.raises(TypeError, match="'trusted' must be True or a list of names. Got 'sklearn"):
+        load_model(folder, trusted=names[0])
 
 
 def test_learners_that_changed_since_the_description_was_read_are_refused(folder):
     with pytest.raises(ModelFolderError, match="its checksum does not match"):
-        learner_files.read_learners(folder / "learners.skops", "0" * 64, ())
+        files.read_learners(folder / "learners.skops", "0" * 64, True)
 
 
-@pytest.mark.parametrize("given", [{}, ["gini"], [None], [str]], ids=["no list", "a string", "nothing", "a class"])
-def test_a_file_that_holds_no_learners_is_refused(given, folder):
+def test_the_file_is_read_once(folder, model, monkeypatch):
+    from skops.io import get_untrusted_types
+
+    def names_and_swap(*, data):
+        (folder / "learners.skops").write_bytes(b"another file by now")
+        return get_untrusted_types(data=data)
+
+    monkeypatch.setattr("skops.io.get_untrusted_types", names_and_swap)
+    checksum = sha256(folder / "learners.skops")
+    assert len(files.read_learners(folder / "learners.skops", checksum, True)) == len(model.estimators_) + 1
+
+
+@pytest.mark.parametrize("given", [{}, "gini", None])
+def test_a_file_that_holds_no_list_of_learners_is_refused(given, folder):
     put(folder, given)
-    with pytest.raises(ModelFolderError, match="must hold"):
-        load_model(folder)
+    with pytest.raises(ModelFolderError, match="must hold a list of learners"):
+        load_model(folder, trusted=True)
 
 
-def tree_with(**changes):
-    learner = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, SIDES)
-    state = learner.tree_.__getstate__()
-    state["nodes"] = state["nodes"].copy()
-    for name, (place, value) in changes.items():
-        state["nodes"][name][place] = value
-    learner.tree_.__setstate__(state)
-    return learner
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 nothing", b"pickle"])
+def test_a_file_that_skops_cannot_read_gets_a_sentence(content, folder):
+    path = folder / "learners.skops"
+    path.write_bytes(content)
+    with pytest.raises(ModelFolderError, match=r"learners.skops cannot be read by skops: .*\.$"):
+        files.read_learners(path, sha256(path), True)
 
 
-def changed(learner, change, labels=SIDES):
-    learner.fit(X, labels)
-    change(learner)
-    return learner
+def test_an_old_folder_that_is_trusted_is_saved_anew_without_need_of_trust(tmp_path):
+    from pathlib import Path
+    from zipfile import ZipFile
 
-
-def set_children(boosting):
-    nodes = boosting._predictors[0][0].nodes
-    nodes["left"][0] = 0
-
-
-def set_bin_feature(boosting):
-    boosting._predictors[0][0].nodes["feature_idx"][0] = 10**6
-
-
-def set_tree_feature(forest):
-    trees = forest.estimators_ if isinstance(forest.estimators_, list) else forest.estimators_.ravel().tolist()
-    state = trees[-1].tree_.__getstate__()
-    state["nodes"] = state["nodes"].copy()
-    state["nodes"]["feature"][0] = 4
-    trees[-1].tree_.__setstate__(state)
-
-
-def texts_with(column):
-    vectorizer = TfidfVectorizer().fit(["cat dog", "dog"])
-    vectorizer.vocabulary_["cat"] = column
-    return vectorizer
-
-
-def set_attribute(name, value):
-    return lambda learner: setattr(learner, name, value)
-
-
-FORGED = {
-    "a feature beyond the samples": lambda: tree_with(feature=(0, 4)),
-    "a feature before the samples": lambda: tree_with(feature=(0, -5)),
-    "a child beyond the tree": lambda: tree_with(left_child=(0, 10**9)),
-    "a child that is its parent": lambda: tree_with(right_child=(0, 0)),
-    "a tree for more features": lambda: changed(DecisionTreeClassifier(), set_attribute("n_features_in_", 2)),
-    "a forest": lambda: changed(RandomForestClassifier(2), set_tree_feature),
-    "boosted trees": lambda: changed(GradientBoostingClassifier(n_estimators=2), set_tree_feature),
-    "a loop of boosted trees": lambda: changed(
-        HistGradientBoostingClassifier(max_iter=1, min_samples_leaf=2), set_children
-    ),
-    "a feature of boosted trees": lambda: changed(
-        HistGradientBoostingClassifier(max_iter=1, min_samples_leaf=2), set_bin_feature
-    ),
-    "vectors of a support vector machine": lambda: changed(
-        SVC(), set_attribute("_n_support", np.array([30, 30], np.int32))
-    ),
-    "too few vectors of four classes": lambda: changed(
-        SVC(), set_attribute("_n_support", np.array([9, 9, 9, 9], np.int32)), Y
-    ),
-    "vectors of more classes": lambda: changed(SVC(), set_attribute("classes_", np.arange(5)), Y),
-    "coefficients of two classes for four": lambda: changed(
-        SVC(), lambda svc: setattr(svc, "_dual_coef_", svc._dual_coef_[:1].copy()), Y
-    ),
-    "intercepts of two classes for four": lambda: changed(SVC(), set_attribute("_intercept_", np.zeros(1)), Y),
-    "frequencies of two classes for four": lambda: changed(
-        GradientBoostingClassifier(n_estimators=2),
-        set_attribute("init_", DummyClassifier(strategy="prior").fit(X, SIDES)),
-        Y,
-    ),
-    "a loss of two classes for four": lambda: changed(
-        GradientBoostingClassifier(n_estimators=2), lambda own: setattr(own._loss, "is_multiclass", False), Y
-    ),
-    "trees of two classes for four": lambda: changed(
-        GradientBoostingClassifier(n_estimators=2),
-        lambda own: setattr(own, "estimators_", own.estimators_[:, :2].copy()),
-        Y,
-    ),
-    "labels of neighbours": lambda: changed(
-        KNeighborsClassifier(algorithm="brute"), set_attribute("_y", np.full(40, 10**6))
-    ),
-    "columns of words": lambda: texts_with(10**6),
-    "a pattern of words": lambda: set_and_return(TfidfVectorizer().fit(["a cat"]), "token_pattern", "(a+)+$"),
-    "columns of categories": lambda: set_and_return(
-        OneHotEncoder().fit([["a"], ["b"], ["c"]]), "_n_features_outs", [1]
-    ),
-    "a random state": lambda: changed(MLPClassifier((2,), max_iter=1), forged_random_state),
-    "a folder for pickles": lambda: set_and_return(make_pipeline(SVC()), "memory", "here"),
-    "a class for an estimator": lambda: set_and_return(make_pipeline(SVC()), "steps", [("svc", float)]),
-    "steps without names": lambda: set_and_return(make_pipeline(SVC()), "steps", [2.0]),
-    "a thousand threads": lambda: set_and_return(SGDClassifier(), "n_jobs", 10**6),
-    "a sparse matrix": lambda: changed(SGDClassifier(), forged_coefficients),
-}
-
-
-def set_and_return(learner, name, value):
-    setattr(learner, name, value)
-    return learner
-
-
-def forged_random_state(learner):
-    state = np.random.RandomState(0)
-    described = state.get_state(legacy=False)
-    described["state"]["pos"] = 10**6
-    state.set_state(described)
-    learner._random_state = state
-
-
-def forged_coefficients(learner):
-    learner.sparsify()
-    learner.coef_.indices[:] = 10**6
-
-
-@pytest.mark.filterwarnings("ignore:Stochastic Optimizer")
-@pytest.mark.parametrize("what", FORGED)
-def test_forged_parts_of_a_learner_are_refused(what, folder):
-    put(folder, [FORGED[what]()])
-    with pytest.raises(ModelFolderError, match="is not what scikit-learn makes"):
-        load_model(folder)
-
-
-def node_of_tree(schema):
-    return next(node for node in learner_files._nodes(schema) if node["__loader__"] == "TreeNode")
-
-
-def more_outputs(schema, _files):
-    node_of_tree(schema)["__reduce__"]["args"]["content"][2].update(content="1000000", __id__=1)
-
-
-def outputs_by_number(schema, _files):
-    """skops takes the first node with a number for all of them."""
-    schema["content"].insert(0, {**node_of_tree(schema)["__reduce__"]["args"]["content"][2], "content": "1000000"})
-
-
-def longer_array(schema, files):
-    name = next(node["file"] for node in learner_files._nodes(schema) if node.get("type") == "numpy")
-    stream = io.BytesIO()
-    np.lib.format.write_array_header_1_0(stream, {"descr": "<f8", "fortran_order": False, "shape": (10**12,)})
-    files[name] = stream.getvalue()
-
-
-def many_copies(schema, _files):
-    array = next(node for node in learner_files._nodes(schema) if node.get("type") == "numpy")
-    schema["content"] += [{**array, "__id__": 10 + k} for k in range(3)]
-
-
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        (more_outputs, "a tree must have one output"),
-        (outputs_by_number, "two different nodes have the number"),
-        (longer_array, "bytes are not those of an array"),
-        (many_copies, "two nodes are made of"),
-    ],
-)
-def test_a_schema_is_taken_at_its_word_only_where_it_can_be(change, reason, folder):
-    put(folder, [DecisionTreeClassifier().fit(X, SIDES)])
-    rewrite(folder, change)
-    with pytest.raises(ModelFolderError, match=reason):
-        load_model(folder)
-
-
-def test_a_sparse_matrix_that_grows_when_it_is_unpacked_is_refused(folder):
-    learner = SGDClassifier().fit(X, SIDES).sparsify()
-    learner.coef_ = sparse.csr_matrix((1, 1 << 23))
-    learner.coef_.indptr = np.zeros(1 << 23, dtype=np.int64)
-    put(folder, [learner])
-    with pytest.raises(ModelFolderError, match="10 times as large as the file"):
-        load_model(folder)
-
-
-def test_the_caller_can_answer_for_a_class(folder):
-    learner = KNeighborsClassifier(algorithm="kd_tree").fit(X, SIDES)
-    put(folder, [learner] * 20)
-    names = ["sklearn.neighbors._kd_tree.KDTree", "sklearn.metrics._dist_metrics.EuclideanDistance64"]
-    with pytest.raises(ModelFolderError, match="not trusted: .*EuclideanDistance64, .*KDTree"):
-        load_model(folder)
-    assert len(load_model(folder, trusted=names).predict(X)) == len(X)
-
-
-@pytest.mark.parametrize(
-    ("learner", "samples", "reason"),
-    [
-        (make_pipeline(FunctionTransformer(), DecisionTreeClassifier()), X, "FunctionTransformer"),
-        (make_pipeline(TfidfVectorizer(token_pattern="[a-z]+"), LogisticRegression()), WORDS, "TfidfVectorizer"),
-    ],
-    ids=["a type that is not listed", "content that is refused"],
-)
-def test_saving_warns_of_learners_that_will_not_be_loaded_without_a_word(learner, samples, reason, tmp_path):
-    classifier = ECOCClassifier(learner, codebook="one_vs_rest", assignment="identity").fit(samples, Y)
-    with pytest.warns(UserWarning, match=f"load_model will refuse these learners .* trusted=.*{reason}"):
-        folder = save_model(classifier, tmp_path / "model")
-    with pytest.raises(ModelFolderError, match=reason):
-        load_model(folder)
-
-
-def test_saving_listed_learners_warns_of_nothing(model, tmp_path, recwarn):
-    save_model(model, tmp_path / "model")
-    assert not recwarn.list
-
-
-@pytest.mark.parametrize("part", ["nodes", "values"])
-def test_a_tree_whose_state_is_a_single_number_is_refused_before_it_is_made(part, tmp_path):
-    classifier = ECOCClassifier(DecisionTreeClassifier(max_depth=2), random_state=0).fit(X, Y)
-    folder = save_model(classifier, tmp_path / "model")
-
-    def shrink(schema, files):
-        (tree,) = [node for node in learner_files._nodes(schema) if node["__loader__"] == "TreeNode"][:1]
-        name = tree["content"]["content"][part]["file"]
-        stream = io.BytesIO()
-        np.save(stream, np.load(io.BytesIO(files[name])).reshape(-1)[0])
-        files[name] = stream.getvalue()
-
-    rewrite(folder, shrink)
-    with pytest.raises(ModelFolderError, match="the nodes of a tree have the shape"):
-        load_model(folder)
+    with ZipFile(Path(__file__).with_name("folders_of_version_7.zip")) as archive:
+        archive.extractall(tmp_path)
+    old = load_model(tmp_path / "ecoc-trees", trusted=True)
+    again = load_model(save_model(old, tmp_path / "new"))
+    with np.load(tmp_path / "expected.npz") as expected:
+        np.testing.assert_array_equal(again.predict_proba(expected["X"]), old.predict_proba(expected["X"]))

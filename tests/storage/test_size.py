@@ -49,6 +49,7 @@ def digits():
     return X[:500] / 16, y[:500]
 
 
+@pytest.mark.filterwarnings("ignore:Learners of type Pipeline are stored by skops")
 @pytest.mark.parametrize("kind", CLASSIFIERS)
 def test_the_size_is_that_of_the_folder_to_the_byte(kind, digits, tmp_path):
     X, y = digits

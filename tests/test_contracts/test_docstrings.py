@@ -10,7 +10,6 @@ import tomllib
 from collections.abc import Iterator
 from typing import Any
 
-import pytest
 from numpydoc.validate import validate
 
 from tests.conftest import ROOT
@@ -31,20 +30,23 @@ OF_PROTOCOLS = {
 }
 
 
-@pytest.mark.parametrize("path", PUBLIC)
-def test_public_names_are_documented(path):
-    value = PUBLIC[path]
-    problems = list(_problems(path, value, {"GL08"} if _is_protocol(value) else CHECKS))
+def test_public_names_are_documented():
+    problems = [
+        problem
+        for path, value in PUBLIC.items()
+        for problem in _problems(path, value, {"GL08"} if _is_protocol(value) else CHECKS)
+    ]
     assert not problems, "\n" + "\n".join(problems)
 
 
-@pytest.mark.parametrize("module_name", all_modules())
-def test_modules_and_what_they_define_have_a_docstring(module_name):
-    module = importlib.import_module(module_name)
-    silent = [] if module.__doc__ else [module_name]
-    for name, value in vars(module).items():
-        if not name.startswith("_") and getattr(value, "__module__", None) == module_name and callable(value):
-            silent += [] if value.__doc__ else [f"{module_name}.{name}"]
+def test_modules_and_what_they_define_have_a_docstring():
+    silent = []
+    for module_name in all_modules():
+        module = importlib.import_module(module_name)
+        silent += [] if module.__doc__ else [module_name]
+        for name, value in vars(module).items():
+            if not name.startswith("_") and getattr(value, "__module__", None) == module_name and callable(value):
+                silent += [] if value.__doc__ else [f"{module_name}.{name}"]
     assert not silent, f"no docstring: {silent}"
 
 

@@ -37,9 +37,10 @@ def is_object(path):
     return False
 
 
-@pytest.mark.parametrize("path", [name for name in NAMED if name.startswith("codekin.")])
-def test_code_that_the_table_names_exists(path):
-    assert is_object(path)
+def test_code_that_the_table_names_exists():
+    paths = [name for name in NAMED if name.startswith("codekin.")]
+    assert len(paths) > 40
+    assert not [path for path in paths if not is_object(path)]
 
 
 def test_a_name_that_does_not_exist_is_noticed():
@@ -47,14 +48,15 @@ def test_a_name_that_does_not_exist_is_noticed():
     assert not is_object("codekin.no_such_module.something")
 
 
-@pytest.mark.parametrize(
-    "path", [name for name in NAMED if re.match(r"(src|tests|benchmarks|papers|docs|examples)/", name)]
-)
-def test_files_and_tests_that_the_table_names_exist(path):
-    file, _, test = path.partition("::")
-    assert (ROOT / file).is_file()
-    if test:
-        assert f"def {test}(" in (ROOT / file).read_text(encoding="utf-8")
+def test_files_and_tests_that_the_table_names_exist():
+    paths = [name for name in NAMED if re.match(r"(src|tests|benchmarks|papers|docs|examples)/", name)]
+    assert len(paths) > 25
+    missing = []
+    for path in paths:
+        file, _, test = path.partition("::")
+        if not (ROOT / file).is_file() or (test and f"def {test}(" not in (ROOT / file).read_text(encoding="utf-8")):
+            missing.append(path)
+    assert not missing
 
 
 def test_entries_that_the_table_names_are_in_their_tables():

@@ -35,15 +35,21 @@ def described_pictures(document: Path) -> list[tuple[Path, Path, str]]:
     return found
 
 
-@pytest.mark.parametrize("document", WITH_PICTURES, ids=name_of)
-def test_pictures_are_small_and_come_in_light_and_dark(document):
-    for light, dark, alt in described_pictures(document):
-        assert len(alt) > 80
+def test_pictures_are_small_and_come_in_light_and_dark():
+    problems = []
+    pictures = [picture for document in WITH_PICTURES for picture in described_pictures(document)]
+    for light, dark, alt in pictures:
         with Image.open(light) as one, Image.open(dark) as other:
-            assert one.size == other.size
-            assert one.convert("L").getpixel((2, 2)) > 250
-            assert other.convert("L").getpixel((2, 2)) < 40
-        assert max(light.stat().st_size, dark.stat().st_size) < 100_000
+            wrong = {
+                "has a short description": len(alt) <= 80,
+                "and its dark twin differ in size": one.size != other.size,
+                "is not light": one.convert("L").getpixel((2, 2)) <= 250,
+                "has no dark twin": other.convert("L").getpixel((2, 2)) >= 40,
+                "takes too many bytes": max(light.stat().st_size, dark.stat().st_size) >= 100_000,
+            }
+        problems += [f"{name_of(light.resolve())} {problem}" for problem, holds in wrong.items() if holds]
+    assert pictures
+    assert not problems, "\n" + "\n".join(problems)
 
 
 def test_the_readme_opens_with_the_idea():

@@ -3,6 +3,7 @@
 import ast
 import importlib
 import inspect
+from collections import Counter
 
 import pytest
 
@@ -60,12 +61,13 @@ def test_modules_that_import_late_list_what_they_have():
         assert set(module.__all__) <= set(dir(module))
 
 
-@pytest.mark.parametrize("module_name", public_modules())
-def test_exported_names_exist_and_stand_once(module_name):
-    module = importlib.import_module(module_name)
-    for name in module.__all__:
-        assert hasattr(module, name), f"{module_name}.__all__ has {name}, which does not exist"
-    assert len(set(module.__all__)) == len(module.__all__)
+def test_exported_names_exist_and_stand_once():
+    problems = []
+    for module in map(importlib.import_module, public_modules()):
+        problems += [f"{module.__name__}.{name} does not exist" for name in module.__all__ if not hasattr(module, name)]
+        twice = [name for name, count in Counter(module.__all__).items() if count > 1]
+        problems += [f"{module.__name__}.{name} stands in __all__ twice" for name in twice]
+    assert not problems, "\n" + "\n".join(problems)
 
 
 def test_the_package_exports_what_the_reference_documents():
@@ -73,13 +75,15 @@ def test_the_package_exports_what_the_reference_documents():
     assert not [name for name in codekin.__all__ if name[0] != "_" and id(getattr(codekin, name)) not in documented]
 
 
-@pytest.mark.parametrize("document", WITH_EXAMPLES, ids=name_of)
-def test_examples_use_public_names_only(document):
+def test_examples_use_public_names_only():
     public = {*public_objects(), *(f"codekin.{name}" for name in codekin.__all__)}
-    for block in fenced(document, "python"):
-        imports = [node for node in ast.walk(ast.parse(block)) if isinstance(node, ast.ImportFrom)]
+    private = []
+    for document in WITH_EXAMPLES:
+        nodes = [node for block in fenced(document, "python") for node in ast.walk(ast.parse(block))]
+        imports = [node for node in nodes if isinstance(node, ast.ImportFrom)]
         used = {f"{node.module}.{alias.name}" for node in imports for alias in node.names}
-        assert not {name for name in used if name.startswith("codekin") and name not in public}
+        private += [f"{name_of(document)}: {name}" for name in used - public if name.startswith("codekin")]
+    assert not private, "\n" + "\n".join(private)
 
 
 @pytest.mark.parametrize("classifier", [ECOCClassifier, TrellisClassifier])

@@ -1,9 +1,13 @@
 """What is released says the same everywhere: versions, dependencies, licences."""
 
+import os
 import re
+import subprocess
+import sys
 import tomllib
 
 import codekin
+from codekin._system.extras import EXTRAS
 from tests.conftest import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -28,6 +32,34 @@ def test_the_lowest_versions_are_those_that_are_tested():
     assert {name: numbers(version) for name, version in tested.items()} == {
         name: numbers(version) for name, version in allowed.items()
     }
+
+
+def test_messages_name_the_packages_of_each_extra():
+    for_users = {name: given for name, given in PROJECT["optional-dependencies"].items() if name not in ("dev", "docs")}
+    assert {name: packages.split() for name, packages in EXTRAS.items()} == {
+        name: list(lowest(given)) for name, given in for_users.items()
+    }
+
+
+def test_no_message_and_no_page_asks_for_a_package_that_is_not_published():
+    """``pip install codekin[plots]`` fails until codekin is on PyPI; the packages themselves can be installed."""
+    for path in sorted(path for folder in ("src", "docs", "examples") for path in (ROOT / folder).rglob("*")):
+        if path.suffix in (".py", ".md", ".rst") and "_build" not in path.parts:
+            assert not re.search(r"pip install '?codekin", path.read_text(encoding="utf-8")), path
+
+
+def test_the_extra_of_the_docs_has_what_the_reference_imports():
+    """Sphinx imports every module of the reference where only this extra is installed."""
+    pages = "\n".join(page.read_text(encoding="utf-8") for page in sorted((ROOT / "docs" / "api").glob("*.md")))
+    modules = re.findall(r"automodule:: ([\w.]+)", pages)
+    assert "codekin.serving" in modules
+    (own,) = (given for given in PROJECT["optional-dependencies"]["docs"] if given.startswith("codekin["))
+    included = own.removeprefix("codekin[").removesuffix("]").split(",")
+    missing = [package for extra, packages in EXTRAS.items() if extra not in included for package in packages.split()]
+    code = f"import sys; sys.modules |= dict.fromkeys({missing}); import {', '.join(modules)}"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_recipe_of_conda_needs_what_the_package_needs():

@@ -133,7 +133,7 @@ def read_npy(path: Path, *, is_mapped: bool = False) -> NDArray[Any]:
         with path.open("rb") as file:
             if file.read(len(npy.MAGIC_PREFIX)) == npy.MAGIC_PREFIX:
                 file.seek(0)
-                npy_shape(file, path.stat().st_size)
+                _check_npy(file, path.stat().st_size)
         array = np.load(path, mmap_mode="r" if is_mapped else None, allow_pickle=False)
     except NOT_AN_ARRAY as error:
         reason = " ".join(str(error).split()).rstrip(".")
@@ -146,15 +146,11 @@ def read_npy(path: Path, *, is_mapped: bool = False) -> NDArray[Any]:
     return array
 
 
-def npy_shape(file: IO[bytes], n_bytes: int) -> tuple[int, ...]:
-    """The shape of an array in NumPy's own format, from a header that fits a file of ``n_bytes`` bytes.
-
-    Raises ValueError if the header promises more bytes or fewer; NumPy would first allocate what it promises.
-    """
+def _check_npy(file: IO[bytes], n_bytes: int) -> None:
+    """Raise ValueError if a header promises more or fewer than ``n_bytes``: NumPy would first allocate the promise."""
     version = npy.read_magic(file)
     shape, _, dtype = (npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0)(file)
     if dtype.hasobject:
         raise ValueError("it holds Python objects, which are not read")
     if min(shape, default=0) < 0 or not dtype.itemsize or prod(shape) * dtype.itemsize != n_bytes - file.tell():
         raise ValueError(f"its bytes are not those of an array of shape {shape} and type {dtype}")
-    return tuple(shape)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
@@ -21,12 +23,26 @@ def sync_tree(folder: Path) -> None:
         sync_folder(Path(place))
 
 
-def make_folder(folder: Path) -> None:
-    """Create a folder and its missing parents, and flush their names to disk."""
+def make_folder(folder: Path) -> list[Path]:
+    """Create a folder and its missing parents, and flush their names to disk; returns those that were missing."""
     missing = [place for place in (folder, *folder.parents) if not place.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     for place in missing:
         sync_folder(place.parent)
+    return missing
+
+
+@contextmanager
+def folder_for(folder: Path) -> Iterator[None]:
+    """A folder, made with its parents if necessary; what was made is removed if the block fails and leaves it empty."""
+    made = make_folder(folder)
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):
+            for place in made:
+                place.rmdir()
+        raise
 
 
 def _sync(path: Path) -> None:

@@ -51,7 +51,9 @@ def check_single_precision(X: Any, *, is_to_learn_from: bool) -> None:
 
 
 def check_weights(weights: NDArray[Any]) -> None:
-    """Raise ValueError if weights of samples are too large to add and multiply."""
+    """Raise ValueError if weights of samples are negative, or too large to add and multiply."""
+    if len(weights) and weights.min() < 0:
+        raise ValueError(f"The weights of samples must not be negative. Got {weights.min():g}.")
     largest = largest_magnitude(weights)
     if not largest <= MAX_SINGLE:
         raise ValueError(

@@ -16,7 +16,8 @@ from codekin.coding import FloatArray, IntArray
 _MAX_AUTOMORPHISMS = 2_000
 _MAX_STEPS = 2_000_000
 """How many candidate images are tried in the search for automorphisms."""
-_NODES_AT_ONCE = 2_000
+_WORK_AT_ONCE = 10_000_000
+"""Between two looks at the clock; a node takes as much as the cube of the number of codewords."""
 MAX_WITHOUT_LIMIT = 20
 """Proofs for more codewords take too long; with a time limit, the search ends with a bound."""
 
@@ -37,13 +38,15 @@ def branch_and_bound(problem: QuadraticProblem, budget: Budget, seed: int) -> Qu
     """
     (tabu_seed,) = derived_seeds(seed, 1)
     n_moves = 10 * problem.n**2
-    start = tabu_search(problem, replace(budget, time_limit=None), tabu_seed, n_moves=n_moves)
+    half = replace(budget, time_limit=budget.time_limit and budget.time_limit / 2)
+    start = tabu_search(problem, half, tabu_seed, n_moves=n_moves)
     tree = _SearchTree(problem, start)
     history = [tuple(point) for point in start.history]
     # The root is always bounded, even if time is up: that is the bound of a search that was stopped.
+    n_at_once = max(1, _WORK_AT_ONCE // problem.n**3)
     while not tree.is_finished and (tree.n_nodes == 0 or perf_counter() < budget.deadline):
         before = tree.objective
-        n_nodes = tree.explore(_NODES_AT_ONCE)
+        n_nodes = tree.explore(n_at_once)
         budget.report(n_nodes, tree.objective)
         if tree.objective < before:
             history.append((start.n_evaluations + tree.n_nodes, tree.objective))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -95,7 +96,7 @@ def assign(
     rng : numpy.random.Generator, int or None
         The source of randomness. The same seed gives the same assignment unless there is a time limit.
     time_limit : float, optional
-        Seconds to search for.
+        Seconds to search for. Compiling kernels, once after an installation, does not count.
     n_restarts : int, optional
         The number of starts; each method has its own default. A time limit is divided evenly among them.
     progress : callable, optional
@@ -158,6 +159,12 @@ def assign(
     else:
         with with_workers(n_jobs):
             result = solver.solve(task, **options)
+            if task.budget.is_spent:
+                from codekin.kernels.compiling import WATCH
+
+                if WATCH.ended_at > task.budget.started:  # compiling does not count
+                    again = replace(task.budget, started=perf_counter())
+                    result = solver.solve(replace(task, budget=again), **options)
     if not solver.is_random:
         result = replace(result, seed=None)
     if known is not distances:

@@ -20,10 +20,11 @@ from codekin.classes import ClassDistances
 from codekin.classes.tree_distances import TreeDistances
 from codekin.cli.cluster import workers
 from codekin.cli.display import Display
-from codekin.cli.option_needs import ASSIGN_NEEDS, check_needs, check_standard_input
+from codekin.cli.help import App
+from codekin.cli.option_needs import ASSIGN_NEEDS, check_needs, check_sources
 from codekin.cli.options import AsJson, Format, NJobs, NThreads, Quiet, RandomState, Scheduler, Taxonomy, TaxonomyLayout
 from codekin.cli.streams import show
-from codekin.cli.values import one_of, positive_number, trellis_width
+from codekin.cli.values import named, positive_number, trellis_width
 from codekin.codebooks import CODEBOOKS, trellis_codebook
 from codekin.coding import Codebook
 from codekin.coding.codebook import MAX_SYMBOLS
@@ -35,7 +36,7 @@ from codekin.fitting.choices import Classes, choose_codebook, learnability_assig
 from codekin.progress import counted_off, tell, telling
 from codekin.storage import save_assignment
 
-app = typer.Typer()
+app = App()
 
 METHODS = tuple(dict.fromkeys([*POLICIES, *ASSIGNMENTS, "learnability"]))
 NEED_MORE = ("given", "separating", "learnable", "cross_validated", "ecoc_one")
@@ -80,34 +81,29 @@ def assign_codewords(
     data: Annotated[str | None, typer.Option(metavar="FILE", help="Samples to compute class distances from.")] = None,
     class_distances: Annotated[
         str,
-        typer.Option(
-            parser=one_of(CLASS_DISTANCES_FROM_DATA),
-            metavar="NAME",
-            help=f"How to compute them: {', '.join(CLASS_DISTANCES_FROM_DATA)}.",
-        ),
+        named(CLASS_DISTANCES_FROM_DATA, f"How to compute them: {', '.join(CLASS_DISTANCES_FROM_DATA)}."),
     ] = "means",
     format: Format = "auto",
     method: Annotated[
         str,
-        typer.Option(
-            parser=one_of(METHODS),
-            metavar="NAME",
-            help=f"How to search: {', '.join(METHODS)}. learnability needs --data, and starts from a --taxonomy if "
+        named(
+            METHODS,
+            f"How to search: {', '.join(METHODS)}. learnability needs --data, and starts from a --taxonomy if "
             "there is one.",
         ),
     ] = "preserving",
     sense: Annotated[
         str | None,
-        typer.Option(
-            parser=one_of(POLICIES),
-            metavar="NAME",
-            show_default="preserving",
-            help="What a method looks for: similar codewords for similar classes (preserving), or dissimilar ones "
+        named(
+            POLICIES,
+            "What a method looks for: similar codewords for similar classes (preserving), or dissimilar ones "
             "(breaking).",
+            show_default="preserving",
         ),
     ] = None,
     time_limit: Annotated[
-        float | None, typer.Option(parser=positive_number, metavar="SECONDS", help="The longest time to search.")
+        float | None,
+        typer.Option(parser=positive_number, metavar="SECONDS", help="The longest search; compiling is not counted."),
     ] = None,
     n_restarts: Annotated[int | None, typer.Option(min=1, help="The number of starts.")] = None,
     explain: Annotated[
@@ -138,7 +134,7 @@ def assign_codewords(
         got = ", ".join(name for name, value in given.items() if value is not None) or "none of them"
         raise ValueError(f"Class distances come from one of --distances, --taxonomy and --data. Got {got}.")
     check_needs(context, ASSIGN_NEEDS)
-    check_standard_input(given)
+    check_sources({**given, "--codebook": codebook}, output)
     rng_distances, rng_codebook, rng_search = np.random.default_rng(random_state).spawn(3)
     with limited_threads(n_threads), workers(n_jobs, scheduler), Display(quiet).watching():
         search: Any = None

@@ -14,12 +14,12 @@ from codekin._system.threads import limited_threads
 from codekin._system.wording import counted
 from codekin.cli.display import Display
 from codekin.cli.models import loaded_classifier, reading_options, sample_chunks
-from codekin.cli.options import AsJson, Format, IndexBase, Multilabel, NThreads, Quiet
+from codekin.cli.options import App, AsJson, Format, IndexBase, Multilabel, NThreads, Quiet, Trust
 from codekin.cli.streams import show
 from codekin.progress import tell, telling
 from codekin.storage import check_target, save_model
 
-app = typer.Typer()
+app = App()
 
 ROWS_AT_ONCE = 10_000
 
@@ -39,6 +39,7 @@ def calibrate(
     multilabel: Multilabel = "error",
     n_threads: NThreads = None,
     as_json: AsJson = False,
+    trust: Trust = False,
     quiet: Quiet = False,
 ) -> None:
     """Calibrate the prediction sets of a model on held-out samples.
@@ -46,7 +47,7 @@ def calibrate(
     The model then predicts sets of labels with any coverage: codekin predict MODEL DATA --coverage 0.9.
     """
     target, display = check_target(output or model), Display(quiet)
-    saved = loaded_classifier(model, display)
+    saved = loaded_classifier(model, display, trusted=trust)
     options = reading_options(saved, index_base, multilabel=multilabel)
     with limited_threads(n_threads), display.watching():
         parts, labels = [], []

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from codekin._system.extras import not_installed
 from codekin._system.workers import with_workers
 
 SECONDS_TO_ANSWER = 10
@@ -39,9 +40,7 @@ def _client(scheduler: str) -> Any:
     try:
         from distributed import Client
     except ImportError:
-        raise ImportError(
-            "--scheduler needs Dask, which is not installed. Install it: pip install 'codekin[distributed]'"
-        ) from None
+        raise not_installed("--scheduler", "distributed") from None
     try:
         return Client(scheduler, timeout=SECONDS_TO_ANSWER)
     except (OSError, ValueError) as error:

@@ -9,8 +9,9 @@ from typing import Annotated
 import typer
 
 from codekin.cli.display import Display
-from codekin.cli.options import AsJson, Quiet
-from codekin.cli.values import one_of
+from codekin.cli.option_needs import check_sources
+from codekin.cli.options import App, AsJson, Quiet
+from codekin.cli.values import named, one_of
 from codekin.datasets import DATASETS, FORMATS, fetch, load_dataset
 from codekin.datasets.exporting import export_dataset
 from codekin.datasets.fetching import SOURCES
@@ -18,7 +19,7 @@ from codekin.datasets.home import data_home as home_folder
 from codekin.datasets.writing import WRITABLE_FORMATS, convert_data
 from codekin.progress import tell, telling
 
-app = typer.Typer(no_args_is_help=True, help="List, download, convert and export data sets.")
+app = App(no_args_is_help=True, help="List, download, convert and export data sets.")
 
 DataHome = Annotated[
     Path | None,
@@ -77,23 +78,15 @@ def fetch_dataset(
 def convert(
     source: Annotated[str, typer.Argument(help="The file to read; - is the standard input.")],
     target: Annotated[str, typer.Argument(help="The file to write, .gz is compressed; - is the standard output.")],
-    source_format: Annotated[
-        str,
-        typer.Option("--from", parser=one_of(("auto", *FORMATS)), metavar="NAME", help=f"auto, {', '.join(FORMATS)}."),
-    ] = "auto",
+    source_format: Annotated[str, named(("auto", *FORMATS), f"auto, {', '.join(FORMATS)}.", "--from")] = "auto",
     target_format: Annotated[
-        str,
-        typer.Option(
-            "--to",
-            parser=one_of(("auto", *WRITABLE_FORMATS)),
-            metavar="NAME",
-            help=f"auto, {', '.join(WRITABLE_FORMATS)}.",
-        ),
+        str, named(("auto", *WRITABLE_FORMATS), f"auto, {', '.join(WRITABLE_FORMATS)}.", "--to")
     ] = "auto",
     n_features: Annotated[int | None, typer.Option(min=1, help="The number of features of the source.")] = None,
     quiet: Quiet = False,
 ) -> None:
     """Convert a file to another format; auto goes by the file extensions and the first lines."""
+    check_sources({"SOURCE": source}, target)
     with Display(quiet).watching(only_if_slow=True):
         n_samples = convert_data(
             source,
@@ -116,6 +109,7 @@ def export(
     quiet: Quiet = False,
 ) -> None:
     """Write a data set as files: train, validation and test, if it has them, and the taxonomy."""
+    check_sources({"NAME": home_folder(data_home) / name}, folder)
     with Display(quiet).watching(only_if_slow=True):
         tell(f"loading {name}")
         files = export_dataset(load_dataset(name, data_home), folder)

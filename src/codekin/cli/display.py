@@ -59,16 +59,21 @@ class Display:
 
 @contextmanager
 def starting() -> Iterator[None]:
-    """Show progress only if the block takes long, as imports can on a busy machine."""
-    log = Log(_write_line, only_if_slow=True)
+    """Show progress only if the block takes long, as imports can on a busy machine; in a terminal nothing stays."""
+    is_live = Display().is_live
+    log = Log((lambda text: _write_line(f"\r{text:<30}\r", end="")) if is_live else _write_line, only_if_slow=True)
     log.hear(Progress("starting"))
     log.written_at -= time.process_time()  # there was no output for at least that long
-    with log.shown():
-        yield
+    try:
+        with log.shown():
+            yield
+    finally:
+        if is_live:
+            log.write("")
 
 
-def _write_line(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)  # noqa: T201  (stderr is where progress belongs)
+def _write_line(text: str, end: str = "\n") -> None:
+    print(text, end=end, file=sys.stderr, flush=True)  # noqa: T201  (stderr is where progress belongs)
 
 
 @dataclass

@@ -15,8 +15,19 @@ from codekin._system.memory import in_units
 from codekin._system.threads import limited_threads
 from codekin.cli.display import Display
 from codekin.cli.models import has_parts, loaded_classifier, reading_options, sample_chunks
-from codekin.cli.option_needs import TAXONOMY_NEEDS, check_needs, check_standard_input
-from codekin.cli.options import AsJson, Format, IndexBase, Multilabel, NThreads, Quiet, Taxonomy, TaxonomyLayout
+from codekin.cli.option_needs import TAXONOMY_NEEDS, check_needs, check_sources
+from codekin.cli.options import (
+    App,
+    AsJson,
+    Format,
+    IndexBase,
+    Multilabel,
+    NThreads,
+    Quiet,
+    Taxonomy,
+    TaxonomyLayout,
+    Trust,
+)
 from codekin.cli.streams import show
 from codekin.datasets import read_taxonomy
 from codekin.fitting.recipe import microseconds_of
@@ -24,7 +35,7 @@ from codekin.measures import PredictionMeasures, prediction_measures
 from codekin.model.measuring import confidence_error
 from codekin.progress import tell, telling
 
-app = typer.Typer()
+app = App()
 
 AT = (1, 3, 5)
 ROWS_AT_ONCE = 1_000
@@ -44,6 +55,7 @@ def evaluate(
     multilabel: Multilabel = "error",
     n_threads: NThreads = None,
     as_json: AsJson = False,
+    trust: Trust = False,
     quiet: Quiet = False,
 ) -> None:
     """Measure how good a model's predictions are, and how fast.
@@ -55,9 +67,9 @@ def evaluate(
     that the model does not know count as errors.
     """
     check_needs(context, TAXONOMY_NEEDS)
-    check_standard_input({"DATA": data, "--taxonomy": taxonomy})
+    check_sources({"DATA": data, "--taxonomy": taxonomy})
     display = Display(quiet)
-    saved = loaded_classifier(model, display, takes_parts=True)
+    saved = loaded_classifier(model, display, trusted=trust, takes_parts=True)
     classifier = saved.model
     distances = None if has_parts(classifier) else classifier.class_distances_
     tree = None if distances is None else distances.tree

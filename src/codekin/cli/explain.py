@@ -13,14 +13,15 @@ from codekin._system.files import output_stream
 from codekin._system.threads import limited_threads
 from codekin.cli.display import Display
 from codekin.cli.models import loaded_classifier, reading_options, sample_chunks
-from codekin.cli.options import Format, IndexBase, NThreads, Quiet
+from codekin.cli.option_needs import check_sources
+from codekin.cli.options import App, Format, IndexBase, NThreads, Quiet, ToFile, Trust
 from codekin.cli.streams import for_stdout
 from codekin.datasets.samples import TextData
 from codekin.explaining import Explanation
 from codekin.progress import telling
 from codekin.storage import SavedModel
 
-app = typer.Typer()
+app = App()
 
 ROWS_AT_ONCE = 256
 
@@ -31,10 +32,7 @@ Naming = Callable[[int], str]
 def explain(
     model: Annotated[Path, typer.Argument(help="The folder of a model with linear bits.")],
     data: Annotated[str, typer.Argument(help="The samples, with or without labels; - is the standard input.")] = "-",
-    output: Annotated[
-        str,
-        typer.Option("--output", "-o", metavar="FILE", help="Where to write; - is the standard output."),
-    ] = "-",
+    output: ToFile = "-",
     label: Annotated[
         str | None, typer.Option(show_default="the predicted one", help="The label whose score is explained.")
     ] = None,
@@ -46,6 +44,7 @@ def explain(
     index_base: IndexBase = None,
     n_threads: NThreads = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object per line.")] = False,
+    trust: Trust = False,
     quiet: Quiet = False,
 ) -> None:
     """Show what each word or feature contributes to the score of a label.
@@ -53,8 +52,9 @@ def explain(
     Contributions, the bias and the other terms add up to the score that the model ranks labels by. A model that was
     trained on texts needs texts, and shows words.
     """
+    check_sources({"DATA": data, "MODEL": model}, output)
     display = Display(quiet)
-    saved = loaded_classifier(model, display)
+    saved = loaded_classifier(model, display, trusted=trust)
     classifier = saved.model
     if label is not None and top_k > 1:
         raise ValueError(f"--label explains one label of each sample. Got --top-k {top_k} beside it.")

@@ -14,14 +14,15 @@ from codekin._system.memory import in_units
 from codekin._system.threads import limited_threads
 from codekin.cli.display import Display
 from codekin.cli.models import loaded_classifier, reading_options, sample_chunks
-from codekin.cli.options import Format, IndexBase, Multilabel, NThreads, Quiet
+from codekin.cli.option_needs import check_sources
+from codekin.cli.options import App, Format, IndexBase, Multilabel, NThreads, Quiet, Trust
 from codekin.cli.streams import show
 from codekin.datasets.samples import TextData
 from codekin.explore.page import explorer_page
 from codekin.progress import tell, telling
 from codekin.storage import SavedModel
 
-app = typer.Typer()
+app = App()
 
 ROWS_AT_ONCE = 10_000
 
@@ -46,6 +47,7 @@ def explore(
     index_base: IndexBase = None,
     multilabel: Multilabel = "error",
     n_threads: NThreads = None,
+    trust: Trust = False,
     quiet: Quiet = False,
 ) -> None:
     """Write a page about a model: its coding matrix, classes, bits and predictions.
@@ -55,8 +57,9 @@ def explore(
     """
     if output.suffix not in (".html", ".htm"):
         raise ValueError(f"The name of a page must end in .html. Got {output}.")
+    check_sources({"--data": data, "--accuracies": accuracies, "MODEL": model}, output)
     display = Display(quiet)
-    saved = loaded_classifier(model, display)
+    saved = loaded_classifier(model, display, trusted=trust)
     X, y, texts = None, None, None
     with limited_threads(n_threads), display.watching(only_if_slow=True):
         if data is not None:

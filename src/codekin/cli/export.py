@@ -10,13 +10,13 @@ import typer
 from codekin._system.memory import in_units
 from codekin.cli.display import Display
 from codekin.cli.models import loaded_classifier
-from codekin.cli.option_needs import EXPORT_NEEDS, check_needs
-from codekin.cli.options import Quiet
+from codekin.cli.option_needs import EXPORT_NEEDS, check_needs, check_sources
+from codekin.cli.options import App, Quiet, Trust
 from codekin.cli.streams import show
-from codekin.cli.values import one_of
+from codekin.cli.values import named
 from codekin.export import export_onnx, export_page
 
-app = typer.Typer()
+app = App()
 
 
 @app.command()
@@ -29,13 +29,13 @@ def export(
     top_k: Annotated[int, typer.Option(min=1, help="How many labels a prediction has.")] = 5,
     input: Annotated[
         str,
-        typer.Option(
-            parser=one_of(("auto", "dense", "sparse")),
-            metavar="NAME",
-            help="The input of an ONNX model: dense or sparse rows, or auto for what the model was trained on.",
+        named(
+            ("auto", "dense", "sparse"),
+            "The input of an ONNX model: dense or sparse rows, or auto for what the model was trained on.",
         ),
     ] = "auto",
     title: Annotated[str, typer.Option(help="The heading of a page.")] = "Text classifier",
+    trust: Trust = False,
     quiet: Quiet = False,
 ) -> None:
     """Export a model for programs without codekin.
@@ -51,10 +51,9 @@ def export(
             "The name of an exported model must end in .onnx, or be that of a folder for a page, such as page/. "
             f"Got {target}."
         )
-    if target.exists() and target.resolve() == model.resolve():
-        raise ValueError(f"{target} is the model itself. Export it to another folder.")
+    check_sources({"MODEL": model}, target)
     check_needs(context, EXPORT_NEEDS)
-    saved = loaded_classifier(model, Display(quiet))
+    saved = loaded_classifier(model, Display(quiet), trusted=trust)
     vectorizer, k = saved.model_input.vectorizer, min(top_k, len(saved.model.classes_))
     if target.suffix == ".onnx":
         is_sparse = vectorizer is not None or bool(saved.model_input.encoding)

@@ -11,17 +11,17 @@ import typer
 from scipy.sparse import csr_array, vstack
 
 from codekin._system.threads import limited_threads
-from codekin._system.wording import counted
+from codekin._system.wording import counted, with_article
 from codekin.cli.display import Display
 from codekin.cli.models import loaded_classifier, reading_options, sample_chunks
-from codekin.cli.options import AsJson, Format, IndexBase, Multilabel, NThreads, Quiet
+from codekin.cli.options import App, AsJson, Format, IndexBase, Multilabel, NThreads, Quiet, Trust
 from codekin.cli.streams import show
 from codekin.estimators import TrellisClassifier
 from codekin.estimators.growth import free_codewords
 from codekin.progress import tell, telling
 from codekin.storage import SavedModel, check_target, save_model
 
-app = typer.Typer()
+app = App()
 
 ROWS_AT_ONCE = 50_000
 """How many samples are trained on at once; every batch costs a copy of the weights."""
@@ -45,6 +45,7 @@ def grow(
     multilabel: Multilabel = "error",
     n_threads: NThreads = None,
     as_json: AsJson = False,
+    trust: Trust = False,
     quiet: Quiet = False,
 ) -> None:
     """Train a model on further samples, also of classes that it has not seen.
@@ -55,7 +56,7 @@ def grow(
     if str(data) == "-":
         raise ValueError("codekin grow reads the samples several times, so they must be in a file. Got - instead.")
     target, display = check_target(output or model), Display(quiet)
-    saved = loaded_classifier(model, display)
+    saved = loaded_classifier(model, display, trusted=trust)
     classifier: Any = saved.model
     _check_can_grow(model, classifier, n_epochs)
     n_classes, n_samples = len(classifier.classes_), 0
@@ -89,7 +90,9 @@ def grow(
 def _check_can_grow(model: Path, classifier: Any, n_epochs: int) -> None:
     """Raise before any sample is read if the model cannot get new classes or be trained further."""
     if not isinstance(classifier, TrellisClassifier):
-        raise ValueError(f"{model} holds a {type(classifier).__name__}; only a TrellisClassifier can grow from files.")
+        raise ValueError(
+            f"{model} holds {with_article(type(classifier).__name__)}; only a TrellisClassifier can grow from files."
+        )
     remedy = "codekin train --n-spare N makes a model that can."
     if not classifier.model_.is_single:
         raise ValueError(f"{model} has several codes or a re-ranking, so it cannot grow; {remedy}")

@@ -14,10 +14,10 @@ from codekin._system.memory import in_units
 from codekin._system.wording import counted
 from codekin.cli.display import Display
 from codekin.cli.models import has_parts, loaded_classifier, ranking_facts, ranking_text
-from codekin.cli.options import AsJson
+from codekin.cli.options import App, AsJson, Quiet, Trust
 from codekin.cli.streams import show
 
-app = typer.Typer()
+app = App()
 
 LABELS_SHOWN = 4
 
@@ -26,14 +26,16 @@ LABELS_SHOWN = 4
 def inspect(
     model: Annotated[Path, typer.Argument(help="The folder of a model.")],
     n_shown: Annotated[int, typer.Option("--bits", min=0, help="How many easy and hard bits to show.")] = 3,
+    trust: Trust = False,
     as_json: AsJson = False,
+    quiet: Quiet = False,
 ) -> None:
     """Show what a model is: codebook, sizes, losses, its easiest and hardest bits.
 
     Losses are decoding losses on the samples of the last measurement: training samples, if the model comes from codekin
     train. A model that was saved without a measurement has none.
     """
-    saved = loaded_classifier(model, Display(), takes_parts=True)
+    saved = loaded_classifier(model, Display(quiet), trusted=trust, takes_parts=True)
     whole = saved.model
     classifier = whole.estimator_ if has_parts(whole) else whole
     codebook, report = classifier.codebook_, classifier.report()

@@ -21,10 +21,10 @@ from importlib import import_module
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from codekin._version import __version__
 from codekin.cli.display import starting
+from codekin.cli.help import App, HelpGroup
 from codekin.cli.streams import escaped, hold_closed_streams
 
 EXIT_FAILED, EXIT_WRONG = 1, 2
@@ -83,7 +83,7 @@ COMMANDS = {
 """The commands whose modules are imported when they are called, so that ``codekin --help`` is fast."""
 
 
-class LazyGroup(TyperGroup):
+class LazyGroup(HelpGroup):
     """Loads a command when it is called, and ends quietly when the reader of a pipe is gone."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -93,10 +93,7 @@ class LazyGroup(TyperGroup):
             is_quiet = not {"-q", "--quiet", "--help"}.isdisjoint(args)
             with nullcontext() if is_quiet else starting():
                 module = import_module(f"codekin.cli.{args[0]}")
-            self.commands[args[0]] = command = typer.main.get_command(module.app)
-            # typer adds them to every app, but they concern the whole program.
-            completion = ("install_completion", "show_completion")
-            command.params = [option for option in command.params if option.name not in completion]
+            self.commands[args[0]] = typer.main.get_command(module.app)
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
@@ -134,12 +131,11 @@ def leaving(interruption: KeyboardInterrupt, sentence: str) -> typer.Exit:
     return typer.Exit(EXIT_TERMINATED if isinstance(interruption, Terminated) else EXIT_INTERRUPTED)
 
 
-app = typer.Typer(
+app = App(
     name="codekin",
     cls=LazyGroup,
     help="Multiclass classification by error-correcting output codes in which similar classes get similar codewords.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 
@@ -223,10 +219,10 @@ def _sentence(error: Any) -> str:
         if type(error).__name__ == "NoArgsIsHelpError":
             return str(error.format_message())
         command = getattr(getattr(error, "ctx", None), "command_path", "codekin")
-        return f"{command}: {_one_line(error.format_message()).rstrip('.')}. See {command} --help."
+        return f"{command}: {_ended(_one_line(error.format_message()).rstrip('.'))} See {command} --help."
     text = _one_line(_reason(error) or type(error).__name__)
     if isinstance(error, WRONG_INPUT + EXPECTED_FAILURES):
-        return f"codekin: {text}" if text.endswith((".", "?", "!")) else f"codekin: {text}."
+        return f"codekin: {_ended(text)}"
     text = f"{type(error).__name__}: {text.rstrip('.')}"
     return f"codekin: {text}. This is a bug in codekin; codekin --debug shows where."
 
@@ -246,6 +242,10 @@ def _shown_name(error: OSError) -> str:
     name = re.sub(r"[/\\]\.\.[0-9a-f]{8}\.partial", "", os.fsdecode(error.filename))
     name = re.sub(r"(^|[/\\])\.([^/\\]+)\.[0-9a-f]{8}\.partial", r"\1\2", name)
     return name if len(name) <= MAX_NAME else f"{name[:MAX_NAME]}..."
+
+
+def _ended(text: str) -> str:
+    return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
 def _one_line(text: str) -> str:

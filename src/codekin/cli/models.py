@@ -19,11 +19,11 @@ from codekin.progress import tell
 from codekin.storage import ModelFolderError, SavedModel, load_saved
 
 
-def loaded_classifier(folder: Path, display: Display, *, takes_parts: bool = False) -> SavedModel:
+def loaded_classifier(folder: Path, display: Display, *, trusted: bool, takes_parts: bool = False) -> SavedModel:
     """What is in a model folder, if it is a classifier with labels; with parts of classes if they are accepted."""
     with display.watching(only_if_slow=True):
         tell(f"loading {folder}")
-        saved = load_saved(folder)
+        saved = load_saved(folder, trusted=trusted)
     if not saved.has_labels:
         raise ModelFolderError(f"{folder} holds a code without labels; save the classifier around it instead.")
     if has_parts(saved.model) and not takes_parts:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -89,11 +92,28 @@ def check_settings(context: typer.Context, rules: Iterable[Rule], **known: Any) 
     check_rules(rules, {**context.params, **known}, spelled)
 
 
-def check_standard_input(sources: Mapping[str, Any]) -> None:
-    """Raise if more than one of the named sources is the standard input, which the first would use up."""
+def check_sources(sources: Mapping[str, Any], output: Any = None) -> None:
+    """Raise if two of the named sources are the standard input, or if the output would replace one of them."""
     names = [name for name, source in sources.items() if str(source) == "-"]
     if len(names) > 1:
         raise ValueError(f"The standard input can be read only once. Got - for {' and for '.join(names)}.")
+    replaced = _files(output, 1)
+    for name, source in sources.items():
+        if not replaced.isdisjoint(_files(source, 0)):
+            raise ValueError(f"Writing {output} would replace an input, {name} {source}. Choose another output.")
+
+
+def _files(path: Any, stream: int) -> set[tuple[int, int]]:
+    """The identities of a file or of a folder and its files, whatever they are called; ``-`` is a standard stream."""
+    if path is None:
+        return set()
+    place = Path(path)
+    try:
+        found = [os.fstat(stream) if str(path) == "-" else place.stat()]
+        found += [each.stat() for each in place.iterdir()] if place.is_dir() else []
+    except OSError:  # there is none as yet
+        return set()
+    return {(one.st_dev, one.st_ino) for one in found if stat.S_ISREG(one.st_mode) or stat.S_ISDIR(one.st_mode)}
 
 
 def _shown(context: typer.Context, option: str) -> str:

@@ -1,4 +1,4 @@
-"""Options that several commands share."""
+"""What several commands share: the kind of app, and options."""
 
 from __future__ import annotations
 
@@ -6,19 +6,15 @@ from typing import Annotated
 
 import typer
 
-from codekin.cli.values import one_of
+from codekin.cli.help import App as App  # noqa: PLC0414
+from codekin.cli.values import named
 from codekin.datasets import FORMATS
 
 READING = "Reading"
 
 Format = Annotated[
     str,
-    typer.Option(
-        parser=one_of(("auto", *FORMATS)),
-        metavar="NAME",
-        rich_help_panel=READING,
-        help=f"The format of the data: auto, {', '.join(FORMATS)}.",
-    ),
+    named(("auto", *FORMATS), f"The format of the data: auto, {', '.join(FORMATS)}.", rich_help_panel=READING),
 ]
 IndexBase = Annotated[
     int | None,
@@ -28,11 +24,10 @@ IndexBase = Annotated[
 ]
 Multilabel = Annotated[
     str,
-    typer.Option(
-        parser=one_of(("error", "first", "drop")),
-        metavar="NAME",
+    named(
+        ("error", "first", "drop"),
+        "What to do with samples that have several labels: error, first or drop.",
         rich_help_panel=READING,
-        help="What to do with samples that have several labels: error, first or drop.",
     ),
 ]
 Taxonomy = Annotated[
@@ -40,11 +35,7 @@ Taxonomy = Annotated[
 ]
 TaxonomyLayout = Annotated[
     str,
-    typer.Option(
-        parser=one_of(("edges", "paths")),
-        metavar="NAME",
-        help="What a line of the taxonomy is: an edge, or a path from the root to a leaf.",
-    ),
+    named(("edges", "paths"), "What a line of the taxonomy is: an edge, or a path from the root to a leaf."),
 ]
 NThreads = Annotated[
     int | None,
@@ -55,8 +46,8 @@ NJobs = Annotated[
     typer.Option(
         min=-1,
         show_default="none but this process",
-        help="How many worker processes share the bits that arow learns and the restarts of searches; -1 for one per "
-        "processor. softmax trains in one process. Results do not depend on it.",
+        help="How many worker processes share the bits that arow learns, the nodes of label trees and the restarts of "
+        "searches; -1 for one per processor. Results do not depend on it.",
     ),
 ]
 Scheduler = Annotated[
@@ -66,6 +57,10 @@ Scheduler = Annotated[
         help="The scheduler of a Dask cluster, such as tcp://host:8786, whose workers share that work.",
     ),
 ]
+Trust = Annotated[bool, typer.Option("--trust", help="Load learners.skops, too, which can run anything.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+ToFile = Annotated[
+    str, typer.Option("--output", "-o", metavar="FILE", help="Where to write; - is the standard output.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 RandomState = Annotated[int, typer.Option(min=0, help="The seed; the same data and options give the same result.")]

@@ -14,22 +14,21 @@ from codekin._system.files import output_stream
 from codekin._system.threads import limited_threads
 from codekin.cli.display import Display
 from codekin.cli.models import loaded_classifier, reading_options, sample_chunks
-from codekin.cli.options import Format, IndexBase, NThreads, Quiet
+from codekin.cli.option_needs import check_sources
+from codekin.cli.options import App, Format, IndexBase, NThreads, Quiet, ToFile, Trust
 from codekin.cli.streams import for_stdout
-from codekin.predicting.answers import json_objects
+from codekin.datasets.one_text import known_word_counter
+from codekin.predicting.answers import best_labels, json_objects
 from codekin.progress import tell
 
-app = typer.Typer()
+app = App()
 
 
 @app.command()
 def predict(
     model: Annotated[Path, typer.Argument(help="The folder of a model.")],
     data: Annotated[str, typer.Argument(help="The samples, with or without labels; - is the standard input.")] = "-",
-    output: Annotated[
-        str,
-        typer.Option("--output", "-o", metavar="FILE", help="Where to write; - is the standard output."),
-    ] = "-",
+    output: ToFile = "-",
     top_k: Annotated[
         int | None, typer.Option(min=1, help="How many classes to print, best first, separated by tabs.")
     ] = None,
@@ -44,6 +43,10 @@ def predict(
             "model that was calibrated with codekin calibrate.",
         ),
     ] = None,
+    min_known: Annotated[
+        int,
+        typer.Option(min=0, metavar="N", help="Give no class to texts of which the model knows fewer different words."),
+    ] = 0,
     format: Format = "auto",
     index_base: IndexBase = None,
     chunk_rows: Annotated[
@@ -51,21 +54,26 @@ def predict(
     ] = 10_000,
     n_threads: NThreads = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object per line.")] = False,
+    trust: Trust = False,
     quiet: Quiet = False,
 ) -> None:
     """Predict the classes of samples.
 
     Prints one line per sample, in order: its label, or the requested labels and probabilities, or with --coverage the
     labels of a prediction set, separated by tabs. A model that was trained on texts needs texts: the second column of a
-    file with tabs, or whole lines.
+    file with tabs, or whole lines. A text without a known word gets the most frequent classes; --json says how many
+    words are known. With --min-known, texts with too few get no class: an empty line, or null in JSON.
     """
+    check_sources({"DATA": data, "MODEL": model}, output)
     display = Display(quiet)
-    saved = loaded_classifier(model, display, takes_parts=True)
+    saved = loaded_classifier(model, display, trusted=trust, takes_parts=True)
     classifier = saved.model
     if coverage is not None:
         _check_coverage(model, classifier, coverage, top_k, probabilities)
+    known_words = known_word_counter(saved.model_input.vectorizer)
+    if min_known and known_words is None:
+        raise ValueError(f"--min-known {min_known} needs a model of texts. Got one of features in {model}.")
     k = 1 if top_k is None else min(top_k, len(classifier.classes_))
-    lines = _json_lines if as_json else _text_lines
     if not as_json:
         _check_labels(classifier.classes_, has_columns=top_k is not None or probabilities or coverage is not None)
     options = reading_options(saved, index_base, labels="none")
@@ -80,12 +88,22 @@ def predict(
 
         with output_stream(output) as stream:
             for X, _ in sample_chunks(saved, data, format, options, chunk_rows, progress):
+                known = None if known_words is None else known_words(X)
                 if coverage is not None:
-                    labels = [own.tolist() for own in classifier.predict_sets(X, coverage)]
-                    text = "".join(_set_lines(labels, as_json))
+                    labels, of_labels = [own.tolist() for own in classifier.predict_sets(X, coverage)], None
                 else:
-                    labels, of_labels = _best(classifier, X, k, probabilities)
-                    text = "".join(lines(labels, of_labels, top_k is not None))
+                    labels, of_labels = best_labels(classifier, X, k, probabilities)
+                for i in [i for i, n in enumerate(known or ()) if n < min_known]:
+                    labels[i] = []
+                    if of_labels is not None:
+                        of_labels[i] = []
+                if as_json:
+                    answers = json_objects(
+                        labels, of_labels, known, has_list=top_k is not None, are_sets=coverage is not None
+                    )
+                    text = "".join(json.dumps(answer, ensure_ascii=False) + "\n" for answer in answers)
+                else:
+                    text = "".join(_lines(labels, of_labels))
                 stream.write((for_stdout(text) if output == "-" else text).encode())
                 stream.flush()
                 n_done += len(labels)
@@ -101,12 +119,6 @@ def _check_coverage(model: Path, classifier: Any, coverage: float, top_k: int | 
     classifier.set_calibration_.largest_score(coverage)
 
 
-def _set_lines(labels: list[list[Any]], as_json: bool) -> Iterator[str]:
-    """The labels of each set, separated by tabs, or as a list."""
-    for own in labels:
-        yield (json.dumps({"labels": own}, ensure_ascii=False) if as_json else "\t".join(map(str, own))) + "\n"
-
-
 def _check_labels(labels: Any, *, has_columns: bool) -> None:
     """Stop if a label would break the lines or columns of the output."""
     separators = "\r\n\t" if has_columns else "\r\n"
@@ -117,27 +129,7 @@ def _check_labels(labels: Any, *, has_columns: bool) -> None:
             )
 
 
-def _best(classifier: Any, X: Any, k: int, has_probabilities: bool) -> tuple[list[list[Any]], list[list[float]] | None]:
-    """The best labels of each sample and, if requested, their probabilities."""
-    if has_probabilities:
-        labels, probabilities = classifier.top_k_proba(X, k)
-        return labels.tolist(), probabilities.tolist()
-    # Decoding only the best class is faster.
-    labels = classifier.predict(X)[:, None] if k == 1 else classifier.top_k(X, k)[0]
-    return labels.tolist(), None
-
-
-def _text_lines(labels: list[list[Any]], probabilities: list[list[float]] | None, _is_list: bool) -> Iterator[str]:
-    if probabilities is None and labels and len(labels[0]) == 1:
-        yield "\n".join([str(label) for (label,) in labels]) + "\n"
-        return
-    if probabilities is None:
-        yield from ("\t".join(map(str, row)) + "\n" for row in labels)
-        return
-    for row, of_row in zip(labels, probabilities, strict=True):
-        yield "\t".join(f"{label}\t{probability:.6g}" for label, probability in zip(row, of_row, strict=True)) + "\n"
-
-
-def _json_lines(labels: list[list[Any]], probabilities: list[list[float]] | None, is_list: bool) -> Iterator[str]:
-    for answer in json_objects(labels, probabilities, has_list=is_list):
-        yield json.dumps(answer, ensure_ascii=False) + "\n"
+def _lines(labels: list[list[Any]], probabilities: list[list[float]] | None) -> Iterator[str]:
+    for i, row in enumerate(labels):
+        fields = row if probabilities is None else [f"{a}\t{p:.6g}" for a, p in zip(row, probabilities[i], strict=True)]
+        yield "\t".join(map(str, fields)) + "\n"

@@ -10,12 +10,12 @@ import typer
 from codekin._system.threads import limited_threads
 from codekin._system.wording import counted
 from codekin.cli.display import Display
-from codekin.cli.options import NThreads, Quiet
+from codekin.cli.options import App, NThreads, Quiet, Trust
 from codekin.cli.streams import show
 from codekin.cli.values import positive_number, size
 from codekin.progress import tell
 
-app = typer.Typer()
+app = App()
 
 
 @app.command()
@@ -24,6 +24,10 @@ def serve(
     host: Annotated[
         str, typer.Option(help="The address to listen on. By default only this computer can reach it.")
     ] = "127.0.0.1",
+    host_name: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="A name by which others call this computer; may be given several times."),
+    ] = None,
     port: Annotated[int, typer.Option(min=0, max=65_535, help="The port; 0 for any that is free.")] = 8_000,
     max_body_bytes: Annotated[
         int, typer.Option(parser=size, metavar="SIZE", help="The size of a request's body, such as 1MB.")
@@ -41,6 +45,7 @@ def serve(
     ] = 256,
     max_connections: Annotated[int, typer.Option(min=1, help="How many connections may be open.")] = 512,
     n_threads: NThreads = None,
+    trust: Trust = False,
     quiet: Quiet = False,
 ) -> None:
     """Answer requests over HTTP with a model.
@@ -65,7 +70,8 @@ def serve(
     with listener(host, port) as bound, limited_threads(n_threads):
         with display.watching(only_if_slow=True):
             tell(f"loading {model}")
-            answering = application(model, limits=limits)
+            answering = application(model, limits=limits, trusted=trust)
+            answering.host_names = [host, *(host_name or ())]
         url = url_of(bound)
         run_server(
             answering, bound, max_connections=max_connections, on_start=lambda _: show(f"{model} answers at {url}")

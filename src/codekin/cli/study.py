@@ -14,13 +14,13 @@ from codekin.cli.cluster import workers
 from codekin.cli.data import DataHome
 from codekin.cli.display import Display
 from codekin.cli.main import leaving
-from codekin.cli.options import AsJson, Quiet, Scheduler
+from codekin.cli.options import App, AsJson, Quiet, Scheduler
 from codekin.progress import tell, within
 
 if TYPE_CHECKING:
     from codekin.studies import StudyStatus
 
-app = typer.Typer(no_args_is_help=True, help="Rerun the paper's experiments, and show the results.")
+app = App(no_args_is_help=True, help="Rerun the paper's experiments, and show the results.")
 
 Name = Annotated[str, typer.Argument(metavar="STUDY", help="A study from codekin study list, or a TOML file.")]
 Output = Annotated[

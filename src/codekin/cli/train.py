@@ -24,8 +24,9 @@ from codekin.cli.cluster import workers
 from codekin.cli.display import Display
 from codekin.cli.main import Session, leaving
 from codekin.cli.models import ranking_facts, ranking_text
-from codekin.cli.option_needs import TRAIN_NEEDS, check_needs, check_settings, check_standard_input
+from codekin.cli.option_needs import TRAIN_NEEDS, check_needs, check_settings, check_sources
 from codekin.cli.options import (
+    App,
     AsJson,
     Format,
     IndexBase,
@@ -40,7 +41,6 @@ from codekin.cli.options import (
 )
 from codekin.cli.streams import show
 from codekin.cli.train_options import (
-    ASSIGNMENT_NAMES,
     Analyzer,
     AssignmentChoice,
     Average,
@@ -74,14 +74,11 @@ from codekin.cli.train_options import (
     ValidationFile,
     Width,
 )
-from codekin.datasets import (
-    ReadOptions,
-    TextVectorizer,
-    read_taxonomy,
-)
+from codekin.datasets import ReadOptions, TextVectorizer, read_taxonomy
 from codekin.datasets.reading import format_of
 from codekin.datasets.training_samples import SampleReader, TrainingSamples
 from codekin.estimators import TrellisClassifier
+from codekin.fitting.checked_choices import ASSIGNMENT_NAMES
 from codekin.fitting.learner_choice import AutoLearner
 from codekin.fitting.report import report_text
 from codekin.fitting.rules import TRELLIS_RULES
@@ -90,7 +87,7 @@ from codekin.progress import tell
 from codekin.storage import SavedAssignment, check_target, load_assignment, save_model
 from codekin.storage.model_input import input_bytes
 
-app = typer.Typer()
+app = App()
 
 MOST_MEASURED = 1_000
 """The report is measured on at most this many training samples."""
@@ -154,7 +151,7 @@ def train(
     check_target(model)
     check_format = partial(check_needs, context, TRAIN_NEEDS)
     check_format(format=format_of(data, format))
-    check_standard_input({"DATA": data, "--validation": validation, "--taxonomy": taxonomy})
+    check_sources({"DATA": data, "--validation": validation, "--taxonomy": taxonomy})
     chosen = _chosen_assignment(assignment)
     check_settings(context, TRELLIS_RULES, assignment=chosen)
     settings = {
@@ -247,11 +244,11 @@ def _learner(
 
 def _chosen_assignment(choice: str) -> str | SavedAssignment:
     """A policy, the name of a method, or an assignment from a file."""
-    if choice in ASSIGNMENT_NAMES:
+    if choice == "auto" or choice in ASSIGNMENT_NAMES:
         return choice
     if not choice.endswith(".json") and not Path(choice).exists():
         raise ValueError(
-            f"--assignment must be one of {', '.join(ASSIGNMENT_NAMES)}, or a file written by codekin assign. "
+            f"--assignment must be one of auto, {', '.join(ASSIGNMENT_NAMES)}, or a file written by codekin assign. "
             f"Got {choice!r} instead."
         )
     return load_assignment(choice)
@@ -259,17 +256,15 @@ def _chosen_assignment(choice: str) -> str | SavedAssignment:
 
 def _width_of(saved: SavedAssignment, source: str, width: Any) -> int:
     """The width of the trellis that an assignment is for."""
-    trellis = saved.codebook.trellis
-    if trellis is None:
+    own = saved.codebook.width
+    if own is None:
         raise ValueError(
             f"{source} assigns the codewords of the codebook {saved.codebook.name!r}; codekin train needs the paths of "
             "a trellis."
         )
-    if width not in ("auto", trellis.width):
-        raise ValueError(
-            f"{source} assigns the paths of a trellis of width {trellis.width}. Got --width {width} with it."
-        )
-    return trellis.width
+    if width not in ("auto", own):
+        raise ValueError(f"{source} assigns the paths of a trellis of width {own}. Got --width {width} with it.")
+    return own
 
 
 # ----- fitting, progress and interruptions --------------------------------------------------------------------------

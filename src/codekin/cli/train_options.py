@@ -7,17 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
-from codekin.assignments import ASSIGNMENTS
 from codekin.cli.options import READING
-from codekin.cli.values import count_or_auto, one_of, positive_number, share_or_none, size, trellis_width, two_numbers
+from codekin.cli.values import count_or_auto, named, positive_number, share_or_none, size, trellis_width, two_numbers
 from codekin.decoding import LOSSES
-from codekin.fitting.checked_choices import ASSIGNMENT_POLICIES
+from codekin.fitting.checked_choices import ASSIGNMENT_NAMES
 from codekin.fitting.rules import RERANK
 from codekin.learners import LEARNERS
 from codekin.learners.compact import PRECISIONS
 from codekin.model.reranking import CANDIDATE_SOURCES
-
-ASSIGNMENT_NAMES = tuple(dict.fromkeys(["auto", *ASSIGNMENT_POLICIES, *ASSIGNMENTS]))
 
 CODE, LEARNING, TEXT = "The code", "Learning", "Texts"
 
@@ -33,13 +30,12 @@ Width = Annotated[
 ]
 CodeName = Annotated[
     str,
-    typer.Option(
-        "--code",
-        parser=one_of(("auto", "trellis", "tree")),
-        metavar="NAME",
-        rich_help_panel=CODE,
-        help="What codewords are paths of: trellis or tree; auto is a tree for 100 or more classes of texts "
+    named(
+        ("auto", "trellis", "tree"),
+        "What codewords are paths of: trellis or tree; auto is a tree for 100 or more classes of texts "
         "or other sparse samples, unless an option needs a trellis.",
+        "--code",
+        rich_help_panel=CODE,
     ),
 ]
 MaxBits = Annotated[int | None, typer.Option(min=1, rich_help_panel=CODE, help="The most bits to use.")]
@@ -48,6 +44,7 @@ MaxModelBytes = Annotated[
     typer.Option(
         "--max-model-bytes",
         parser=size,
+        metavar="SIZE",
         rich_help_panel=CODE,
         help="The most bytes of the model folder, like 5MB. Validation samples then choose everything that is auto.",
     ),
@@ -74,25 +71,24 @@ AssignmentChoice = Annotated[
     typer.Option(
         metavar="NAME|FILE.json",
         rich_help_panel=CODE,
-        help=f"Which class gets which codeword: {', '.join(ASSIGNMENT_NAMES)}, or a file written by codekin assign.",
+        help=f"Which class gets which codeword: auto, {', '.join(ASSIGNMENT_NAMES)}, or a file written by codekin "
+        "assign. halving is for trees, and chooses one.",
     ),
 ]
 LossName = Annotated[
     str,
-    typer.Option(
-        parser=one_of(("auto", *LOSSES)),
-        metavar="NAME",
+    named(
+        ("auto", *LOSSES),
+        f"The decoding loss: {', '.join(LOSSES)}; auto is exponential for arow and logistic for softmax.",
         rich_help_panel=CODE,
-        help=f"The decoding loss: {', '.join(LOSSES)}; auto is exponential for arow and logistic for softmax.",
     ),
 ]
 EstimatorName = Annotated[
     str,
-    typer.Option(
-        parser=one_of(("auto", *LEARNERS)),
-        metavar="NAME",
+    named(
+        ("auto", *LEARNERS),
+        f"The learner: {', '.join(LEARNERS)}; auto is arow at width 2 and softmax above.",
         rich_help_panel=LEARNING,
-        help=f"The learner: {', '.join(LEARNERS)}; auto is arow at width 2 and softmax above.",
     ),
 ]
 NEpochs = Annotated[int, typer.Option(min=1, rich_help_panel=LEARNING, help="How many passes over the samples.")]
@@ -116,13 +112,7 @@ Average = Annotated[
     ),
 ]
 ClassWeight = Annotated[
-    str | None,
-    typer.Option(
-        parser=one_of(("balanced",)),
-        metavar="balanced",
-        rich_help_panel=LEARNING,
-        help="balanced gives every class the same weight.",
-    ),
+    str | None, named(("balanced",), "balanced gives every class the same weight.", rich_help_panel=LEARNING)
 ]
 ValidationFile = Annotated[
     str | None,
@@ -151,31 +141,28 @@ Prune = Annotated[
 ]
 PrecisionName = Annotated[
     str,
-    typer.Option(
-        parser=one_of(("auto", *PRECISIONS)),
-        metavar="NAME",
+    named(
+        ("auto", *PRECISIONS),
+        "How weights are stored: float32, float16 (half the bytes), int8 (a quarter); auto: int8 if re-ranked.",
         rich_help_panel=LEARNING,
-        help="How weights are stored: float32, float16 (half the bytes), int8 (a quarter); auto: int8 if re-ranked.",
     ),
 ]
 Rerank = Annotated[
     str,
-    typer.Option(
-        parser=one_of(("auto", "none", *RERANK)),
-        metavar="NAME",
+    named(
+        ("auto", "none", *RERANK),
+        f"Rescore the best classes: none, {', '.join(RERANK)}; auto is learned from 100 classes on.",
         rich_help_panel=CODE,
-        help=f"Rescore the best classes: none, {', '.join(RERANK)}; auto is learned from 100 classes on.",
     ),
 ]
 CandidatesName = Annotated[
     str,
-    typer.Option(
-        "--candidates",
-        parser=one_of(("auto", *CANDIDATE_SOURCES)),
-        metavar="NAME",
-        rich_help_panel=CODE,
-        help="What lists the classes to rescore: code (its best paths), index (of class vectors) or both; "
+    named(
+        ("auto", *CANDIDATE_SOURCES),
+        "What lists the classes to rescore: code (its best paths), index (of class vectors) or both; "
         "auto is index for 100 or more classes on trellises of width 2 to 4.",
+        "--candidates",
+        rich_help_panel=CODE,
     ),
 ]
 NMembers = Annotated[
@@ -201,6 +188,7 @@ MaxMemory = Annotated[
     int | None,
     typer.Option(
         parser=size,
+        metavar="SIZE",
         show_default="what there is",
         rich_help_panel=LEARNING,
         help="The most memory for samples, weights and all else that grows with them. Files that do not fit are "
@@ -219,21 +207,15 @@ Cache = Annotated[
 ]
 TextMethod = Annotated[
     str,
-    typer.Option(
-        parser=one_of(("tfidf", "hashing")),
-        metavar="NAME",
+    named(
+        ("tfidf", "hashing"),
+        "How texts become features: tfidf, or hashing, which keeps no vocabulary.",
         rich_help_panel=TEXT,
-        help="How texts become features: tfidf, or hashing, which keeps no vocabulary.",
     ),
 ]
 Analyzer = Annotated[
     str,
-    typer.Option(
-        parser=one_of(("word", "char_wb")),
-        metavar="NAME",
-        rich_help_panel=TEXT,
-        help="What is counted: word, or char_wb for letters within words.",
-    ),
+    named(("word", "char_wb"), "What is counted: word, or char_wb for letters within words.", rich_help_panel=TEXT),
 ]
 NgramRange = Annotated[
     Any,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Literal
+from typing import Any, Literal
 
 import typer
 
@@ -21,8 +21,12 @@ def one_of(choices: Iterable[str]) -> Callable[[str], str]:
             raise typer.BadParameter(f"must be one of {', '.join(names)}. Got {text!r} instead.{hint}")
         return text
 
-    parse.__name__ = "NAME"
     return parse
+
+
+def named(names: Iterable[str], help: str, *declarations: str, **settings: Any) -> Any:
+    """An option whose value is one of some names."""
+    return typer.Option(*declarations, parser=one_of(names), metavar="NAME", help=help, **settings)
 
 
 def size(text: str) -> int:
@@ -47,7 +51,6 @@ def whole_or_auto(least: int) -> Callable[[str], int | Literal["auto"]]:
             raise typer.BadParameter(f"must be 'auto' or a whole number of at least {least}. Got {text!r} instead.")
         return int(text)
 
-    parse.__name__ = "N|auto"
     return parse
 
 
@@ -87,9 +90,3 @@ def two_numbers(text: str) -> tuple[int, int]:
             f"must be one or two whole numbers from 1 on, the smaller one first, like 1,2. Got {text!r} instead."
         )
     return low, high
-
-
-size.__name__ = "SIZE"
-positive_number.__name__ = "NUMBER"
-share_or_none.__name__ = "MAX_LOSS"
-two_numbers.__name__ = "FROM,TO"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from math import ceil, log2
 from operator import index
 
+from codekin._system.wording import counted
+
 DENSE_BITS_PER_DOUBLING = 10
 """Bits of a dense code for each doubling of the number of codewords (Allwein et al., 2000)."""
 
@@ -30,12 +32,12 @@ def checked_n_bits(
     needed = fewest_bits(n_codewords, n_symbols)
     if checked < needed:
         raise ValueError(
-            f"{checked} bit{'s' * (checked != 1)} cannot tell {n_codewords} codewords apart; "
+            f"{counted(checked, 'bit')} cannot tell {n_codewords} codewords apart; "
             f"at least {needed} {'is' if needed == 1 else 'are'} needed."
         )
     if n_columns is not None and checked > n_columns:
         raise ValueError(
-            f"{n_codewords} codewords have only {n_columns} different columns, not counting complements; "
+            f"{n_codewords} codewords have only {counted(n_columns, 'different column')}, not counting complements; "
             f"n_bits must not be greater. Got {checked}."
         )
     return checked

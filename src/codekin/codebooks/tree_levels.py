@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from codekin._system.wording import counted
 from codekin.classes import ClassTree
 from codekin.codebooks.sizes import checked_n_bits, checked_n_codewords, fewest_bits
 from codekin.coding import Codebook, IntArray
@@ -69,7 +70,8 @@ def tree_levels(
             seen.add(_partition(column))
     else:
         raise ValueError(
-            f"This class tree gives {len(columns)} different columns of {n_symbols} symbols. Got n_bits={n_bits}."
+            f"This class tree gives {counted(len(columns), 'different column')} of {n_symbols} symbols. "
+            f"Got n_bits={n_bits}."
         )
     matrix = np.stack(columns, axis=1)
     return Codebook(

@@ -8,8 +8,7 @@ from codekin.datasets.registry import DATASETS, load_dataset
 from codekin.datasets.samples import DataError, Dataset, SparseData, Split, TextData
 from codekin.datasets.synthetic import make_sparse_topics
 from codekin.datasets.taxonomies import read_taxonomy
-from codekin.datasets.texts import vectorized
-from codekin.datasets.vectorizers import FittedVectorizer, TextVectorizer
+from codekin.datasets.vectorizers import FittedVectorizer, TextVectorizer, vectorized
 from codekin.datasets.writing import write_data
 
 __all__ = [

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from scipy.sparse import csr_array
 
-from codekin._system.disk import make_folder
+from codekin._system.disk import folder_for
 from codekin._system.files import followed, whole_file
 from codekin._system.folders import whole_files, whole_folder
 from codekin.classes import ClassTree
@@ -36,9 +36,8 @@ def export_dataset(dataset: Dataset, folder: str | Path) -> list[Path]:
     (['train.tsv', 'validation.tsv', 'test.tsv', 'taxonomy.txt'], 'ICD-10-CM\tchapter 1')
     """
     target = followed(folder)
-    make_folder(target.parent)
     names = []
-    with whole_files(target) if target.is_dir() else whole_folder(target) as unfinished:
+    with folder_for(target.parent), whole_files(target) if target.is_dir() else whole_folder(target) as unfinished:
         for split_name, split in dataset.splits.items():
             names.append(f"{split_name}.{'svm' if split.X is not None else 'tsv'}")
             tell(f"writing {target / names[-1]}")

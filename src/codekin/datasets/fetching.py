@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from codekin._system.disk import folder_for
 from codekin._system.files import sha256, whole_file
 from codekin.datasets.home import data_home as home_folder
 
@@ -118,16 +119,11 @@ def fetch(
     if name not in known:
         raise ValueError(f"The data sets that can be downloaded are {', '.join(sorted(known))}. Got {name!r} instead.")
     folder = home_folder(data_home) / name
-    folder.mkdir(parents=True, exist_ok=True)
-    try:
+    with folder_for(folder):  # an empty folder would look like a data set
         for file in known[name].files:
             target = folder / file.file_name
             if not target.is_file() or sha256(target) != file.sha256:
                 _download(file, target, progress, timeout)
-    finally:
-        # An empty folder would look like a data set.
-        if not any(folder.iterdir()):
-            folder.rmdir()
     return folder
 
 

@@ -37,6 +37,14 @@ class ModelInput:
     vectorizer: FittedVectorizer | None = None
     encoding: Mapping[str, int] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        """Check that the vectorizer can be stored."""
+        if self.vectorizer is not None and not isinstance(self.vectorizer, FittedVectorizer):
+            raise TypeError(
+                "The 'vectorizer' of ModelInput must be a fitted one of codekin: TextVectorizer().fit(texts). Got "
+                f"{self.vectorizer!r}; for another one, use ECOCClassifier(make_pipeline(vectorizer, estimator))."
+            )
+
     def chunks(
         self,
         source: Source,

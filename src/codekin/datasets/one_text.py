@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise
 from math import sqrt
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +52,21 @@ def features_of_one_text(fitted: FittedVectorizer) -> OneText:
         return np.array(columns, dtype=np.int32), np.array(values, dtype=np.float32)
 
     return features
+
+
+def known_word_counter(fitted: FittedVectorizer | None) -> Callable[[Any], list[int]] | None:
+    """A function from the features of texts to how many different words of each are known; None without texts."""
+    if fitted is None:
+        return None
+    is_word = np.array([" " not in term for term in fitted.vocabulary])
+    if not (fitted.vectorizer.analyzer == "word" and is_word.any()):  # then all features of a text count
+        is_word = np.ones(fitted.n_features, bool)
+
+    def known_words(X: Any) -> list[int]:
+        n_before = np.concatenate([[0], np.cumsum(is_word[X.indices])])[X.indptr]
+        return list(map(int, np.maximum(np.diff(n_before), np.diff(X.indptr) > 0)))
+
+    return known_words
 
 
 def _terms(fitted: FittedVectorizer) -> Callable[[str], list[str]]:

@@ -45,6 +45,11 @@ FORMAT_OF_SUFFIX = {
 }
 """The formats of file extensions, with or without a further ``.gz``."""
 
+NOT_CSV = (
+    "comma-separated values (CSV) are not read; write one sample per line, either its label, a tab and its text, or "
+    "its features as svmlight, XMC or VW."
+)
+
 ReadProgress = Callable[[int, int], None]
 """Called with the bytes read so far and the bytes of the whole file."""
 
@@ -182,7 +187,10 @@ def format_of(source: Source, format: str = "auto") -> str:
     """The format of a file from its name; "auto" if it depends on the content."""
     if format != "auto" or not isinstance(source, str | Path):
         return format
-    return FORMAT_OF_SUFFIX.get(Path(str(source).removesuffix(".gz")).suffix.lower(), "auto")
+    suffix = Path(str(source).removesuffix(".gz")).suffix.lower()
+    if suffix == ".csv":
+        raise DataError(str(source), NOT_CSV)
+    return FORMAT_OF_SUFFIX.get(suffix, "auto")
 
 
 def sniffed_format(block: LineBlock) -> str:
@@ -201,6 +209,9 @@ def sniffed_format(block: LineBlock) -> str:
         return "svmlight"
     if "\t" in first:
         return "tsv"
+    # Several labels of an svmlight file are separated by commas as well, but features follow, here or in later lines.
+    if "," in first and "\n" in head and ":" not in (head if re.fullmatch(r"[0-9, ]+", first) else first):
+        raise DataError(block.source, NOT_CSV, line=number)
     if all(":" in field for field in fields[1:]):
         return "svmlight"
     known = ", ".join(FORMATS)

@@ -20,7 +20,9 @@ from codekin.datasets.vectorizers import FittedVectorizer, TextVectorizer
 from codekin.progress import counted_off, telling
 
 VOCABULARY_SHARE = 0.3
-"""How much of a budget the vocabulary of texts may take."""
+"""How much of a budget the vocabulary of texts may take where the rest is short of space."""
+BYTES_PER_PAIR = 9
+"""What a pruned, re-ranked tree takes for every term of a class: three in the class vectors, up to six in its nodes."""
 USUAL_COMPRESSION = 4
 """By how much gzip compresses a file of numbers, roughly."""
 
@@ -65,6 +67,11 @@ class SampleReader:
     ) -> TrainingSamples:
         """Training samples, on disk if there are too many or that was requested, and validation samples."""
         training = self._training_samples(source, max_memory, cache)
+        if training.X.nnz == 0:
+            raise DataError(
+                source,
+                f"none of its {training.data.n_samples:,} samples has any feature to learn from.",
+            )
         if validation is None:
             return training
         return replace(training, held_out=self._validation_samples(validation, training))
@@ -84,19 +91,23 @@ class SampleReader:
             fitted = self.vectorizer.fit(data.texts)
         except ValueError as error:
             raise DataError(source, str(error)) from error
-        fitted = self._within_budget(fitted)
+        fitted = self._within_budget(fitted, data)
         texts = counted_off(data.texts, "making features of texts", unit="texts")
         return TrainingSamples(fitted.transform(texts), data, ModelInput(fitted))
 
-    def _within_budget(self, fitted: FittedVectorizer) -> FittedVectorizer:
-        """With the largest vocabulary that fits into the budget."""
-        if self.max_model_bytes is None:
+    def _within_budget(self, fitted: FittedVectorizer, data: TextData) -> FittedVectorizer:
+        """With the largest vocabulary that leaves room for the rest of a model, or takes its share of the budget."""
+        most = self.max_model_bytes
+        if most is None or fitted.within(int(VOCABULARY_SHARE * most)) is fitted:
             return fitted
-        smaller = fitted.within(int(VOCABULARY_SHARE * self.max_model_bytes))
+        X = fitted.transform(counted_off(data.texts, "counting the terms of classes", unit="texts"))
+        pairs = np.repeat(data.encoded_labels.class_index, np.diff(X.indptr)) * X.shape[1] + X.indices
+        room = max(most - BYTES_PER_PAIR * len(np.unique(pairs)), int(VOCABULARY_SHARE * most))
+        smaller = fitted.within(room)
         if smaller is not fitted:
             self.note(
                 f"keeping the {smaller.n_features:,} most frequent of {fitted.n_features:,} terms: they take "
-                f"{VOCABULARY_SHARE:.0%} of the budget"
+                f"{room / most:.0%} of the budget"
             )
         return smaller
 

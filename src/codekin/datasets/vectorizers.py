@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
 from numbers import Integral
 from typing import Any, Literal, get_args
@@ -19,9 +19,12 @@ from scipy.sparse import csr_array
 
 from codekin._system.index_arrays import check_ends
 from codekin.coding import FloatArray
+from codekin.datasets.samples import Dataset
 from codekin.datasets.vocabularies import CodedWords, coded_weights, decoded_weights, decoded_words
 from codekin.progress import counted_off
 
+WORDS = {1: r"\b\w\w+\b", 2: r"\b\w+\b"}
+"""What a word is, for each version of the format: the first one left out words of one character."""
 MAX_NGRAM = 100
 """The longest n-gram: the number of features of a text is this times its length."""
 
@@ -53,9 +56,9 @@ class TextVectorizer:
     --------
     >>> fitted = TextVectorizer(ngram_range=(1, 1)).fit(["a cat purrs", "a dog barks", "a cat"])
     >>> fitted
-    <FittedVectorizer tfidf: 4 features>
+    <FittedVectorizer tfidf: 5 features>
     >>> fitted.transform(["cat and dog"]).indices
-    array([1, 2], dtype=int32)
+    array([2, 3], dtype=int32)
     """
 
     method: Method = "tfidf"
@@ -92,12 +95,12 @@ class TextVectorizer:
         """Learn the vocabulary and its weights from texts; with ``method="hashing"`` there is nothing to learn."""
         if self.method == "hashing":
             return FittedVectorizer(self)
-        vectorizer, texts = _tfidf(self), list(texts)
+        vectorizer, texts = _tfidf(self, max(WORDS)), list(texts)
         try:
             vectorizer.fit(counted_off(texts, "learning the vocabulary", unit="texts"))
         except ValueError:
             # scikit-learn's messages vary and mention options that do not exist here.
-            nothing = "there are no words of two characters or more in them"
+            nothing = "there are no words in them"
             reason = nothing if self.min_df == 1 else f"nothing is in {self.min_df:,} of them"
             raise ValueError(f"No features can be made from these {len(texts):,} texts: {reason}.") from None
         return FittedVectorizer(self, tuple(vectorizer.get_feature_names_out()), np.asarray(vectorizer.idf_))
@@ -115,19 +118,22 @@ class FittedVectorizer:
         The feature of each column; empty when features are hashed.
     idf : ndarray of shape (n_features,), optional
         The weight of each feature.
+    version : int, default=2
+        Of the format. In version 1, that of older models, words of one character are left out.
     """
 
     vectorizer: TextVectorizer
     vocabulary: tuple[str, ...] = ()
     idf: FloatArray | None = None
+    version: int = max(WORDS)
     _transformer: Any = field(init=False)
 
     def __post_init__(self) -> None:
         """Build scikit-learn's transformer once."""
         if self.vectorizer.method == "hashing":
-            transformer = _hashing(self.vectorizer)
+            transformer = _hashing(self.vectorizer, self.version)
         else:
-            transformer = _tfidf(self.vectorizer, {word: k for k, word in enumerate(self.vocabulary)})
+            transformer = _tfidf(self.vectorizer, self.version, {word: k for k, word in enumerate(self.vocabulary)})
             transformer.idf_ = self.idf
         object.__setattr__(self, "_transformer", transformer)
 
@@ -168,7 +174,7 @@ class FittedVectorizer:
         """The known terms of a text for each column of its features: one, or several that share a hash."""
         terms = sorted(set(self.analyzer()(text)))
         if self.vectorizer.method == "hashing":
-            hashed = _hashing(self.vectorizer)._get_hasher().transform([[term] for term in terms]) if terms else None
+            hashed = self._transformer._get_hasher().transform([[term] for term in terms]) if terms else None
             columns = [] if hashed is None else hashed.indices.tolist()
         else:
             columns = [self.columns.get(term, -1) for term in terms]
@@ -197,15 +203,15 @@ class FittedVectorizer:
             return self
         n_kept = bisect_left(range(2, len(order) + 1), True, key=lambda n_words: not is_within(n_words)) + 1
         kept = np.sort(order[:n_kept])
-        return FittedVectorizer(self.vectorizer, tuple(self.vocabulary[k] for k in kept.tolist()), self.idf[kept])
+        return replace(self, vocabulary=tuple(self.vocabulary[k] for k in kept.tolist()), idf=self.idf[kept])
 
     def to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """The state of this object: settings for JSON, and arrays."""
         arrays: dict[str, NDArray[Any]] = {}
         if self.idf is not None:
             arrays = {**CodedWords(self.vocabulary).arrays(), **coded_weights(self.idf)}
-        settings = {**asdict(self.vectorizer), "ngram_range": list(self.vectorizer.ngram_range)}
-        return settings, arrays
+        choices = {**asdict(self.vectorizer), "ngram_range": list(self.vectorizer.ngram_range)}
+        return {"version": self.version, **choices}, arrays
 
     @classmethod
     def from_state(cls, settings: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> FittedVectorizer:
@@ -223,18 +229,48 @@ class FittedVectorizer:
         FittedVectorizer
         """
         try:
-            vectorizer = TextVectorizer(**{**settings, "ngram_range": tuple(settings["ngram_range"])})
+            choices = {**settings, "ngram_range": tuple(settings["ngram_range"])}
+            version = choices.pop("version", 1)
+            vectorizer, _ = TextVectorizer(**choices), WORDS[version]
             words, idf = _words_and_weights(arrays)
         except (KeyError, TypeError, UnicodeDecodeError) as error:
             raise ValueError(f"This is not the state of a text vectorizer ({error!r}).") from None
         is_whole = idf.ndim == 1 and len(set(words)) == len(words) == len(idf) and bool(np.isfinite(idf).all())
         if not is_whole or bool(words) != (vectorizer.method == "tfidf"):
             raise ValueError("The state of this text vectorizer does not fit together: words, weights or method.")
-        return cls(vectorizer, words, idf if words else None)
+        return cls(vectorizer, words, idf if words else None, version)
 
     def __repr__(self) -> str:
         """One line: the method and the size."""
         return f"<FittedVectorizer {self.vectorizer.method}: {self.n_features} features>"
+
+
+def vectorized(dataset: Dataset, vectorizer: TextVectorizer | None = None) -> tuple[Dataset, FittedVectorizer]:
+    """The data set with features of its texts, and the vectorizer, fitted only to the training texts.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        With texts in all of its splits.
+    vectorizer : TextVectorizer, optional
+        How texts become features; by default TF-IDF of words and pairs of words.
+
+    Returns
+    -------
+    tuple of Dataset and FittedVectorizer
+
+    Examples
+    --------
+    >>> from codekin.datasets import load_dataset
+    >>> icd, fitted = vectorized(load_dataset("icd10cm"), TextVectorizer(ngram_range=(1, 1)))
+    >>> icd.X.shape == (14709, fitted.n_features)
+    True
+    """
+    if any(split.texts is None for split in dataset.splits.values()):
+        raise ValueError(f"The data set {dataset.name!r} has splits without texts, so no features can be made of them.")
+    fitted = (vectorizer or TextVectorizer()).fit(dataset.train.texts or ())
+    made: Any = {name: replace(each, X=fitted.transform(each.texts or ())) for name, each in dataset.splits.items()}
+    return replace(dataset, **made, feature_names=fitted.vocabulary or None), fitted
 
 
 def _words_and_weights(arrays: Mapping[str, NDArray[Any]]) -> tuple[tuple[str, ...], FloatArray]:
@@ -254,18 +290,21 @@ def _is_integer(value: Any) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
-def _tfidf(choices: TextVectorizer, vocabulary: Mapping[str, int] | None = None) -> Any:
+def _tfidf(choices: TextVectorizer, version: int, vocabulary: Mapping[str, int] | None = None) -> Any:
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     kept = {"min_df": choices.min_df, "max_features": choices.max_features, "vocabulary": vocabulary}
-    return TfidfVectorizer(**_counting(choices), **kept, sublinear_tf=True)
+    return TfidfVectorizer(**_counting(choices, version), **kept, sublinear_tf=True)
 
 
-def _hashing(choices: TextVectorizer) -> Any:
+def _hashing(choices: TextVectorizer, version: int) -> Any:
     from sklearn.feature_extraction.text import HashingVectorizer
 
-    return HashingVectorizer(**_counting(choices), n_features=choices.n_features, alternate_sign=False, norm=None)
+    counting = _counting(choices, version)
+    return HashingVectorizer(**counting, n_features=choices.n_features, alternate_sign=False, norm=None)
 
 
-def _counting(choices: TextVectorizer) -> dict[str, Any]:
-    return {"analyzer": choices.analyzer, "ngram_range": choices.ngram_range, "dtype": np.float64}
+def _counting(choices: TextVectorizer, version: int) -> dict[str, Any]:
+    # For characters, scikit-learn warns of a word pattern.
+    words = {"token_pattern": WORDS[version]} if choices.analyzer == "word" else {}
+    return {"analyzer": choices.analyzer, "ngram_range": choices.ngram_range, "dtype": np.float64, **words}

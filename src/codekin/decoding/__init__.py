@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 SAMPLES_PER_BLOCK = 256
-"""For each thread; with more than four, as many as for four."""
+"""A block has this many samples times the number of threads, at most ``MOST_THREADS``."""
 MOST_THREADS = 4
 
 

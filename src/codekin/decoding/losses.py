@@ -169,4 +169,16 @@ def get_loss(loss: LossLike) -> Loss:
     if not callable(loss):
         raise TypeError(f"The 'loss' parameter must be a name or a callable. Got {loss!r} instead.")
     name = getattr(loss, "__name__", type(loss).__name__)
+    z = np.array([[-1.0, -0.5], [0.0, 2.0]])
+    try:
+        values = np.asarray(loss(z), dtype=np.float64)
+        fault = "" if np.isfinite(values).all() else f"returns {values[~np.isfinite(values)][0]}"
+        fault = fault if values.shape == z.shape else f"returns shape {values.shape} for {z.shape}"
+    except Exception as error:  # whatever a function of the user raises
+        fault = f"raises {type(error).__name__}: {error}"
+    if fault:
+        raise ValueError(
+            "A function given as 'loss' takes one array, z = bit * margin, and returns as many finite numbers. "
+            f"Got {name}, which {fault}."
+        )
     return Loss(name, f"{name}(z)", loss)

@@ -17,6 +17,7 @@ from codekin.decoding.minimum_loss import check_k
 from codekin.estimators.coded import CodedClassifier
 from codekin.learners import learner_of
 from codekin.model.prediction_sets import as_scores
+from codekin.model.probabilities import losses_of_probabilities
 from codekin.samples import rows_at
 
 NUMBERS_AT_ONCE = 1 << 20
@@ -104,12 +105,12 @@ class BitProbabilities(CodedClassifier, ABC):
         step = max(NUMBERS_AT_ONCE // len(self.classes_), 1)
         for start in range(0, n_samples, step):
             rows = np.arange(start, min(start + step, n_samples))
-            yield rows, log_softmax(-decoder.class_losses(self.model_.margins(rows_at(X, rows))), axis=1)
+            yield rows, log_softmax(-losses_of_probabilities(self.model_, decoder, rows_at(X, rows)), axis=1)
 
     def _probability_losses(self, X: Any) -> FloatArray:
         """The losses whose negatives have the probabilities as their softmax."""
-        margins = self.bit_margins(X)  # checks that there is a model
-        return self._decoder_of_probabilities().class_losses(margins)
+        self._check_is_fitted()
+        return losses_of_probabilities(self.model_, self._decoder_of_probabilities(), self._validated_samples(X))
 
     def _decoder_of_probabilities(self) -> Decoder:
         """What makes these losses of margins."""

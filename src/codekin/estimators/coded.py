@@ -5,13 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Self
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_consistent_length, check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted
 
 from codekin._system.magnitudes import check_weights
 from codekin.assignments import AssignmentResult
@@ -21,11 +22,11 @@ from codekin.coding import Assignment, Code, Codebook, FloatArray, IntArray, Mar
 from codekin.coding.labels import EncodedLabels
 from codekin.decoding import LOSSES, Loss
 from codekin.decoding.losses import get_loss
-from codekin.estimators.explained import Explained
-from codekin.estimators.explored import Explored
 from codekin.estimators.growth import best_free_codewords
 from codekin.estimators.inputs import label_array
 from codekin.estimators.prediction_sets import PredictionSets
+from codekin.explaining import Explanation
+from codekin.explaining.explain import contributions_to
 from codekin.fitting.fit_facts import Fit
 from codekin.fitting.plan import Seed
 from codekin.fitting.recipe import Recipe
@@ -34,8 +35,11 @@ from codekin.model import Member, Model
 from codekin.samples import Samples
 from codekin.storage.classifier_parts import ClassifierParts
 
+if TYPE_CHECKING:
+    from codekin.datasets import FittedVectorizer
 
-class CodedClassifier(Explained, Explored, PredictionSets, ClassifierMixin, BaseEstimator, ABC):
+
+class CodedClassifier(PredictionSets, ClassifierMixin, BaseEstimator, ABC):
     """The base class of the estimators; a subclass fits ``model_`` and validates samples."""
 
     loss: Any
@@ -195,7 +199,7 @@ class CodedClassifier(Explained, Explored, PredictionSets, ClassifierMixin, Base
         X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features), default=None
             Samples to measure the bits on, usually those of ``fit``.
         y : array-like of shape (n_samples,), default=None
-            Their labels.
+            Their labels. Those that were not in ``fit`` count as errors, and are left out of the losses of the bits.
 
         Returns
         -------
@@ -207,7 +211,7 @@ class CodedClassifier(Explained, Explored, PredictionSets, ClassifierMixin, Base
             raise ValueError(f"report needs samples and their labels, or neither. Got no {'X' if X is None else 'y'}.")
         samples = None
         if X is not None and y is not None:
-            samples = Samples(self._measured_samples(X), self._known_class_index(y))
+            samples = Samples(self._measured_samples(X), self._class_index(y))
             check_consistent_length(samples.X, samples.class_index)
         if self._report is None or samples is not None:
             facts, known = self._report_facts, self._report
@@ -215,6 +219,78 @@ class CodedClassifier(Explained, Explored, PredictionSets, ClassifierMixin, Base
                 self.model_, self.loss_, self.class_distances_, facts, known=known, samples=samples
             )
         return self._report
+
+    def explain(self, X: Any, labels: ArrayLike | None = None) -> Explanation:
+        """What each feature contributes to the score of a class: contributions that add up to it.
+
+        The bits must be linear in the features. Where a score is not linear in the margins, a feature gets its
+        integrated gradient along the straight line from a sample whose features are all zero. The class vectors of a
+        re-ranking are included. The difference of two explanations says why one class rather than another.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Whatever ``fit`` takes.
+        labels : array-like of shape (n_samples,) or a single label, default=None
+            The class to explain for each sample, or for all; by default the predicted one.
+
+        Returns
+        -------
+        Explanation
+        """
+        self._check_is_fitted()
+        samples = self._validated_samples(X)
+        n_samples = _num_samples(samples)
+        if labels is None:
+            class_index = self.model_.predict(samples)
+        else:
+            given = np.asarray(labels)
+            every = np.full(n_samples, given) if given.ndim == 0 else given
+            if every.shape != (n_samples,):
+                raise ValueError(f"There are {n_samples} samples. Got labels of shape {every.shape}.")
+            class_index = self._known_class_index(every)
+        contributions, bias, other, scores = contributions_to(self.model_, samples, class_index)
+        names = getattr(self, "feature_names_in_", None)
+        named = None if names is None else tuple(str(name) for name in names)
+        return Explanation(self.classes_[class_index], scores, contributions, bias, other, named)
+
+    def explore(
+        self,
+        X: Any = None,
+        y: ArrayLike | None = None,
+        *,
+        texts: list[str] | None = None,
+        vectorizer: FittedVectorizer | None = None,
+        accuracies: ArrayLike | None = None,
+        title: str = "Explorer",
+    ) -> Any:
+        """A page that shows how this classifier works: its coding matrix, classes, bits and predictions.
+
+        The page is one HTML file below 5 MB that needs no network; notebooks display it.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), default=None
+            Samples, usually of a test set: for confusions, the losses of bits and predictions to look at.
+        y : array-like of shape (n_samples,), default=None
+            Their labels.
+        texts : list of str, default=None
+            The texts of the samples.
+        vectorizer : FittedVectorizer, default=None
+            Converts texts to features. With a single code on a trellis, texts can then be typed into the page.
+        accuracies : array-like of shape (n_classes!,), default=None
+            For at most ten classes: the test accuracy of every assignment in percent, in lexicographic order of
+            ``codeword_of_class``.
+        title : str, default="Explorer"
+            The heading of the page.
+
+        Returns
+        -------
+        ExplorerPage
+            Displayed by notebooks; ``save(path)`` writes it.
+        """
+        page = import_module("codekin.explore.page").explorer_page  # pages lie above estimators
+        return page(self, X, y, texts=texts, vectorizer=vectorizer, accuracies=accuracies, title=title)
 
     def _parts_to_store(self) -> tuple[Model, ClassifierParts]:
         """The model and the other parts of the classifier, for :func:`codekin.storage.save_model`."""
@@ -315,6 +391,8 @@ class CodedClassifier(Explained, Explored, PredictionSets, ClassifierMixin, Base
 
     def _class_index(self, labels: ArrayLike) -> IntArray:
         """The index of each label among the classes, -1 if there is none."""
+        if isinstance(labels, EncodedLabels) and np.array_equal(labels.classes, self.classes_):
+            return labels.class_index
         given = np.asarray(label_array(labels))
         places = np.minimum(np.searchsorted(self.classes_, given), len(self.classes_) - 1)
         return np.where(self.classes_[places] == given, places, -1)
@@ -330,8 +408,6 @@ class CodedClassifier(Explained, Explored, PredictionSets, ClassifierMixin, Base
 
     def _known_class_index(self, labels: ArrayLike, remedy: str = "") -> IntArray:
         """The index of each label among the classes; an error if there is none."""
-        if isinstance(labels, EncodedLabels) and np.array_equal(labels.classes, self.classes_):
-            return labels.class_index
         class_index = self._class_index(labels)
         if (class_index < 0).any():
             label = np.asarray(labels)[class_index < 0][:1].tolist()[0]
@@ -362,3 +438,15 @@ def checked_weights(sample_weight: ArrayLike | None, X: Any) -> FloatArray | Non
     weights = np.asarray(_check_sample_weight(sample_weight, X))
     check_weights(weights)
     return weights
+
+
+def with_weight(
+    labels: NDArray[Any], class_index: IntArray, weights: FloatArray | None
+) -> tuple[NDArray[Any], IntArray]:
+    """The labels except those with samples but no weight, and the places among them; samples of others get -1."""
+    if weights is None:
+        return labels, class_index
+    sizes, of_class = (np.bincount(class_index, each, minlength=len(labels)) for each in (None, weights))
+    is_kept = (of_class > 0) | (sizes == 0)
+    places = np.where(is_kept, np.cumsum(is_kept) - 1, -1)
+    return (labels, class_index) if is_kept.all() else (labels[is_kept], places[class_index])

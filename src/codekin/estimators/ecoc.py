@@ -23,10 +23,9 @@ from codekin.estimators.bit_attributes import BitAttributes
 from codekin.estimators.bit_probabilities import BitProbabilities
 from codekin.estimators.callbacks import CallbackSupportMixin, begin_callbacks, with_callbacks
 from codekin.estimators.class_weights import check_weights_of_learner, with_class_weight
-from codekin.estimators.coded import checked_weights
+from codekin.estimators.coded import checked_weights, with_weight
 from codekin.estimators.inputs import RegressorConstraint, validated, with_learner_tags
-from codekin.estimators.metadata import learner_params, router
-from codekin.estimators.weight_signature import lists_weights_if
+from codekin.estimators.metadata import learner_params, lists_weights_if, router, with_other_samples
 from codekin.fitting.code_settings import code_plan
 from codekin.fitting.fit import begin_fit, choose_parts, fit_model, learn_batch
 from codekin.fitting.plan import Plan
@@ -72,7 +71,7 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
         symbols, linear estimators get "one_vs_rest" if ``n_bits`` allows it. The bits of "eigen_targets" and
         "random_projection" are real numbers.
     n_bits : int, default=None
-        The number of bits, for codebooks that leave the choice; None means the codebook's own default
+        The number of bits, for codebooks that leave the choice; others accept only their own. None means the default
         (``ceil(10 log2 K)`` for "dense_random", but no more columns than there are distinct ones; with "auto" at most
         ``max(K, 15)``). With more than two symbols, the number of columns, each learned by one classifier of at most
         ``n_symbols`` classes.
@@ -226,9 +225,13 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
         y : array-like of shape (n_samples,)
             Labels of any type.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples; the estimator must accept them.
+            Weights of the samples, none of them negative; the estimator must accept them. A label whose samples all
+            have weight zero is left out, as if it were not in ``y``.
         **fit_params : dict
             Further arguments of the estimator's ``fit``, passed by scikit-learn's metadata routing if it is enabled.
+            Those with one entry per sample follow the samples of a bit. Samples for early stopping (``eval_set``,
+            ``eval_X`` and ``eval_y``, ``X_val`` and ``y_val``, and their weights) have the labels of ``y``; every bit
+            gets its own labels for them. Arguments with any other data are an error.
 
         Returns
         -------
@@ -241,8 +244,12 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
         self.classes_, class_index = np.unique(y, return_inverse=True)
         weights = checked_weights(params.get("sample_weight", sample_weight), X)
         weights, params = with_class_weight(self, class_index, weights, params, self._bit_classifier())
-        plan = self._plan(params)
-        parts = choose_parts(plan, Samples(X, class_index, weights))
+        self.classes_, class_index = with_weight(self.classes_, class_index, weights)
+        plan = self._plan(with_other_samples(params, X, self.classes_, self._class_index))
+        samples = Samples(X, class_index, weights)
+        parts = choose_parts(
+            plan, samples if (class_index >= 0).all() else samples.at(np.flatnonzero(class_index >= 0))
+        )
         n_rounds = 1 + N_FOLDS if self.calibrate == "cv" else 1
         context = begin_callbacks(self, plan.learner, n_rounds * parts.codebook.n_bits)
         self._take_parts(fit_model(plan, Samples(X, class_index, params.get("sample_weight")), parts=parts))

@@ -1,14 +1,17 @@
-"""The learner decides what X may be.
+"""What users pass to estimators: samples and labels, to learn from or held out, and taxonomies.
 
-The shape of numeric arrays is checked. Everything else, such as data frames, text and arrays of objects, is passed on
-unchanged; if the learner does not accept it, it raises its own error.
+The learner decides what X may be. The shape of numeric arrays is checked. Everything else, such as data frames, text
+and arrays of objects, is passed on unchanged; if the learner does not accept it, it raises its own error.
 """
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterable, Mapping, Sized
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import is_regressor
 from sklearn.linear_model._base import LinearClassifierMixin
@@ -18,24 +21,37 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from codekin._system.magnitudes import MAX_SINGLE, largest_magnitude
+from codekin.classes import ClassTree
+from codekin.coding import IntArray
 from codekin.fitting.features import is_search
 from codekin.learners.independent import LINEAR_REGRESSORS
+from codekin.samples import Samples
 
 
 def label_array(y: Any) -> Any:
     """Labels as a plain array of numbers, booleans or text, as scikit-learn expects; unchanged if they are one already.
 
-    Nullable and Arrow series, arrays of variable-length text and objects that are all of one type are converted.
+    Nullable and Arrow series, arrays of variable-length text and objects that are all of one type are converted. Raises
+    ValueError if there are several labels per sample, or text next to something else.
     """
     labels = y.to_numpy() if hasattr(y, "to_numpy") else y
-    if not isinstance(labels, np.ndarray):
-        return labels
-    if labels.dtype.kind == "T":
+    is_array = isinstance(labels, np.ndarray)
+    if is_array and labels.dtype.kind == "T":
         return np.array(labels.tolist())
-    if labels.dtype.kind == "O":
-        kinds = {type(label) for label in labels.ravel()}
-        if len(kinds) == 1 and kinds <= {bool, int, float, np.bool_, np.int64, np.float64}:
-            return labels.astype(kinds.pop())
+    listed = labels.ravel().tolist() if is_array and labels.dtype.kind == "O" else labels
+    listed = listed if isinstance(listed, list | tuple) else []
+    if (getattr(labels, "ndim", 1) == 2 and labels.shape[1] > 1) or any(
+        isinstance(label, list | tuple | set | np.ndarray) and len(label) != 1 for label in listed
+    ):
+        raise ValueError(
+            "y must have one label per sample. Got several; scikit-learn's MultiOutputClassifier fits a classifier for "
+            "each column of a table of labels."
+        )
+    kinds, examples = {type(label) for label in listed}, {isinstance(label, str): label for label in listed}
+    if len(examples) == 2:
+        raise ValueError(f"Labels must be all text or all numbers. Got {examples[True]!r} and {examples[False]!r}.")
+    if is_array and len(kinds) == 1 and kinds <= {bool, int, float, np.bool_, np.int64, np.float64}:
+        return labels.astype(kinds.pop())
     return labels
 
 
@@ -133,4 +149,81 @@ def is_valid_already(classifier: Any, X: Any) -> bool:
         and X.shape[1] == classifier.n_features_in_
         and not hasattr(classifier, "feature_names_in_")
         and largest_magnitude(X) <= MAX_SINGLE
+    )
+
+
+def held_out_samples(owner: Any, validation: Any) -> Samples:
+    """Checked samples from the ``validation`` parameter of a classifier's ``fit``."""
+    X, labels = _as_pair(validation)
+    X, class_index = owner._validated_samples(X), owner._class_index(labels)
+    if X.shape[0] != len(class_index):
+        raise ValueError(f"There are {X.shape[0]} validation samples. Got {len(class_index)} labels.")
+    _check_known_labels(class_index, labels)
+    return Samples(X, class_index)
+
+
+def _as_pair(validation: Any) -> tuple[Any, NDArray[Any]]:
+    """Samples and labels, from the ``validation`` parameter of ``fit``."""
+    if not isinstance(validation, tuple | list) or len(validation) != 2:
+        got = f"{len(validation)} values" if isinstance(validation, tuple | list) else type(validation).__name__
+        raise ValueError(f"The 'validation' parameter must be two values, samples and labels: (X, y). Got {got}.")
+    return validation[0], np.asarray(validation[1])
+
+
+def _check_known_labels(class_index: IntArray, labels: NDArray[Any]) -> None:
+    """Raise if no label is known (all are -1), since all choices would be equally bad; warn if some are not."""
+    unknown = np.flatnonzero(class_index < 0)
+    if not len(unknown):
+        return
+    shown = repr(labels[unknown[:1]].tolist()[0])
+    if len(unknown) == len(labels):
+        raise ValueError(
+            f"None of the {len(labels):,} validation samples has a label of the training samples. "
+            f"Got {shown}, for example."
+        )
+    warnings.warn(
+        f"{len(unknown):,} of the {len(labels):,} validation samples have labels that no training sample has, "
+        f"{shown} for example; they count as errors.",
+        stacklevel=5,
+    )
+
+
+def as_class_tree(taxonomy: Any, labels: NDArray[Any]) -> ClassTree:
+    """The class tree whose class ``k`` is ``labels[k]``, from any form of taxonomy.
+
+    Names of leaves are compared with the labels as text, so that 7 and "7" are the same. If they do not match, the
+    labels 0, 1, ... are the class indices of a ClassTree.
+    """
+    names = [str(label) for label in labels.tolist()]
+    if isinstance(taxonomy, ClassTree):
+        return _tree_of_labels(taxonomy, names)
+    if isinstance(taxonomy, Mapping):
+        return _tree_of_labels(ClassTree.from_nested(taxonomy), names)
+    if hasattr(taxonomy, "edges"):
+        taxonomy = list(taxonomy.edges)
+    return ClassTree.from_edges(_named_edges(taxonomy), classes=names)
+
+
+def _named_edges(taxonomy: Any) -> list[tuple[str, str]]:
+    rule = "The 'taxonomy' parameter must be a ClassTree, (parent, child) pairs, a nested dict or a networkx graph."
+    if isinstance(taxonomy, str) or not isinstance(taxonomy, Iterable):
+        raise ValueError(f"{rule} Got {taxonomy!r} instead.")
+    edges = list(taxonomy)
+    for edge in edges:
+        if isinstance(edge, str) or not isinstance(edge, Sized) or len(edge) != 2:
+            raise ValueError(f"{rule} Got {edge!r} instead of a pair.")
+    return [(str(parent), str(child)) for parent, child in edges]
+
+
+def _tree_of_labels(tree: ClassTree, names: list[str]) -> ClassTree:
+    leaves = None if tree.class_labels is None else [str(label) for label in tree.class_labels]
+    place = {leaf: k for k, leaf in enumerate(leaves or [])}
+    missing = [name for name in names if name not in place]
+    if not missing:
+        return tree if leaves == names else tree.restricted_to(np.array([place[name] for name in names], dtype=np.intp))
+    if names == [str(k) for k in range(tree.n_classes)]:
+        return tree
+    raise ValueError(
+        f"The taxonomy of {tree.n_classes} class{'es' * (tree.n_classes > 1)} has no leaf for {len(missing)} of the "
+        f"{len(names)} labels, {missing[0]!r} among them."
     )

@@ -1,13 +1,31 @@
-"""Which arguments of ``fit`` are passed to the learners of the bits, as in one-vs-rest."""
+"""Which arguments of ``fit`` are passed to the learners of the bits, as in one-vs-rest.
+
+scikit-learn inspects the signature of a bound ``fit`` to see whether an estimator accepts weights
+(``has_fit_parameter``), in boosting, bagging and its own checks. For a meta-estimator that depends on the inner one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Callable, Collection, Mapping
+from functools import wraps
+from numbers import Number
+from types import MethodType
 from typing import Any
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, _routing_enabled, process_routing
-from sklearn.utils.validation import has_fit_parameter
+from sklearn.utils.validation import _num_samples, has_fit_parameter
+
+from codekin.coding import IntArray
+from codekin.learners.independent import OtherSamples, is_per_sample
+
+PAIRS, LABELS = "eval_set", ("eval_y", "y_val")
+"""Samples with their labels, and labels alone, as XGBoost, LightGBM, CatBoost and scikit-learn call them."""
+OF_WEIGHTS = ("eval_sample_weight", "sample_weight_eval_set", "sample_weight_val")
+BESIDE = ("eval_X", "X_val", *OF_WEIGHTS, "eval_init_score", "base_margin_eval_set")
+"""What belongs to these labels, row by row."""
 
 
 def router(owner: Any, learner: Any) -> MetadataRouter:
@@ -43,3 +61,120 @@ def learner_params(
     if sample_weight is not None and not has_fit_parameter(learner, "sample_weight"):
         raise ValueError(f"The estimator {type(learner).__name__} does not accept sample weights. Got sample_weight.")
     return given
+
+
+def with_other_samples(
+    params: Mapping[str, Any], X: Any, labels: NDArray[Any], class_index: Callable[[Any], IntArray] | None = None
+) -> dict[str, Any]:
+    """The arguments of the learners' ``fit``, with :class:`OtherSamples` in place of other samples and their labels.
+
+    Learners of bits see sides of classes. So labels of other samples, such as those for early stopping, become those of
+    each bit, and whatever belongs to these samples follows. An argument is passed on as it is if it has one entry per
+    sample of X, one per feature or no data at all. Anything else is refused: nobody would notice labels in it.
+
+    - ``labels``: those of the training samples.
+    - ``class_index``: from labels to their places among these, -1 if there is none; without it, nothing is translated.
+    """
+    n_columns = X.shape[1] if len(getattr(X, "shape", ())) == 2 else 0
+    known, result, sets = set(labels.tolist()), {}, dict[str, list[IntArray]]()
+    for name in sorted(params, key=lambda name: name.rpartition("__")[2] in BESIDE):  # labels first
+        (step, _, own), value = name.rpartition("__"), params[name]
+        if own in (PAIRS, *LABELS, *BESIDE) and value is not None:
+            translated = class_index and _translated(name, value, sets.setdefault(step, []), class_index)
+        else:
+            is_of_samples = own == "sample_weight" or is_per_sample(value, _num_samples(X))
+            translated = value if is_of_samples or _is_plain(value, n_columns, known) else None
+        if translated is None and value is not None:
+            remedy = "" if class_index is None else f". Pass other samples as {PAIRS!r}, or as 'X_val' and 'y_val'"
+            raise ValueError(
+                f"The {name!r} parameter of fit holds data other than one entry per sample of X, and its labels cannot "
+                f"become those that the estimator learns{remedy}."
+            )
+        result[name] = translated
+    return result
+
+
+def _translated(name: str, value: Any, sets: list[IntArray], class_index: Callable[[Any], IntArray]) -> Any:
+    """An argument for one set of samples, or several; None if its labels are missing. Adds the classes to ``sets``."""
+
+    def labels_of(labels: Any) -> OtherSamples:
+        classes = class_index(labels)
+        if (classes < 0).any():
+            label = np.asarray(labels)[classes < 0][:1].tolist()[0]
+            raise ValueError(f"The label {label!r} in the {name!r} parameter of fit is not among those of y.")
+        sets.append(classes)
+        return OtherSamples(name, classes)
+
+    def rows_of(values: Any, classes: IntArray) -> OtherSamples | None:
+        n_rows = len(classes) if values is None else _num_samples(values)
+        if n_rows != len(classes):
+            raise ValueError(f"The {name!r} parameter of fit has {n_rows} rows for {len(classes)} labels.")
+        return None if values is None else OtherSamples(name, classes, values)
+
+    def pair_of(pair: Any) -> Any:
+        if not isinstance(pair, list | tuple) or len(pair) != 2:
+            raise ValueError(
+                f"The {name!r} parameter of fit must be samples and labels, (X, y), or a list of such pairs, so that "
+                f"every bit can get labels of its own. Got {type(pair).__name__}."
+            )
+        labels = labels_of(pair[1])
+        return rows_of(pair[0], labels.class_index), labels
+
+    own, is_sequence = name.rpartition("__")[2], isinstance(value, list | tuple)
+    if own == PAIRS:
+        is_pair = isinstance(value, tuple) and not all(isinstance(one, tuple) for one in value)
+        return type(value)([pair_of(one) for one in value]) if is_sequence and not is_pair else pair_of(value)
+    is_several = is_sequence and all(one is None or np.ndim(one) > 0 for one in value)
+    if own in LABELS:
+        return type(value)([labels_of(one) for one in value]) if is_several else labels_of(value)
+    if is_several and len(value) == len(sets):
+        return type(value)([rows_of(*one) for one in zip(value, sets, strict=True)])
+    return rows_of(value, sets[0]) if sets else None
+
+
+def _is_plain(value: Any, n_columns: int, labels: set[Any]) -> bool:
+    """Whether a value holds no data beyond one entry per feature: a number, a name, a function, or a few of them."""
+    if isinstance(value, str | bytes) or callable(value) or hasattr(value, "fit"):
+        return True
+    if isinstance(value, Mapping):
+        return not labels & set(value) and all(_is_plain(one, n_columns, labels) for one in value.values())
+    if hasattr(value, "shape"):
+        return tuple(value.shape) in ((), (1,), (n_columns,), (1, n_columns))
+    if not isinstance(value, Collection):
+        return not hasattr(value, "__array__")
+    if all(isinstance(one, str) for one in value):
+        return not value or not set(value) <= labels
+    is_short = len(value) <= n_columns or not any(isinstance(one, Number) for one in value)
+    return is_short and all(_is_plain(one, n_columns, labels) for one in value)
+
+
+def lists_weights_if(takes_weights: Callable[[Any], bool]) -> Callable[[Any], Any]:
+    """Remove ``sample_weight`` from the signature of a bound method unless the instance accepts weights.
+
+    The method itself does not change: weights passed anyway cause its own error.
+    """
+    return lambda method: _WeightSignature(method, takes_weights)
+
+
+class _WeightSignature:
+    """A descriptor for a method whose signature depends on the instance."""
+
+    def __init__(self, method: Callable[..., Any], takes_weights: Callable[[Any], bool]) -> None:
+        self.method, self.takes_weights = method, takes_weights
+        self.__doc__ = method.__doc__
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        if instance is None:
+            return self.method
+        bound = MethodType(self.method, instance)
+        if self.takes_weights(instance):
+            return bound
+
+        @wraps(self.method)
+        def method(*arguments: Any, **options: Any) -> Any:
+            return bound(*arguments, **options)
+
+        full = inspect.signature(bound)
+        kept = [parameter for name, parameter in full.parameters.items() if name != "sample_weight"]
+        method.__signature__ = full.replace(parameters=kept)  # type: ignore[attr-defined]
+        return method

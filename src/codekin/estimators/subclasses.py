@@ -16,13 +16,13 @@ from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from codekin._system.wording import with_article
 from codekin.coding import FloatArray, IntArray
 from codekin.decoding.minimum_loss import check_k
 from codekin.estimators.coded import checked_weights
 from codekin.estimators.ecoc import ECOCClassifier
 from codekin.estimators.inputs import validated, with_learner_tags
-from codekin.estimators.metadata import learner_params, router
-from codekin.estimators.weight_signature import lists_weights_if
+from codekin.estimators.metadata import learner_params, lists_weights_if, router, with_other_samples
 from codekin.fitting.features import as_numbers, last_step_features
 from codekin.fitting.subclasses import SplitRules, merged, predicted_parts, split_classes
 from codekin.learners.independent import seeded
@@ -184,6 +184,7 @@ class SubclassClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         params = learner_params(self, classifier, "fit", sample_weight, fit_params)
         X, y = validated(self, X, y, learner=classifier, reset=True)
         self.classes_, class_index = np.unique(y, return_inverse=True)
+        params = with_other_samples(params, X, self.classes_)
         weights = checked_weights(params.get("sample_weight", sample_weight), X)
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=2).tolist()
         model = seeded(classifier, seeds[0])
@@ -379,7 +380,7 @@ class SubclassClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if not hasattr(self.estimator_, "_parts_to_store") or isinstance(self.estimator_, SubclassClassifier):
             raise TypeError(
                 "A SubclassClassifier can be saved if its estimator is an ECOCClassifier or a TrellisClassifier. "
-                f"Got one with a {type(self.estimator_).__name__}."
+                f"Got one with {with_article(type(self.estimator_).__name__)}."
             )
         model, parts = self.estimator_._parts_to_store()
         params = self.get_params(deep=False)

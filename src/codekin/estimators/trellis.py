@@ -19,19 +19,18 @@ from codekin._system.stored_rows import StoredRows
 from codekin._system.workers import with_workers
 from codekin.coding import IntArray
 from codekin.coding.labels import EncodedLabels
-from codekin.estimators.coded import checked_weights
-from codekin.estimators.held_out import held_out_samples
-from codekin.estimators.inputs import is_valid_already, label_array
+from codekin.estimators.coded import checked_weights, with_weight
+from codekin.estimators.inputs import as_class_tree, held_out_samples, is_valid_already, label_array
 from codekin.estimators.path_probabilities import PathProbabilities
-from codekin.estimators.taxonomies import as_class_tree
 from codekin.fitting.budget import fit_within_budget
 from codekin.fitting.fit import begin_fit, fit_model, learn_batch
 from codekin.fitting.fit_facts import Fit
+from codekin.fitting.order_choice import RepeatedOrderError
 from codekin.fitting.plan import Watch
 from codekin.fitting.recipe import Recipe, Trial
 from codekin.fitting.rules import OF_INDEX, RERANK
 from codekin.fitting.trellis_settings import TrellisSettings
-from codekin.learners import Checkpoints, EpochReport, Learner, learner_name
+from codekin.learners import LEARNERS, Checkpoints, EpochReport, Learner, learner_name
 from codekin.learners.compact import PRECISIONS, Precision
 from codekin.model import Model
 from codekin.model.reranking import CANDIDATE_SOURCES, CandidateSource
@@ -81,13 +80,14 @@ class TrellisClassifier(PathProbabilities):
     taxonomy : ClassTree, list of (parent, child) pairs, nested dict or networkx graph, default=None
         The class tree; its leaves have the names of the labels. If None, a tree of class means is used.
     assignment : str, Assignment, array or callable, default="auto"
-        "auto" is "learnability" for 100 to 50,000 classes at widths below 10 (5 with a re-ranking), unless with a
-        taxonomy the validation samples prefer "preserving" after one pass of AROW with each; else "preserving".
         "preserving" gives the paths, in their order, to the classes in the tree's depth-first order. "learnability"
-        starts there, searches for the paths whose bits are easiest to learn, and needs no taxonomy. Also "random",
-        "breaking", "online" (of LTLS: a class gets its path with its first sample), a search from
-        ``codekin.assignments.ASSIGNMENTS``, or the path of each class. For a tree, "auto" is "halving": nodes are
-        halves of class means; with a taxonomy a pilot on some of the classes chooses between that and "preserving".
+        starts there, searches for the paths whose bits are easiest to learn, and needs no taxonomy. On a trellis "auto"
+        is "learnability" for 100 to 50,000 classes at widths below 10 (5 with a re-ranking), else "preserving"; given a
+        taxonomy and validation samples, one pass of AROW with each decides. On a tree of classes "auto" is "halving",
+        which halves the class means node by node; with a taxonomy, a pilot on some of the classes chooses between it
+        and "preserving". Also "random", "breaking", "online" (as in LTLS, a class gets its path with its first sample),
+        a search from ``codekin.assignments.ASSIGNMENTS``, or the path of each class.
+        Trees also take "learnability", "random", "breaking" and "identity"; "halving" is for trees, and chooses one.
     estimator : "auto", "arow", "softmax" or Learner, default="auto"
         The learner of the bits: ``AROW()`` learns each on its own, ``Softmax()`` all of them together, so that the true
         path wins among all paths. "auto" is AROW at width 2 and softmax above, where it is one or two points better.
@@ -118,8 +118,8 @@ class TrellisClassifier(PathProbabilities):
         so that there is one near every class. A code with free paths is not re-ranked.
     n_jobs : int, default=None
         How many of joblib's workers share the work of :meth:`fit`, -1 for all processors: the bits that AROW learns,
-        and the restarts of a search for an assignment. By default those of the enclosing ``joblib.parallel_config``,
-        or threads of this process without one. The result does not depend on it.
+        the nodes of a tree, and the restarts of a search for an assignment. By default those of the enclosing
+        ``joblib.parallel_config``, or threads of this process without one. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None
         Determines the order of the samples in each pass and the random assignment.
 
@@ -253,6 +253,7 @@ class TrellisClassifier(PathProbabilities):
         y : array-like or EncodedLabels of shape (n_samples,)
             Labels of any type.
         sample_weight : array-like of shape (n_samples,), default=None
+            None of them negative. A label whose samples all have weight zero is left out, as if it were not in ``y``.
         validation : tuple (X, y), default=None
             Samples on which the best pass, the re-ranking and the temperature are chosen. Labels that are not in ``y``
             count as mistakes, with a warning; it is an error if none is in it. Without validation samples, a re-ranking
@@ -276,6 +277,9 @@ class TrellisClassifier(PathProbabilities):
         self._validate_params()
         X, class_index = self._checked_training_samples(X, y)
         samples = Samples(X, class_index, checked_weights(sample_weight, X))
+        self.classes_, class_index = with_weight(self.classes_, class_index, samples.weights)
+        if class_index is not samples.class_index:
+            samples = replace(samples, class_index=class_index).at(np.flatnonzero(class_index >= 0))
         held_out = None if validation is None else held_out_samples(self, validation)
         settings, watch = self._settings(held_out), Watch(on_epoch, checkpoints)
         with with_workers(self.n_jobs), listening(progress):
@@ -285,10 +289,25 @@ class TrellisClassifier(PathProbabilities):
                     settings, samples, held_out, watch=watch, parts=parts, reserved_bytes=reserved_bytes
                 )
             else:
-                settings = settings.of_code(X)
-                plan = settings.plan(settings.default_recipe(X), has_validation=held_out is not None)
-                fit = fit_model(plan, samples, held_out=held_out, watch=watch)
+                settings = settings.of_code(samples.X)
+                plan = settings.plan(settings.default_recipe(samples.X), has_validation=held_out is not None)
+                try:
+                    fit = fit_model(plan, samples, held_out=held_out, watch=watch)
+                except RepeatedOrderError:
+                    if self.n_members != "auto":
+                        raise
+                    fit = fit_model(replace(plan, n_members=1), samples, held_out=held_out, watch=watch)
         return self._take(fit)
+
+    def _validate_params(self) -> None:
+        for name in ("width", "estimator"):
+            given = getattr(self, name)
+            if hasattr(given, "fit") and not isinstance(given, Learner):
+                raise ValueError(
+                    f"TrellisClassifier learns its bits with {sorted(LEARNERS)} or another Learner of codekin. "
+                    f"Got {name}={given!r}; use ECOCClassifier({type(given).__name__}(...)) instead."
+                )
+        super()._validate_params()
 
     def _settings(self, held_out: Samples | None = None) -> TrellisSettings:
         n_classes = self._check_n_classes()

@@ -176,6 +176,7 @@ function drawTree(pen, width, top, nRows) {
 }
 
 function select({ c = state.class, bit = state.bit }) {
+  const focused = document.activeElement, isOfClass = c !== state.class;
   state.class = Math.min(Math.max(c, 0), page.n_classes - 1);
   const columns = columnsFor(state.class);
   state.bit = columns.includes(bit) ? bit : columns[0];
@@ -185,6 +186,8 @@ function select({ c = state.class, bit = state.bit }) {
   $("#cell").textContent = `${page.labels[state.class]}, bit ${state.bit}: ${said}`;
   showClass();
   showBit();
+  // The panels are made afresh; a button that was in one of them leaves the focus to the heading of what it opened.
+  if (!focused.isConnected) $(isOfClass ? "#class-title" : "#bit-title").focus();
 }
 function classButton(c, extra = "") {
   return made("button", { type: "button", onclick: () => select({ c }) }, page.labels[c], ...(extra ? [made("small", { textContent: extra })] : []));

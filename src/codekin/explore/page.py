@@ -4,28 +4,31 @@ from __future__ import annotations
 
 import html
 import os
-import re
 from dataclasses import dataclass, field
-from importlib import resources
+from math import factorial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from codekin._system.arrays import as_narrow
 from codekin._system.files import whole_file
 from codekin._system.memory import in_units
+from codekin._system.wording import with_article
 from codekin._version import __version__
 from codekin.datasets import FittedVectorizer
 from codekin.explaining.trees import quadrature
-from codekin.explore.accuracies import checked_accuracies
-from codekin.explore.content import MOST_TO_TYPE, Json, described
+from codekin.explore.content import MOST_TO_TYPE, described
+from codekin.explore.measured import N_BEST
 from codekin.export.packing import packed
 from codekin.export.page import check_page, described_model
+from codekin.pages.filling import asset, filled
 from codekin.samples import Samples
 
 MAX_BYTES = 5_000_000
+LEAST_STEP = 0.1
+"""Accuracies are rounded to this many points: two bytes each, which compress well."""
 LABEL_LENGTHS = (80, 40, 20, 8)
 """How many characters of a label are kept; fewer if the page would be too large."""
 SCRIPTS = {
@@ -117,7 +120,12 @@ def explorer_page(
             raise ValueError("explore needs at least one sample, or none at all. Got an empty X.")
     names = _names(classifier, vectorizer, texts) if feature_name is None else feature_name
     typed, note = _typed(classifier, vectorizer)
-    swept = None if accuracies is None else checked_accuracies(classifier.model_, accuracies)
+    swept = None if accuracies is None else _checked_accuracies(classifier.model_, accuracies)
+    script = "\n".join(asset(package, name) for package, names in SCRIPTS.items() for name in names)
+    footer = f"This is {with_article(type(classifier).__name__)}. Everything is in this page; nothing leaves it. "
+    footer += f"Made with codekin {__version__}."
+    style = asset("codekin.explore", "explorer.css")
+    values = {"title": html.escape(title), "style": style, "script": script, "footer": footer}
     for length in LABEL_LENGTHS:
         description, arrays = described(classifier, samples, texts, names, length)
         if swept is not None:
@@ -133,12 +141,29 @@ def explorer_page(
             model = ""
             own.append(f"Typing texts is left out: this model would add {in_units(len(typed))}.")
             content = packed({**description, "notes": own}, arrays)
-        page = _filled(title, classifier, content, model)
+        page = filled(asset("codekin.explore", "explorer.html"), {**values, "content": content, "model": model})
         if len(page.encode("utf-8")) <= MAX_BYTES:
             break
     else:
         raise ValueError(f"A page about this model would take {in_units(len(page))}; at most 5 MB are allowed.")
     return ExplorerPage(page, title)
+
+
+def _checked_accuracies(model: Any, accuracies: ArrayLike) -> NDArray[np.uint16]:
+    """Accuracies in percent as whole numbers of tenths, one for each order of the codewords.
+
+    They are in lexicographic order of ``codeword_of_class``, as :func:`itertools.permutations` lists them.
+    """
+    given = np.asarray(accuracies, dtype=np.float64)
+    n = factorial(model.n_classes) if model.n_classes <= 10 else 0
+    if given.shape != (n,) or model.codebook.n_codewords != model.n_classes:
+        raise ValueError(
+            "The accuracies of a sweep are one for each assignment of at most 10 classes to as many codewords. "
+            f"Got shape {given.shape} for {model.n_classes} classes and {model.codebook.n_codewords} codewords."
+        )
+    if not (np.isfinite(given).all() and given.min() >= 0 and given.max() <= 100):
+        raise ValueError("The accuracies of a sweep must be between 0 and 100 percent. Got one that is not.")
+    return np.rint(given / LEAST_STEP).astype(np.uint16)
 
 
 def _typed(classifier: Any, vectorizer: FittedVectorizer | None) -> tuple[str, str]:
@@ -152,7 +177,7 @@ def _typed(classifier: Any, vectorizer: FittedVectorizer | None) -> tuple[str, s
         return "", f"Texts cannot be typed here. {error}"
     if model.n_classes > MOST_TO_TYPE:
         return "", f"Texts can be typed for up to {MOST_TO_TYPE:,} classes."
-    description, arrays = described_model(classifier, vectorizer)
+    description, arrays = described_model(classifier, vectorizer, N_BEST)
     # In the order of the page; the labels are there, too.
     description["labels"] = []
     arrays["class_of_path"] = as_narrow(np.argsort(model.assignment.codeword_of_class, kind="stable"))
@@ -172,21 +197,3 @@ def _names(classifier: Any, vectorizer: FittedVectorizer | None, texts: list[str
         return word
     names = getattr(classifier, "feature_names_in_", None)
     return lambda _, feature: f"feature {feature}" if names is None else str(names[feature])
-
-
-def _filled(title: str, classifier: Any, content: str, model: str) -> str:
-    script = "\n".join(_asset(package, name) for package, names in SCRIPTS.items() for name in names)
-    filled: Json = {
-        "title": html.escape(title),
-        "style": _asset("codekin.explore", "explorer.css"),
-        "script": script,
-        "content": content,
-        "model": model,
-        "footer": f"A {type(classifier).__name__}. Everything is in this page; nothing leaves it. "
-        f"Made with codekin {__version__}.",
-    }
-    return re.sub(r"@@(\w+)@@", lambda place: filled[place[1]], _asset("codekin.explore", "explorer.html"))
-
-
-def _asset(package: str, name: str) -> str:
-    return resources.files(package).joinpath(name).read_text(encoding="utf-8")

@@ -16,13 +16,19 @@ function showInputs() {
   const inputs = $("#sample .inputs");
   if (model) {
     const text = made("textarea", { id: "text", placeholder: "Type a text" });
-    text.addEventListener("input", () => (text.value.trim() ? showSample(typedSample(text.value)) : showSample(null)));
+    text.addEventListener("input", () => {
+      if ($("#choice")) $("#choice").selectedIndex = -1;
+      showSample(text.value ? typedSample(text.value) : null);
+    });
     inputs.append(made("div", {}, made("label", { htmlFor: "text", textContent: "Type a text" }), text));
   }
   if (page.samples?.length) {
     const choice = made("select", { id: "choice" }, ...page.samples.map((one, i) => made("option", { value: i, textContent:
       `${one.true === null ? "unknown class" : one.best[0].class === one.true ? "right" : "wrong"}: ${one.name.slice(0, 80)}` })));
-    choice.addEventListener("change", () => showSample(storedSample(Number(choice.value))));
+    choice.addEventListener("change", () => {
+      if (model) $("#text").value = "";
+      showSample(storedSample(Number(choice.value)));
+    });
     const what = page.samples.length < page.n_measured ? `Pick a sample: ${page.samples.length} of ${page.n_measured.toLocaleString("en")}, half of them wrong if there are enough` : "Pick a sample";
     inputs.append(made("div", {}, made("label", { htmlFor: "choice", textContent: what }), choice));
   }
@@ -38,6 +44,7 @@ function typedSample(text) {
   const row = featuresOf(text, model), words = wordsByColumn(text), place = (c) => model.arrays.place_of_path[c];
   const found = bestOf(model, row, Math.min(8, model.n_best));
   const best = found.map(({ c, loss, log, before }) => ({ class: place(c), loss, probability: Math.exp(log), before }));
+  if (isUnknown(model, row)) return { best, isTyped: true, n_known: 0, isUnknown: true };
   const explained = Object.fromEntries(found.map((one) => [place(one.c), contributions(row, words, one)]));
   const way = model.trees ? { steps: Object.fromEntries(found.map(({ c }) => [place(c), stepsTo(row, c)])) } : { margins: marginsOf(row, model) };
   return { best, explained, ...way, isTyped: true, n_known: row.features.length };
@@ -49,9 +56,10 @@ function showSample(sample, shown = null) {
   if (!sample) return body.replaceChildren(made("p", { className: "note", textContent: model ? "Type a text, or pick a sample." : "Nothing is chosen." }));
   const parts = [], c = shown ?? sample.best[0].class;
   state.shown = c;
-  if (sample.n_known === 0) parts.push(made("p", { className: "note", textContent: "The model knows none of these words; this is its guess without any." }));
+  if (sample.n_known === 0) parts.push(made("p", { className: "note", textContent: guessOf(model) }));
   if (!sample.isTyped) parts.push(made("p", {}, sample.name), made("p", {}, "True class: ", sample.true === null ? "not known to the model" : classButton(sample.true)));
   const best = made("div", {}, made("h3", { textContent: "The best classes" }), bestTable(sample, c));
+  if (sample.isUnknown) return body.replaceChildren(...parts, best);
   const explained = made("div", {}, made("h3", { textContent: `What adds up to the score of ${page.labels[c]}` }), ...explainedBars(sample, c));
   parts.push(made("div", { className: "beside" }, best, explained));
   parts.push(...marginParts(sample, c));

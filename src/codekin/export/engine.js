@@ -17,7 +17,7 @@ async function unpacked(base64) {
 
 // Each word is stored without the bytes that it shares with the one before.
 function vocabularyOf({ letters, n_letters, n_shared }) {
-  const columns = new Map(), decoder = new TextDecoder();
+  const columns = new Map(), decoder = new TextDecoder("utf-8", { ignoreBOM: true }); // a word may begin with U+FEFF
   let word = new Uint8Array(0), start = 0;
   n_letters.forEach((n, column) => {
     const next = new Uint8Array(n_shared[column] + n);
@@ -29,16 +29,19 @@ function vocabularyOf({ letters, n_letters, n_shared }) {
   return columns;
 }
 
-function termsOf(text, { analyzer, ngram_range: [least, most] }) {
+// What Python's str.split takes for white space; JavaScript's \s differs from it.
+const SPACES = /[\t-\r\x1c- \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/u;
+
+function termsOf(text, { version, analyzer, ngram_range: [least, most] }) {
   const lower = text.toLowerCase(), terms = [];
   if (analyzer === "word") {
-    const tokens = lower.match(/[\p{L}\p{N}_]{2,}/gu) ?? [];
+    const tokens = lower.match(version === 1 ? /[\p{L}\p{N}_]{2,}/gu : /[\p{L}\p{N}_]+/gu) ?? [];
     for (let n = least; n <= most; n++) {
       for (let i = 0; i + n <= tokens.length; i++) terms.push(tokens.slice(i, i + n).join(" "));
     }
     return terms;
   }
-  for (const token of lower.split(/[\s\x1c-\x1f\x85]+/u).filter(Boolean)) {
+  for (const token of lower.split(SPACES).filter(Boolean)) {
     const letters = Array.from(` ${token} `);
     for (let n = least; n <= most; n++) {
       terms.push(letters.slice(0, n).join(""));
@@ -168,9 +171,17 @@ function bestOfTrellis(model, row, k) {
   return best;
 }
 
+// Whether nothing is known about a row, so that the answer is the most frequent classes.
+const isUnknown = ({ prior }, { features }) => Boolean(prior) && !features.length;
+const guessOf = ({ prior }) => `The model knows none of these words; ${prior ? "these are the most frequent classes" : "this is its guess without any"}.`;
+
 // The best classes of a row: [{c, loss, log}], best first; classes are in the order of their paths. If they are re-ranked,
 // also their places before, whether they are candidates, and on trees how far the losses of others are raised.
 function bestOf(model, row, k) {
+  if (isUnknown(model, row)) {
+    const [classes, losses] = model.prior;
+    return classes.slice(0, k).map((c, i) => ({ c, loss: losses[i], log: -losses[i] }));
+  }
   return model.trees ? bestOfTrees(model, row, k) : bestOfTrellis(model, row, k);
 }
 

@@ -1,4 +1,4 @@
-"""A small builder of ONNX graphs, and the decoding losses in ONNX's operators."""
+"""A small builder of ONNX graphs, and trees of classes and the decoding losses in ONNX's operators."""
 
 from __future__ import annotations
 
@@ -8,10 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from codekin.coding.graphs import Tree
+
 OPSET, IR_VERSION = 17, 8
 """Old enough for the runtimes of several years."""
 DOUBLE, FLOAT, INT32 = 11, 1, 6
 """ONNX's numbers of the types."""
+LOWEST = -1e300
+"""The margin of a child that a node does not have."""
 
 
 class OnnxGraph:
@@ -88,6 +92,33 @@ class OnnxGraph:
         """The k smallest losses of each row and their columns; the lower column first among equals."""
         values, places = self("TopK", losses, self.constant([k], np.int64), n=2, axis=1, largest=0, sorted=1)
         return str(values), str(places)
+
+    def leaf_losses(self, tree: Tree, f: str) -> str:
+        """Minus the log-probabilities of all leaves, (n_samples, n_leaves), from margins of double precision.
+
+        The margins of each node become a row of a table as wide as the widest node, along which the softmax is taken.
+        """
+        first_bits, n_children = tree.first_bits, np.diff(tree.first_bits)
+        child = np.arange(int(n_children.max()))
+        bits = np.where(child < n_children[:, None], first_bits[:-1, None] + child, tree.n_edges)
+        table = self.columns(self.with_column(f, LOWEST), bits)
+        logs = self("LogSoftmax", table, axis=2)
+        flat = self("Reshape", logs, self.constant([-1, bits.size], np.int64))
+        place = np.append(np.flatnonzero(bits.ravel() < tree.n_edges), bits.size)  # of each bit, and of none: zero
+        return str(self("Neg", self.path_sums(flat, place[tree.unrank(np.arange(tree.n_paths))])))
+
+    def with_others_behind(self, listed: str, final: str, reach: float) -> str:
+        """The final losses of listed classes: those out of reach come behind the candidates, their losses raised.
+
+        ``listed``, ``final``: the losses before and after a re-ranking, the smallest of ``listed`` first.
+        """
+        is_near = self("LessOrEqual", listed, self.add(self.columns(listed, np.zeros(1)), self.number(reach)))
+        far = self.number(LOWEST)
+        worst = self("ReduceMax", self("Where", is_near, final, far), axes=[1], keepdims=1)
+        following = self("ReduceMax", self("Where", is_near, far, self("Neg", listed)), axes=[1], keepdims=1)
+        raised = self("Relu", self.add(worst, following))
+        others = self("Max", self.add(listed, raised), worst)
+        return str(self("Where", is_near, final, others))
 
 
 Formula = Callable[[OnnxGraph, str], str]

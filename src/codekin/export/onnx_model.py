@@ -17,14 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from codekin._system.extras import not_installed
 from codekin._system.files import whole_file
 from codekin._system.memory import in_units
 from codekin._version import __version__
 from codekin.decoding.learned import FARTHEST, SUM_DIGITS, WEIGHT_DIGITS
 from codekin.export.limits import check_coded, check_n_labels, check_no_index
 from codekin.export.onnx_graph import DOUBLE, FLOAT, INT32, IR_VERSION, LOSSES_OF, OPSET, OnnxGraph
-from codekin.export.onnx_trees import leaf_losses, with_others_behind
 from codekin.learners.linear_rows import LinearRows, linear_rows
+from codekin.model.prior import ClassPrior
 
 MAX_BYTES = 2**31 - 2**20
 """What a file of ONNX may hold."""
@@ -43,7 +44,8 @@ def export_onnx(
 
     The model has the outputs ``labels``, ``losses`` and ``probabilities``, each of shape (n_samples, k), the smallest
     loss first, and ``margins`` of shape (n_samples, n_bits). Probabilities are those of the labels beside them. Labels
-    are the classifier's own, except that labels with equal losses may come in another order.
+    are the classifier's own, except that labels with equal losses may come in another order. A model with sparse input
+    answers samples whose values are all zero with the most frequent classes, as the classifier does.
 
     Parameters
     ----------
@@ -68,7 +70,7 @@ def export_onnx(
     try:
         from onnx import helper, save_model
     except ImportError:
-        raise ImportError("Exporting to ONNX needs the package onnx: pip install codekin[onnx]") from None
+        raise not_installed("Exporting to ONNX", "onnx") from None
     check_coded(classifier)
     classifier._check_is_fitted()
     model = classifier.model_
@@ -85,6 +87,8 @@ def export_onnx(
         best, losses, probabilities = _of_graph(graph, classifier, f, samples, k)
     else:
         best, losses, probabilities = _of_matrix(graph, classifier, f, k)
+    if input == "sparse" and model.prior is not None:
+        best, losses, probabilities = _with_prior(graph, model.prior, k, (best, losses, probabilities))
     kinds: dict[str, int] = {"i": 7, "U": 8, "f": DOUBLE, "b": 9}
     outputs = {
         "labels": (
@@ -240,7 +244,19 @@ def _labels(classes: NDArray[Any]) -> NDArray[Any]:
         return classes
     if not all(isinstance(label, str) for label in classes.tolist()):
         raise ValueError(f"Labels must be numbers or texts to be exported. Got labels of type {classes.dtype}.")
+    for label in classes.tolist():
+        if label.encode("utf-8", "replace").decode() != label:
+            raise ValueError(f"Labels of an ONNX model cannot have halves of surrogate pairs. Got {label[:40]!r}.")
     return np.array(classes.tolist(), dtype=object)
+
+
+def _with_prior(graph: OnnxGraph, prior: ClassPrior, k: int, answer: tuple[str, str, str]) -> list[str]:
+    """The best classes, losses and probabilities, for samples without features those of the most frequent classes."""
+    first = prior.order[:k][None]
+    largest = graph("ReduceMax", graph("Abs", "values"), axes=[1], keepdims=1)
+    is_unknown = graph("Equal", largest, graph.constant(0, np.float32))
+    unknown = (first.astype(np.int64), prior.losses[first], prior.probabilities[first])
+    return [graph("Where", is_unknown, graph.constant(own), name) for own, name in zip(unknown, answer, strict=True)]
 
 
 def _of_graph(graph: OnnxGraph, classifier: Any, f: str, samples: _Samples, k: int) -> tuple[str, str, str]:
@@ -250,8 +266,8 @@ def _of_graph(graph: OnnxGraph, classifier: Any, f: str, samples: _Samples, k: i
     classes = np.argsort(model.assignment.codeword_of_class, kind="stable")
     if model.codebook.tree is not None:
         tree, constant = model.codebook.tree, None
-        costs = leaf_losses(graph, tree, f)
-        logs = graph("Neg", leaf_losses(graph, tree, graph.times(f, 1 / classifier.temperature_)))
+        costs = graph.leaf_losses(tree, f)
+        logs = graph("Neg", graph.leaf_losses(tree, graph.times(f, 1 / classifier.temperature_)))
     else:
         costs = _path_costs(graph, model, f, classes)
         constant = graph.total(LOSSES_OF[model.decoder.loss.name][0](graph, graph("Neg", f)))
@@ -270,7 +286,7 @@ def _of_graph(graph: OnnxGraph, classifier: Any, f: str, samples: _Samples, k: i
             weights = graph("Gather", graph.constant(ranking.weight * scales), at)
             final = graph("Sub", listed, graph("Mul", scores, weights))
         if model.codebook.tree is not None and np.isfinite(ranking.reach):
-            final = with_others_behind(graph, listed, final, ranking.reach)
+            final = graph.with_others_behind(listed, final, ranking.reach)
         best, order = graph.best(final, k)
         places = graph.columns(at, order)
         whole = graph("Log", graph.total(graph("Exp", graph.columns(logs, at))))

@@ -7,19 +7,10 @@ import gzip
 import json
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 Arrays = dict[str, NDArray[Any]]
-KINDS = {
-    "int8": "i1",
-    "uint8": "u1",
-    "int16": "i2",
-    "uint16": "u2",
-    "int32": "i4",
-    "uint32": "u4",
-    "float32": "f4",
-}
+KINDS = ("i1", "u1", "i2", "u2", "i4", "u4", "f4")
 """The types of arrays, as the script calls them; all others become double precision."""
 
 
@@ -31,11 +22,9 @@ def packed(description: dict[str, Any], arrays: Arrays) -> str:
     start = 8 * (len(json.dumps(description)) // 8 + 16 * (len(arrays) + 2))
     offset = start
     for name, array in arrays.items():
-        stored = np.ascontiguousarray(array)
-        places[name] = [KINDS.get(stored.dtype.name, "f8"), offset, stored.size]
-        if stored.dtype.name not in KINDS:
-            stored = stored.astype(np.float64)
-        content = stored.astype(stored.dtype.newbyteorder("<")).tobytes()
+        kind = array.dtype.str[1:] if array.dtype.str[1:] in KINDS else "f8"
+        places[name] = [kind, offset, array.size]
+        content = array.astype(f"<{kind}").tobytes()
         parts.append(content + b"\0" * (-len(content) % 8))
         offset += len(parts[-1])
     text = json.dumps({**description, "arrays": places}).encode()

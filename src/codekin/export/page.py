@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import html
 import os
-import re
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codekin._system.arrays import as_narrow
+from codekin._system.disk import folder_for
 from codekin._system.files import whole_file
 from codekin._version import __version__
 from codekin.datasets import FittedVectorizer
 from codekin.export.limits import check_coded, check_n_labels, check_no_index
 from codekin.export.packing import Arrays, packed
-from codekin.export.page_trees import tree_arrays
 from codekin.learners.compact import CompactSparseLinearBits
 from codekin.learners.linear_rows import linear_rows
+from codekin.learners.tree_bits import TreeBits, sizes_of_steps
+from codekin.model import Member
+from codekin.pages.filling import asset, filled
 
 PAGE = "index.html"
 
@@ -68,20 +69,20 @@ def export_page(
         )
     n_shown = min(k, len(classifier.classes_))
     check_n_labels(model, n_shown)
-    content = packed(*described_model(classifier, vectorizer))
+    content = packed(*described_model(classifier, vectorizer, n_shown))
+    scripts = ["engine.js"] if model.codebook.tree is None else ["engine.js", "trees.js"]
     n_classes, n_features = f"{model.n_classes:,}", f"{vectorizer.n_features:,}"
-    filled = {
+    values = {
         "title": html.escape(title),
         "footer": f"{n_classes} classes, {n_features} features. Everything happens in this page; no text leaves it. "
         f"Made with codekin {__version__}.",
         "model": content,
-        "engine": _asset("engine.js") + ("" if model.codebook.tree is None else _asset("trees.js")),
+        "engine": "".join(asset("codekin.export", name) for name in scripts),
         "k": str(n_shown),
     }
-    page = re.sub(r"@@(\w+)@@", lambda place: filled[place[1]], _asset("page.html"))
+    page = filled(asset("codekin.export", "page.html"), values)
     target = Path(folder)
-    target.mkdir(parents=True, exist_ok=True)
-    with whole_file(target / PAGE) as stream:
+    with folder_for(target), whole_file(target / PAGE) as stream:
         stream.write(page.encode("utf-8"))
     return target / PAGE
 
@@ -96,8 +97,8 @@ def check_page(classifier: Any) -> None:
     check_no_index(model)
 
 
-def described_model(classifier: Any, vectorizer: FittedVectorizer) -> tuple[dict[str, Any], Arrays]:
-    """What the page's script needs to know, and its arrays; classes are in the order of their paths."""
+def described_model(classifier: Any, vectorizer: FittedVectorizer, k: int) -> tuple[dict[str, Any], Arrays]:
+    """What the page's script needs to know for up to k answers, and its arrays; classes are in the order of paths."""
     model = classifier.model_
     settings, arrays = vectorizer.to_state()
     classes = np.argsort(model.assignment.codeword_of_class, kind="stable")
@@ -108,9 +109,13 @@ def described_model(classifier: Any, vectorizer: FittedVectorizer) -> tuple[dict
         "temperature": float(classifier.temperature_),
         "ranking": None,
     }
+    prior = model.prior
+    if prior is not None:
+        first, place = prior.order[:k], np.argsort(classes)
+        description["prior"] = [place[first].tolist(), prior.losses[first].tolist()]
     if model.codebook.tree is not None:
         description |= {"n_trees": len(model.members), "beam": model.decoder.beam}
-        arrays |= tree_arrays(model.members, classes)
+        arrays |= _tree_arrays(model.members, classes)
     else:
         trellis = model.codebook.trellis
         edges = trellis.unrank(model.assignment.codeword_of_class[classes])
@@ -154,6 +159,37 @@ def _weights(bits: Any) -> Arrays:
     return arrays if rows.scales is None else {**arrays, "scales": rows.scales}
 
 
+def _tree_arrays(members: tuple[Member, ...], classes: NDArray[Any]) -> Arrays:
+    """The trees and their weights; classes are numbered in the order of the first tree's leaves, which is ``classes``.
+
+    Of each node there are the number of children and the first of them: a node, or minus one minus a leaf. The others
+    follow it.
+    """
+    number_of_class = np.empty(len(classes), np.intp)
+    number_of_class[classes] = np.arange(len(classes))
+    arrays: Arrays = {}
+    for t, member in enumerate(members):
+        bits: Any = member.bits
+        tree = bits.tree
+        own = {
+            "n_children": as_narrow(np.diff(tree.first_bits)),
+            "below": tree.children[tree.first_bits[:-1]].astype(np.int32),
+            "bias": bits.bias,
+            **_weights_of_tree(bits),
+        }
+        if t > 0:
+            own["classes"] = as_narrow(number_of_class[member.code.assignment.class_of_codeword(tree.n_paths)])
+        arrays |= {f"tree{t}_{name}": array for name, array in own.items()}
+    return arrays
+
+
+def _weights_of_tree(bits: TreeBits) -> Arrays:
+    own = {name: getattr(bits, name) for name in ("counts", "nodes", "lengths", "children")}
+    if bits.scale is None:
+        return {**own, "weights": bits.values}
+    return {**own, "weights": bits.weights, "sizes": sizes_of_steps(bits.scale)}
+
+
 def _vectors(vectors: Any, classes: NDArray[Any]) -> Arrays:
     """Class vectors in the order of the paths."""
     own = vectors.to_csr()[classes]
@@ -166,7 +202,3 @@ def _vectors(vectors: Any, classes: NDArray[Any]) -> Arrays:
         "vector_steps": steps,
         "vector_scales": scales.astype(np.float32),
     }
-
-
-def _asset(name: str) -> str:
-    return resources.files("codekin.export").joinpath(name).read_text(encoding="utf-8")

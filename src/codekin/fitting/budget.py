@@ -23,6 +23,7 @@ from codekin.fitting.fit import fit_model
 from codekin.fitting.fit_facts import Fit
 from codekin.fitting.learner_choice import memory_limit
 from codekin.fitting.memory_needs import BYTES_PER_ENTRY as BYTES_PER_ENTRY_IN_TRAINING
+from codekin.fitting.order_choice import RepeatedOrderError
 from codekin.fitting.plan import Watch
 from codekin.fitting.ranked import holdout, temperature_of
 from codekin.fitting.recipe import Limits, Recipe, Trial, microseconds_of
@@ -31,6 +32,7 @@ from codekin.fitting.size import BYTES_PER_TRIAL, bytes_besides_weights, bytes_o
 from codekin.fitting.trellis_settings import TrellisSettings, candidate_source
 from codekin.learners import Checkpoints
 from codekin.model.class_vectors import LARGEST_GAP, n_class_entries
+from codekin.model.prior import ClassPrior
 from codekin.progress import tell, within
 from codekin.samples import Samples
 from codekin.storage.classifier_parts import ClassifierParts
@@ -43,7 +45,7 @@ MOST_WORK = 2.7
 WORK_OF_VECTORS = 500
 """Learning class vectors, and listing the classes to tell apart, takes as long as this many bits."""
 WORK_OF_TREE = 500
-"""Learning a tree does as well."""
+"""Learning a tree takes as long as this many bits."""
 WORK_OF_JUDGING = 300
 """Pruning, fitting the temperature and measuring: what every trial takes."""
 BYTES_PER_WEIGHT = {"float32": 4, "float16": 2, "int8": 1}
@@ -52,7 +54,7 @@ BYTES_IN_TRAINING = 8
 """Per weight."""
 
 Recipes = Generator[Recipe, Trial, None]
-"""Yields recipes to try, and is sent the result of each."""
+"""Yields recipes to try, and is sent the result of each; None if further members would repeat the first."""
 
 
 @dataclass(frozen=True)
@@ -208,7 +210,8 @@ def recipes_within(task: Task, limits: Limits) -> Recipes:
             continue  # the codes that are learned already are kept meanwhile
         recipe = task.recipe(width, n, kind, limits)
         if task.room(width, n, kind, limits) > 0 and task.is_worthwhile(recipe, tried):
-            tried.append((yield recipe))
+            found: Trial | None = yield recipe
+            tried += [] if found is None else [found]
             best = max(best, tried[-1], key=lambda trial: (trial.fits, trial.accuracy))
 
 
@@ -238,7 +241,9 @@ class Search:
 
     def __post_init__(self) -> None:
         """Measure what does not depend on the recipe."""
-        n_fixed = self.reserved_bytes + fixed_bytes(self.parts, self.settings)
+        prior = ClassPrior.of(self.samples, self.settings.n_classes)
+        n_prior = 0 if prior is None else prior.sizes.nbytes
+        n_fixed = self.reserved_bytes + fixed_bytes(self.parts, self.settings) + n_prior
         if not self.limits.allow(n_fixed):
             raise ValueError(
                 f"There is no model within {self.limits}: labels and everything else besides the weights take "
@@ -264,8 +269,14 @@ class Search:
         recipe = next(recipes, None)
         while recipe is not None:
             trial, fit = self.records.found(len(trials), recipe), None
-            if trial is None:
-                trial, fit = self._tried(recipe, trials)
+            try:
+                if trial is None:
+                    trial, fit = self._tried(recipe, trials)
+            except RepeatedOrderError:
+                if self.settings.n_members != "auto":
+                    raise
+                recipe = next(recipes, None)
+                continue
             trials.append(trial)
             if trial.fits and (best is None or (-trial.accuracy, trial.n_bytes) < (-best.accuracy, best.n_bytes)):
                 best, winner = trial, fit

@@ -16,8 +16,16 @@ from codekin.classes import ClassDistances, ClassTree
 from codekin.codebooks import CODEBOOKS
 from codekin.coding import Assignment, Code, Codebook
 from codekin.decoding import LOSSES
+from codekin.decoding.losses import get_loss
 
-ASSIGNMENT_POLICIES = ("preserving", "breaking", "random", "learnability", "online")
+EVERY_CODE = ("tree", "trellis")
+ASSIGNMENT_NAMES: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("preserving", "breaking", "random", "learnability"), EVERY_CODE),
+    "halving": ("tree",),
+    **dict.fromkeys(("online", *sorted(ASSIGNMENTS)), ("trellis",)),
+    **dict.fromkeys(("random", "identity"), EVERY_CODE),
+}
+"""All names of the ``assignment`` parameter, and the codes they are for; "trellis" is any codebook but a tree."""
 
 CODEBOOK_ARGUMENTS = "n_bits, n_symbols, rng, class_distances, class_moments, column_trials and class_tree"
 """The possible arguments of a function that makes a codebook."""
@@ -62,12 +70,18 @@ def warn_of_constant_bits(codebook: Codebook, assignment: Assignment) -> None:
         )
 
 
-def check_assignment_choice(choice: Any, *more_names: str) -> None:
+def codes_of(assignment: Any) -> tuple[str, ...]:
+    """The codes that the ``assignment`` parameter of an estimator is for."""
+    return ASSIGNMENT_NAMES.get(assignment, EVERY_CODE) if isinstance(assignment, str) else EVERY_CODE
+
+
+def check_assignment_choice(choice: Any, *more_names: str, codes: tuple[str, ...] = ("trellis",)) -> None:
     """Raise if the ``assignment`` parameter of an estimator is not valid.
 
-    - ``*more_names``: names that the estimator accepts besides those of :func:`choose_assignment`.
+    - ``*more_names``: names that the estimator accepts besides those in ``ASSIGNMENT_NAMES``.
+    - ``codes``: what the code may be.
     """
-    names = list(dict.fromkeys([*more_names, *ASSIGNMENT_POLICIES, *sorted(ASSIGNMENTS)]))
+    names = [*more_names, *(name for name, own in ASSIGNMENT_NAMES.items() if set(own) & set(codes))]
     if isinstance(choice, str):
         if choice in names:
             return
@@ -76,6 +90,8 @@ def check_assignment_choice(choice: Any, *more_names: str) -> None:
             hint = " Pass the assignment itself: for each class the row of its codeword."
         elif near_name(choice, names) is None and codebook is not None:
             hint = f" Did you mean codebook={codebook!r}?"
+        elif choice in ASSIGNMENT_NAMES:
+            hint = f" {choice!r} is for a {codes_of(choice)[0]}, a code of TrellisClassifier."
         else:
             hint = suggestion(choice, names)
     elif isinstance(choice, Assignment | AssignmentResult) or callable(choice) or is_array_like(choice):
@@ -89,7 +105,9 @@ def check_assignment_choice(choice: Any, *more_names: str) -> None:
 
 
 def check_loss_choice(choice: Any) -> None:
-    """Raise if the ``loss`` parameter of an estimator is an unknown name."""
+    """Raise if the ``loss`` parameter of an estimator is an unknown name, or a function that is no loss."""
+    if callable(choice):
+        get_loss(choice)
     names = ["auto", *sorted(LOSSES)]
     if isinstance(choice, str) and choice not in names:
         raise ValueError(

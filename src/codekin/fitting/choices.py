@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from codekin._system.wording import counted
 from codekin.assignments import AssignmentResult, assign
 from codekin.assignments.dense import is_blind
 from codekin.assignments.online import online_assignment
@@ -176,8 +177,7 @@ def choose_codebook(
         codebook = _make_codebook(choice, n_bits, n_symbols, classes, rng)
     else:
         codebook = choice if isinstance(choice, Codebook) else Codebook(choice, n_symbols=n_symbols)
-        if n_bits is not None and n_bits != codebook.n_bits:
-            raise ValueError(f"The given codebook has {codebook.n_bits} bits. Got n_bits={n_bits}; leave it out.")
+        _check_n_bits(n_bits, codebook, "The given codebook")
     if codebook.n_codewords < classes.n_classes:
         raise ValueError(
             f"The codebook has {codebook.n_codewords} codewords, but the labels have {classes.n_classes} classes."
@@ -198,10 +198,6 @@ def _make_codebook(
     else:
         make, name = choice, getattr(choice, "__name__", "given")
     wanted = inspect.signature(make).parameters
-    if n_bits is not None and "n_bits" not in wanted:
-        raise ValueError(
-            f"The width of the {name} codebook follows from the number of classes. Leave n_bits={n_bits} out."
-        )
     if n_symbols > 2 and "n_symbols" not in wanted:
         raise ValueError(
             f"The {name} codebook has two symbols. Got n_symbols={n_symbols}; use 2, or {_names_of_symbols()}."
@@ -230,8 +226,23 @@ def _make_codebook(
             f"A function given as 'codebook' takes the number of classes and optionally {CODEBOOK_ARGUMENTS}. "
             f"Got {name}: {missing}."
         )
-    made = make(classes.n_classes, **arguments)
-    return made if isinstance(made, Codebook) else Codebook(made, name=name, n_symbols=n_symbols)
+    try:
+        made = make(classes.n_classes, **arguments)
+    except ValueError as error:
+        raise ValueError(
+            str(error) if n_bits is None else f"{error} Got codebook={name!r}, n_bits={n_bits}."
+        ) from error
+    codebook = made if isinstance(made, Codebook) else Codebook(made, name=name, n_symbols=n_symbols)
+    if "n_bits" not in wanted:
+        _check_n_bits(n_bits, codebook, f"codebook={name!r}")
+    return codebook
+
+
+def _check_n_bits(n_bits: int | None, codebook: Codebook, what: str) -> None:
+    """Raise if a codebook whose width is not a choice has another one than was asked for."""
+    if n_bits not in (None, codebook.n_bits):
+        has = f"{counted(codebook.n_bits, 'bit')} for {counted(codebook.n_codewords, 'class')}"
+        raise ValueError(f"{what} has {has}. Got n_bits={n_bits}; leave it out, or choose another codebook.")
 
 
 def _names_of_symbols() -> str:

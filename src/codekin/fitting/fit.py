@@ -23,15 +23,17 @@ from codekin.fitting.ranked import fit_ranked, temperature_of
 from codekin.fitting.rules import TARGET_RULES, check_rules
 from codekin.fitting.shared_work import SharedWork
 from codekin.fitting.size import bytes_of_tree
-from codekin.learners.kinds import check_kind
+from codekin.learners.independent import check_kind
 from codekin.model import Member, Model
 from codekin.model.class_sizes import best_power, class_sizes, size_corrected
+from codekin.model.prior import ClassPrior
 from codekin.model.temperature import Temperature
-from codekin.samples import Samples
+from codekin.samples import Samples, check_features
 
 
 def choose_parts(plan: Plan, samples: Samples, held_out: Samples | None = None) -> Parts:
     """The codebook and the assignment of a plan; of several policies, a trial chooses one."""
+    check_features(samples.X)
     rngs = plan.generators()
     learner = plan.learner
     classes = classes_as_learned(
@@ -100,6 +102,7 @@ def fit_model(
         model = Model((_sized(members.fit(samples, held_out)[0], samples, held_out),))
         if held_out is not None and with_temperature:
             temperature = temperature_of(model, held_out)
+    model = replace(model, prior=ClassPrior.of(samples, plan.n_classes))
     distances, result, decoder_fit = parts.class_distances, parts.orders.result, members.decoder_fit
     return Fit(model, plan, plan.learner, members.loss, distances, result, rng, temperature, decoder_fit=decoder_fit)
 

@@ -80,7 +80,7 @@ def check_ranking_needs(
 
 @contextmanager
 def beside(plan: Plan, n_held: int) -> Iterator[Plan]:
-    """The plan for another code beside finished ones that hold so many bytes of what its learner is allowed."""
+    """The plan for the next code, given the memory that finished codes already use."""
     learner: Any = plan.learner
     limit = memory_limit(learner)
     if limit is None or n_held == 0 or not is_dataclass(learner):
@@ -148,7 +148,7 @@ def _codes(plan: Plan, n_features: int, copies: int) -> Need:
 
 
 def _root(plan: Plan, samples: Samples, copies: int, limit: float) -> Need:
-    """The root of a tree, which has all samples and their features; that of others depends on their classes."""
+    """The root of a tree, which has all samples and features; other nodes need less, depending on their classes."""
     tree, n_entries = plan.codebook.tree, _n_entries(samples.X)
     of_rows = 0 if isinstance(samples.X, StoredRows) else BYTES_PER_VALUE * n_entries
     n_children = int(tree.first_bits[1] - tree.first_bits[0])
@@ -215,7 +215,7 @@ def _bytes_of_lists(plan: Plan, samples: Samples, held_out: Samples | None) -> i
     each = BYTES_PER_CANDIDATE + (0 if plan.rerank is None else BYTES_PER_SCORED)
     n_judges = len(samples) // 10 if held_out is None else len(held_out)
     of_judges = n_judges * (n_listed * each + numbers[-1] * BYTES_PER_LONGEST)
-    n_confused = min(plan.codebook.ranking_constants.n_confused, plan.n_classes)
+    n_confused = min(int(plan.codebook.ranking_constants.n_confused), plan.n_classes)
     is_listed = plan.rerank == "learned" and not isinstance(samples.X, StoredRows)
     return of_judges + (4 * n_confused * len(samples) if is_listed else 0)
 

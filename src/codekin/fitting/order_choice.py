@@ -11,7 +11,7 @@ from codekin.assignments import AssignmentResult
 from codekin.coding import Assignment, Code, Codebook
 from codekin.decoding import decoder_of
 from codekin.fitting.choices import Classes, choose_assignment
-from codekin.fitting.leaves import leaf_assignment
+from codekin.fitting.leaves import HALVED, leaf_assignment
 from codekin.fitting.pilot import better_leaves
 from codekin.fitting.plan import Plan
 from codekin.learners import AROW
@@ -20,6 +20,10 @@ from codekin.samples import Samples
 
 PILOT_SEED = 0
 """Trials see the samples in the same order, regardless of the seed of the fit."""
+
+
+class RepeatedOrderError(ValueError):
+    """A further member would get the order of the first one."""
 
 
 @dataclass
@@ -91,10 +95,10 @@ def choose_orders(
 
 
 def _chosen(
-    policy: Any, codebook: Codebook, classes: Classes, rng: np.random.Generator
+    policy: Any, codebook: Codebook, classes: Classes, rng: np.random.Generator, *, share: float = 1.0
 ) -> tuple[Assignment, AssignmentResult | None]:
     if codebook.tree is not None and isinstance(policy, str):
-        return leaf_assignment(policy, codebook, classes, rng), None
+        return leaf_assignment(policy, codebook, classes, rng, share=share), None
     return choose_assignment(policy, codebook, classes, rng)
 
 
@@ -103,21 +107,23 @@ def other_assignment(
 ) -> Assignment:
     """An assignment for a further member of an ensemble: found like the first one, and different from it.
 
-    The depth-first order is that of the same class tree with the children of every node shuffled.
+    The depth-first order is that of the same class tree with the children of every node shuffled. Halving depends on
+    the seed only where several classes are equally far apart; if it repeats the first order, it sees half the features.
     """
     if policy == "ordered":
         codeword_of_class = np.empty(classes.n_classes, dtype=np.intp)
         codeword_of_class[classes.tree.class_order(rng)] = np.arange(classes.n_classes)
         return Assignment(codeword_of_class, method="ordered")
-    other, _ = _chosen(policy, codebook, classes, rng)
-    # Few classes have few orders, so the same one may be found twice by chance.
-    if classes.n_classes >= 8 and np.array_equal(other.codeword_of_class, first.codeword_of_class):
-        others = " or ".join(repr(name) for name in ("learnability", "preserving", "random") if name != policy)
-        raise ValueError(
-            f"assignment={policy!r} finds the same order every time: more members would only repeat the first. "
-            f"Use {others} with n_members greater than 1."
-        )
-    return other
+    for share in (1.0, 0.5) if codebook.tree is not None and policy in HALVED else (1.0,):
+        other, _ = _chosen(policy, codebook, classes, rng, share=share)
+        # Few classes have few orders, so the same one may be found twice by chance.
+        if classes.n_classes < 8 or not np.array_equal(other.codeword_of_class, first.codeword_of_class):
+            return other
+    others = " or ".join(repr(name) for name in ("learnability", "preserving", "random") if name != policy)
+    raise RepeatedOrderError(
+        f"assignment={policy!r} finds the same order every time: more members would only repeat the first. "
+        f"Use {others} with n_members greater than 1."
+    )
 
 
 def _spread(assignment: Assignment, n_paths: int) -> Assignment:

@@ -34,7 +34,7 @@ class Part(NamedTuple):
 
 
 def part_of_classes(samples: Samples, n_classes: int) -> Part:
-    """Some of the classes, about as many as have a quarter of the samples, of which a quarter judges.
+    """Classes that hold about a quarter of the samples; a quarter of those is held out for validation.
 
     Every class keeps at least one sample to learn from. All classes if there are few samples or few classes. Raises
     MemoryError if samples are on disk and the means of their classes do not fit into memory.

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
+from codekin.fitting.checked_choices import codes_of
 from codekin.fitting.choices import is_one_order
 
 RERANK = ("centroid", "learned")
@@ -17,7 +18,7 @@ OF_INDEX = ("index", "both")
 ALONE = ("auto", 1)
 """Numbers of members that allow a single code."""
 
-TRELLIS_ONLY = "a trellis. Got {code.given}"
+TRELLIS_ONLY, TREE_ONLY = "a trellis. Got {code.given}", "a tree. Got {code.given}"
 
 
 class Rule(NamedTuple):
@@ -79,6 +80,8 @@ TRELLIS_RULES = (
         "a re-ranking with class vectors, of which it makes an index. Got {rerank.given} and {n_spare.given}",
         lambda s: s.candidates not in OF_INDEX or (s.rerank in ("auto", *RERANK) and not s.n_spare),
     ),
+    Rule("assignment", TREE_ONLY, lambda s: s.code != "trellis" or "trellis" in codes_of(s.assignment)),
+    Rule("assignment", TRELLIS_ONLY, lambda s: s.code != "tree" or "tree" in codes_of(s.assignment)),
     Rule("max_bits", TRELLIS_ONLY, lambda s: s.code != "tree" or s.max_bits is None),
     Rule("n_spare", TRELLIS_ONLY, lambda s: s.code != "tree" or not s.n_spare),
     Rule("loss", TRELLIS_ONLY, lambda s: s.code != "tree" or (isinstance(s.loss, str) and s.loss == "auto")),

@@ -14,10 +14,9 @@ from codekin.classes import ClassTree
 from codekin.codebooks import trellis_codebook
 from codekin.codebooks.label_tree import label_tree
 from codekin.coding.tree import LEAVES_PER_CHILD
-from codekin.fitting.checked_choices import check_assignment_choice, check_loss_choice
+from codekin.fitting.checked_choices import EVERY_CODE, check_assignment_choice, check_loss_choice, codes_of
 from codekin.fitting.choices import is_one_order
 from codekin.fitting.learner_choice import can_learn_trees, chosen_learner, memory_limit, tree_learner
-from codekin.fitting.leaves import LEAF_POLICIES
 from codekin.fitting.plan import Plan, Seed
 from codekin.fitting.recipe import GENTLE_PRUNING, Limits, Recipe
 from codekin.fitting.rules import OF_INDEX, TRELLIS_RULES, check_rules
@@ -46,7 +45,7 @@ TOO_MANY_CLASSES = 50_000
 trellis is better: 17.9 against 16.4 % on 102,673 classes. Two trees are then 0.8 points better than one, and still
 trained in less time than the trees of others."""
 WIDEST_TREE = 64
-"""The default tree has as few levels as nodes of at most so many children allow."""
+"""The default tree is as shallow as this branching factor allows."""
 MAX_CLUSTERED_CLASSES = 2_000
 """Class trees of more classes are learned by halving the set of classes, not by joining pairs: with 12,582 classes,
 that takes one second instead of 20."""
@@ -106,7 +105,7 @@ class TrellisSettings:
     def __post_init__(self) -> None:
         """Check that the settings are consistent."""
         check_loss_choice(self.loss)
-        check_assignment_choice(self.assignment, "auto", "halving")
+        check_assignment_choice(self.assignment, "auto", codes=EVERY_CODE)
         check_rules(TRELLIS_RULES, {setting.name: getattr(self, setting.name) for setting in fields(self)})
 
     @property
@@ -135,7 +134,7 @@ class TrellisSettings:
         """The same with the code that suits the samples, if it is open."""
         if self.code != "auto":
             return self
-        is_tree = (
+        is_tree = codes_of(self.assignment) == ("tree",) or (
             self.n_classes >= MANY_CLASSES
             and is_sparse(X)
             and self.width == "auto"
@@ -143,7 +142,7 @@ class TrellisSettings:
             and not self.n_spare
             and self.loss == "auto"
             and isinstance(self.assignment, str)
-            and self.assignment in ("auto", *LEAF_POLICIES)
+            and "tree" in codes_of(self.assignment)
             and can_learn_trees(self.learner)
         )
         return replace(self, code="tree" if is_tree else "trellis")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from threading import Lock
+from time import perf_counter
 from typing import Any
 
 from numba.core import event
@@ -16,7 +17,7 @@ class _Watch(event.Listener):
     """Listens to compilations, but not to loading from the cache; callees are compiled within their callers."""
 
     def __init__(self) -> None:
-        self.n_running = 0
+        self.n_running, self.ended_at = 0, 0.0
         self.lock = Lock()
 
     def on_start(self, _event: Any) -> None:
@@ -26,12 +27,11 @@ class _Watch(event.Listener):
 
     def on_end(self, _event: Any) -> None:
         with self.lock:
-            self.n_running -= 1
+            self.n_running, self.ended_at = self.n_running - 1, perf_counter()
             is_over = self.n_running == 0
         if is_over:
             tell("")
 
 
-def watch_compilations() -> None:
-    """Report every compilation from now on."""
-    event.register("numba:compile", _Watch())
+WATCH = _Watch()
+event.register("numba:compile", WATCH)

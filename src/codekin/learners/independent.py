@@ -28,7 +28,6 @@ from codekin._system.magnitudes import bounded_margins
 from codekin._system.workers import n_workers, share_work, with_workers
 from codekin.coding import Code, Codebook, CodingMatrix, FloatArray, IntArray, Margins
 from codekin.coding.geometry import _is_real as is_real
-from codekin.learners.kinds import check_kind
 from codekin.learners.linear import CONSTANT_MARGIN
 from codekin.learners.natural_loss import natural_loss
 from codekin.learners.symbols import symbol_margins
@@ -145,7 +144,8 @@ class IndependentBits:
         How many of joblib's workers learn the bits, -1 for one per processor; by default those of the enclosing
         ``joblib.parallel_config``, or none without one.
     fit_params : mapping, optional
-        Further arguments of the estimator's ``fit``. Those with one entry per sample follow the samples of a bit.
+        Further arguments of the estimator's ``fit``. Those with one entry per sample follow the samples of a bit;
+        ``OtherSamples`` in them become labels and rows of each bit.
     tasks : deque of BitTask, optional
         One is taken from the left for every bit that is fitted, for callbacks such as a progress bar.
     """
@@ -195,16 +195,15 @@ class IndependentBits:
         is_pairwise = bool(get_tags(self.estimator).input_tags.pairwise)
         begun = [seeded(self.estimator, int(seed)) for seed in seeds]
         tasks = [self.tasks.popleft() if self.tasks else None for _ in seeds]
-        lesson = _Lesson(samples.X, samples.class_index, code.coding_matrix, params, is_pairwise)
-        if code.n_symbols > 2:
-            lesson = lesson._replace(ignored=-1)
+        ignored = 0 if code.n_symbols == 2 else -1
+        lesson = _Lesson(samples.X, samples.class_index, code.coding_matrix, params, is_pairwise, ignored)
         symbols = None if code.n_symbols == 2 else [lesson.present(bit) for bit in range(code.n_bits)]
-        fit = _fit_target if code.codebook.is_real else _fit_bit if symbols is None else _fit_symbols
-        bits = self._shared(fit, lesson, list(zip(begun, range(len(begun)), tasks, strict=True)))
+        bits = self._shared(_fit_bit, lesson, list(zip(begun, range(len(begun)), tasks, strict=True)))
         bits = replace(bits, symbols=symbols, n_symbols=code.n_symbols)
         if not lesson.is_pairwise:
             return bits
-        is_used = np.array([lesson.is_used(bit) for bit in range(code.n_bits)])
+        used = [lesson.labels(bit, lesson.class_index)[0] for bit in range(code.n_bits)]
+        is_used = np.array([np.isin(np.arange(len(samples)), rows) for rows in used])
         return bits if is_used.all() else replace(bits, columns=is_used)
 
     def partial_fit(
@@ -229,13 +228,11 @@ class IndependentBits:
         seeds = _draw_seeds(code.n_bits, rng)
         begun = [seeded(self.estimator, int(seed)) for seed in seeds] if bits is None else deepcopy(bits.predictors)
         params = {} if samples.weights is None else {"sample_weight": samples.weights}
-        lesson = _Lesson(samples.X, samples.class_index, code.coding_matrix, params)
-        parts = list(zip(begun, range(len(begun)), strict=True))
-        if code.n_symbols == 2:
-            return self._shared(_partial_fit_target if code.codebook.is_real else _partial_fit_bit, lesson, parts)
-        lesson = lesson._replace(ignored=-1)
-        symbols = [lesson.known(bit) for bit in range(code.n_bits)]
-        return replace(self._shared(_partial_fit_symbols, lesson, parts), symbols=symbols, n_symbols=code.n_symbols)
+        ignored = 0 if code.n_symbols == 2 else -1
+        lesson = _Lesson(samples.X, samples.class_index, code.coding_matrix, params, ignored=ignored)
+        learned = self._shared(_partial_fit_bit, lesson, list(zip(begun, range(len(begun)), strict=True)))
+        symbols = [lesson.known(bit) for bit in range(code.n_bits)] if ignored else None
+        return replace(learned, symbols=symbols, n_symbols=code.n_symbols)
 
     def _shared(self, fit: Callable[[_Lesson, Any], Any], lesson: _Lesson, parts: Sequence[Any]) -> EstimatorBits:
         """Fit every bit, here or in joblib's workers."""
@@ -243,6 +240,18 @@ class IndependentBits:
             if n_workers() > 1:
                 return EstimatorBits(list(share_work(fit, lesson, parts)))
         return EstimatorBits([fit(lesson, part) for part in parts])
+
+
+@dataclass(frozen=True, eq=False)
+class OtherSamples:
+    """Something about samples that a learner is judged on: their labels, as classes, or ``values`` with a row for each.
+
+    In the arguments of ``fit`` it stands where every bit gets its own labels, and the rows of the classes it uses.
+    """
+
+    name: str
+    class_index: IntArray
+    values: Any = None
 
 
 class _Lesson(NamedTuple):
@@ -255,10 +264,10 @@ class _Lesson(NamedTuple):
     is_pairwise: bool = False
     ignored: int = 0
 
-    def signs(self, bit: int) -> CodingMatrix:
+    def signs(self, bit: int, class_index: IntArray | None = None) -> CodingMatrix:
         """The bit, or symbol, of each sample; ``ignored`` if its class is ignored or -1."""
         of_class = np.append(self.coding_matrix[:, bit], self.ignored)
-        return np.asarray(of_class[self.class_index], dtype=np.int8)
+        return np.asarray(of_class[self.class_index if class_index is None else class_index], dtype=np.int8)
 
     def known(self, bit: int) -> IntArray:
         """The symbols of a column, in increasing order."""
@@ -266,33 +275,74 @@ class _Lesson(NamedTuple):
         return np.asarray(symbols[symbols != self.ignored], dtype=np.intp)
 
     def present(self, bit: int) -> IntArray:
-        """The symbols of a column that occur in samples of positive weight, or the first symbol if none does."""
+        """The symbols of a column that occur in samples of positive weight, or the last symbol if none does."""
         weights = self.params.get("sample_weight")
         symbols = self.signs(bit)
         seen = np.unique(symbols if weights is None else symbols[np.asarray(weights) > 0])
         present = np.asarray(seen[seen != self.ignored], dtype=np.intp)
-        return present if len(present) else self.known(bit)[:1]
+        return present if len(present) else self.known(bit)[-1:]
 
-    def targets(self, used: IntArray, bit: int) -> FloatArray:
-        """The real bit of each of the samples at some rows."""
-        return np.asarray(self.coding_matrix[self.class_index[used], bit], dtype=np.float64)
+    def labels(self, bit: int, class_index: IntArray) -> tuple[IntArray, NDArray[Any]]:
+        """The rows that a column learns from, of samples of these classes, and their labels as the learner sees them.
 
-    def is_used(self, bit: int) -> NDArray[np.bool_]:
-        """Which samples a column learns from."""
+        They are 0 and 1 for a bit, numbers without gaps for symbols, and the targets of a real bit.
+        """
         if is_real(self.coding_matrix):
-            return np.asarray(self.class_index >= 0)
-        symbols = self.signs(bit)
-        return np.asarray(symbols != 0 if self.ignored == 0 else np.isin(symbols, self.present(bit)))
+            used = np.flatnonzero(class_index >= 0)
+            return used, np.asarray(self.coding_matrix[class_index[used], bit], dtype=np.float64)
+        symbols, present = self.signs(bit, class_index), self.present(bit)
+        used = np.flatnonzero(np.isin(symbols, present))
+        return used, np.searchsorted(present, symbols[used])
 
-    def rows(self, used: IntArray) -> tuple[Any, dict[str, Any]]:
+    def rows(self, bit: int, used: IntArray) -> tuple[Any, dict[str, Any]]:
         """The samples at some rows, and the other arguments of ``fit``."""
         n_samples = len(self.class_index)
+        params = {name: _resolved(value, lambda one: self._of_others(bit, one)) for name, value in self.params.items()}
         if len(used) == n_samples:
-            return self.X, dict(self.params)
+            return self.X, params
         X = _columns(_rows(self.X, used), used) if self.is_pairwise else _rows(self.X, used)
         return X, {
-            key: _rows(value, used) if _is_per_sample(value, n_samples) else value for key, value in self.params.items()
+            name: _rows(value, used) if value is self.params[name] and is_per_sample(value, n_samples) else value
+            for name, value in params.items()
         }
+
+    def _of_others(self, bit: int, others: OtherSamples) -> Any:
+        used, labels = self.labels(bit, others.class_index)
+        if not len(used):
+            raise ValueError(
+                f"No sample of {others.name!r} is of a class that bit {bit} separates from others. Add some of "
+                "every class, or leave it out."
+            )
+        return labels if others.values is None else _rows(others.values, used)
+
+
+def _resolved(value: Any, of_others: Callable[[OtherSamples], Any]) -> Any:
+    """An argument of ``fit`` with other samples replaced; the same object if it holds none."""
+    if isinstance(value, OtherSamples):
+        return of_others(value)
+    if not isinstance(value, list | tuple):
+        return value
+    parts = [_resolved(one, of_others) for one in value]
+    return value if all(new is old for new, old in zip(parts, value, strict=True)) else type(value)(parts)
+
+
+def check_kind(learner: Any, codebook: Codebook) -> None:
+    """Raise unless a learner learns the kind of bits that a codebook has.
+
+    Learners say by an attribute ``learns_targets`` that they learn real bits; those without one do not.
+    """
+    if bool(getattr(learner, "learns_targets", False)) == codebook.is_real:
+        return
+    got = type(getattr(learner, "estimator", learner)).__name__
+    if codebook.is_real:
+        raise ValueError(
+            f"The bits of the {codebook.name} codebook are real numbers, which regressors learn. Got {got}; use a "
+            "regressor, such as Ridge(), or another codebook."
+        )
+    raise ValueError(
+        f"The bits of the {codebook.name} codebook are signs or symbols, which classifiers learn. Got {got}, a "
+        "regressor; use a classifier, or a codebook of real numbers, such as 'eigen_targets'."
+    )
 
 
 def _draw_seeds(n_bits: int, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -313,65 +363,28 @@ def seeded(estimator: Any, seed: int) -> Any:
 
 def _fit_bit(lesson: _Lesson, part: tuple[Any, int, BitTask | None]) -> Any:
     estimator, bit, task = part
-    signs = lesson.signs(bit)
-    used = np.flatnonzero(signs)
-    X, params = lesson.rows(used)
-    signs = signs[used]
-    weights = params.get("sample_weight")
-    present = np.unique(signs if weights is None else signs[np.asarray(weights) > 0])
+    used, labels = lesson.labels(bit, lesson.class_index)
+    present = None if is_real(lesson.coding_matrix) else lesson.present(bit)
     with nullcontext() if task is None else task.around(estimator):
-        if len(present) == 2:
-            return estimator.fit(X, (signs > 0).astype(np.int64), **params)
-        return ConstantBit(int(present[0]) if len(present) else 1)
-
-
-def _fit_symbols(lesson: _Lesson, part: tuple[Any, int, BitTask | None]) -> Any:
-    estimator, bit, task = part
-    used, present = np.flatnonzero(lesson.is_used(bit)), lesson.present(bit)
-    X, params = lesson.rows(used)
-    with nullcontext() if task is None else task.around(estimator):
-        if len(present) == 1:
-            return ConstantBit(1)
-        return estimator.fit(X, np.searchsorted(present, lesson.signs(bit)[used]), **params)
-
-
-def _fit_target(lesson: _Lesson, part: tuple[Any, int, BitTask | None]) -> Any:
-    estimator, bit, task = part
-    used = np.flatnonzero(lesson.is_used(bit))
-    X, params = lesson.rows(used)
-    with nullcontext() if task is None else task.around(estimator):
-        return estimator.fit(X, lesson.targets(used, bit), **params)
-
-
-def _partial_fit_target(lesson: _Lesson, part: tuple[Any, int]) -> Any:
-    predictor, bit = part
-    used = np.flatnonzero(lesson.is_used(bit))
-    X, params = lesson.rows(used)
-    return predictor.partial_fit(X, lesson.targets(used, bit), **params) if len(used) else predictor
-
-
-def _partial_fit_symbols(lesson: _Lesson, part: tuple[Any, int]) -> Any:
-    predictor, bit = part
-    symbols, known = lesson.signs(bit), lesson.known(bit)
-    used = np.flatnonzero(symbols != lesson.ignored)
-    if not len(used):
-        return predictor
-    X, params = lesson.rows(used)
-    labels = np.searchsorted(known, symbols[used])
-    return predictor.partial_fit(X, labels, classes=np.arange(len(known)), **params)
+        if present is not None and len(present) < 2:
+            return ConstantBit(int(present[0]) if lesson.ignored == 0 and len(present) else 1)
+        X, params = lesson.rows(bit, used)
+        return estimator.fit(X, labels, **params)
 
 
 def _partial_fit_bit(lesson: _Lesson, part: tuple[Any, int]) -> Any:
     predictor, bit = part
-    signs = lesson.signs(bit)
-    used = np.flatnonzero(signs)
-    if len(used) == 0:
-        return predictor
-    params = {name: value[used] for name, value in lesson.params.items()}
-    X = _rows(lesson.X, used)
-    # Models saved by early versions have the classes -1 and +1.
-    sides = np.asarray(getattr(predictor, "classes_", [0, 1]))
-    return predictor.partial_fit(X, sides[(signs[used] > 0).astype(np.intp)], classes=sides, **params)
+    more: dict[str, Any] = {}
+    if is_real(lesson.coding_matrix):
+        used, labels = lesson.labels(bit, lesson.class_index)
+    else:
+        symbols, known = lesson.signs(bit), lesson.known(bit) if lesson.ignored else np.array([-1, 1])
+        used = np.flatnonzero(symbols != lesson.ignored)
+        # Models saved by early versions have the classes -1 and +1.
+        more["classes"] = np.asarray(getattr(predictor, "classes_", np.arange(len(known))))
+        labels = more["classes"][np.searchsorted(known, symbols[used])]
+    X, params = lesson.rows(bit, used)
+    return predictor.partial_fit(X, labels, **more, **params) if len(used) else predictor
 
 
 def _bit_margins(predictor: Any, X: Any) -> FloatArray:
@@ -407,7 +420,8 @@ def _columns(values: Any, index: Any) -> Any:
     return _safe_indexing(values, index, axis=1)
 
 
-def _is_per_sample(value: Any, n_samples: int) -> bool:
+def is_per_sample(value: Any, n_samples: int) -> bool:
+    """Whether an argument of ``fit`` has one entry per sample."""
     return (
         (hasattr(value, "__len__") or hasattr(value, "shape"))
         and not isinstance(value, str | bytes | dict)

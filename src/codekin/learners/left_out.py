@@ -43,7 +43,8 @@ MAX_WORK = 3e10
 SAMPLES_PER_DIMENSION = 3
 """With more bits than dimensions and fewer samples per class and dimension, a fifth is left out at a time, too."""
 LEAST_VARIANCE = 1e-7
-"""Directions in which margins vary by less than this share of the largest variance are rounding."""
+"""Directions in which margins vary by less than this share of the largest variance are rounding, and so is what varies
+by less than its square as a share of the largest square: all of it, if bits say the same of every sample."""
 N_FOLDS = 5
 NEWTON_STEPS, GRADIENT_STEPS = 3, 12
 ROWS_PER_BLOCK, BITS_PER_BLOCK = 4096, 32
@@ -111,7 +112,8 @@ def _basis(own: Margins) -> FloatArray:
     """Directions in which margins vary, as orthonormal columns."""
     with threadpool_limits(1, user_api="blas"):
         values, vectors = np.linalg.eigh(np.cov(own, rowvar=False, ddof=0).reshape(own.shape[1], -1))
-    return np.asarray(vectors[:, values > LEAST_VARIANCE * values[-1]])
+    least = max(LEAST_VARIANCE * values[-1], np.square(LEAST_VARIANCE * np.abs(own).max()))
+    return np.asarray(vectors[:, values > least])
 
 
 class _Objective(NamedTuple):

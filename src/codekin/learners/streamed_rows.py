@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from codekin._system.magnitudes import check_single_precision
 from codekin._system.stored_rows import StoredRows
 from codekin.coding import Code, FloatArray, IntArray
-from codekin.learners.kinds import check_kind
+from codekin.learners.independent import check_kind
 from codekin.learners.training_rows import Order, TrainingRows, checked_labels, checksum
 from codekin.samples import Samples
 

@@ -117,11 +117,6 @@ class TreeSamples:
             learner.damping_on(code.codebook) * _mean_squared_norm(held, has_bias=bool(learner.fit_intercept)),
         ), given
 
-    @property
-    def n_places(self) -> int:
-        """The number of samples."""
-        return len(self.leaves)
-
     def span(self, node: int) -> tuple[int, int]:
         """The first place of a node and one past its last."""
         start, stop = np.searchsorted(self.leaves, self.tree.spans[node])

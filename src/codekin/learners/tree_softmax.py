@@ -33,7 +33,7 @@ LEAST_WEIGHT = 0.35
 validation samples of 12,582 classes, 47.7, 47.8 and 48.0 % are right with 0.2, 0.3 and 0.4, in 6.6, 5.7 and 5.2 MB; of
 two trees of 102,673 classes 39.3, 39.5 and 39.4 %, in 72, 54 and 46 MB."""
 SHARES_PER_WORKER = 16
-"""Nodes are sent to workers in about so many parts for each."""
+"""Each worker gets its nodes in about this many batches."""
 
 
 def fit_tree(

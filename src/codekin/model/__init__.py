@@ -17,6 +17,7 @@ from codekin.decoding.losses import LossLike
 from codekin.decoding.minimum_loss import check_k
 from codekin.learners import FittedBits
 from codekin.model.candidates import Candidates, RankedCodes, listed_in_blocks
+from codekin.model.prior import ClassPrior
 from codekin.model.reranking import Reranking
 
 __all__ = ["Candidates", "Member", "Model"]
@@ -82,11 +83,14 @@ class Model:
         or on trees, every path of which is a class.
     n_threads : int, optional
         How many threads rank candidates; by default, as many as there are processors. The result does not depend on it.
+    prior : ClassPrior, optional
+        How frequent the classes are: the answer to sparse rows without an entry, about which the bits know nothing.
     """
 
     members: tuple[Member, ...]
     ranking: Reranking | None = field(default=None, repr=False)
     n_threads: int | None = None
+    prior: ClassPrior | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         """Check that the parts fit together."""
@@ -96,6 +100,8 @@ class Model:
             self.ranked.check(self.ranking)
         elif len(self.members) > 1:
             raise ValueError(f"A model without a ranking has a single member. Got {len(self.members)}.")
+        if self.prior is not None and len(self.prior.sizes) != self.n_classes:
+            raise ValueError(f"There are frequencies of {len(self.prior.sizes)} classes, not of {self.n_classes}.")
 
     @property
     def first(self) -> Member:
@@ -187,15 +193,17 @@ class Model:
         -------
         ndarray of shape (n_samples,)
         """
-        if self.ranking is None:
-            return self.decoder.decode(self.lazy_margins(X)[0])
-        return self.candidates(X, n=1).classes[:, 0]
+        is_ranked = self.ranking is not None
+        classes = self.candidates(X, 1).classes[:, 0] if is_ranked else self.decoder.decode(self.lazy_margins(X)[0])
+        if self.prior is not None:
+            classes[self.prior.rows(X)] = self.prior.order[0]
+        return classes
 
     def top_k(self, X: Any, k: int) -> tuple[IntArray, FloatArray]:
         """The k class indices with the smallest losses, and those losses, smallest first.
 
         With a ranking, classes beyond the candidates come after them, in the order of their decoding losses, which are
-        raised as far as necessary.
+        raised as far as necessary. Those of rows without an entry are minus the logarithms of the frequencies.
 
         Parameters
         ----------
@@ -208,10 +216,14 @@ class Model:
         classes : ndarray of shape (n_samples, k)
         losses : ndarray of shape (n_samples, k)
         """
-        if self.ranking is None:
-            return self.decoder.top_k(self.lazy_margins(X)[0], k)
         check_k(k, self.n_classes)
-        return self.ranked.top_k(X, self.lazy_margins(X), k, self.ranking)
+        if self.ranking is None:
+            classes, losses = self.decoder.top_k(self.lazy_margins(X)[0], k)
+        else:
+            classes, losses = self.ranked.top_k(X, self.lazy_margins(X), k, self.ranking)
+        if self.prior is not None:
+            self.prior.put_best(X, classes, losses, self.prior.losses)
+        return classes, losses
 
     def class_losses(self, X: Any) -> FloatArray:
         """The loss of every class; slow for very many classes.
@@ -225,8 +237,12 @@ class Model:
         ndarray of shape (n_samples, n_classes)
         """
         if self.ranking is None:
-            return self.decoder.class_losses(self.lazy_margins(X)[0])
-        return self.ranked.class_losses(X, self.lazy_margins(X), self.ranking)
+            losses = self.decoder.class_losses(self.lazy_margins(X)[0])
+        else:
+            losses = self.ranked.class_losses(X, self.lazy_margins(X), self.ranking)
+        if self.prior is not None:
+            losses[self.prior.rows(X)] = self.prior.losses
+        return losses
 
     def candidates(self, X: Any, n: int | None = None, *, ranking: Reranking | None = None) -> Candidates:
         """The candidates of each sample, ranked.

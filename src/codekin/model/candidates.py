@@ -172,7 +172,7 @@ class RankedPaths(RankedCodes):
         return self.class_of_path, path_of_class, np.where(edges < 0, self.trellis.n_edges, edges).astype(np.int32)
 
     def paths_for(self, ranking: Reranking) -> PathArrays:
-        """The same, without what is not needed: one code without an index gives the losses of its classes itself."""
+        """The same; the last two stay empty for one code without an index, which gives its classes' losses itself."""
         if len(self.codes) > 1 or ranking.n_indexed:
             return self.of_paths
         nothing = np.zeros((0, 0), dtype=np.int32)
@@ -282,7 +282,7 @@ class RankedLeaves(RankedCodes):
 
         lists = [(*own, near) for own, near in zip(found, is_near, strict=True)]
         if indexed.shape[1]:
-            # The index knows no losses: what it lists as if a further tree did is left open in all others.
+            # The index is merged like one more tree; it knows no losses, so those of its classes are still missing.
             lists.append((indexed, np.full(indexed.shape, np.nan), np.ones(indexed.shape, dtype=bool)))
         n_each = max(own.shape[1] for own, _, _ in lists)
         listed, losses, near = (

@@ -33,7 +33,8 @@ def final_losses(model: Model, X: Any, class_index: IntArray) -> tuple[FloatArra
         wanted, some = class_index[rows][:, None], rows_at(X, rows)
         losses[rows] = _code_losses(model, some, wanted)
         if model.ranking is not None:
-            final = np.take_along_axis(model.class_losses(some), wanted, axis=1)[:, 0]
+            every = ranked.class_losses(some, model.lazy_margins(some), model.ranking)
+            final = np.take_along_axis(every, wanted, axis=1)[:, 0]
             losses[rows], raised[rows] = final, final - losses[rows]
     return losses, raised, is_candidate
 

@@ -23,7 +23,10 @@ N_BINS = 15
 
 
 def measured(model: Model, loss: Loss, samples: Samples) -> dict[str, Any]:
-    """The fields of a report that depend on samples; only the error if margins are lazy. ``loss`` is the bits' own."""
+    """The fields of a report that depend on samples, only the error if margins are lazy; ``loss`` is that of the bits.
+
+    Samples of class -1, which the model does not know, are errors; bits have no losses for them.
+    """
     class_index, n_samples = samples.class_index, len(samples.class_index)
     if model.codebook.is_lazy:
         wrong = [model.predict(block) != class_index[rows] for rows, block in _blocks(samples.X, n_samples, 4096)]
@@ -31,21 +34,26 @@ def measured(model: Model, loss: Loss, samples: Samples) -> dict[str, Any]:
     total, n_wrong, n_certified = np.zeros(model.n_bits), 0, 0
     step = max(MARGINS_PER_BLOCK // (model.n_bits * model.codebook.n_symbols // 2), 256)
     for rows, block in _blocks(samples.X, n_samples, step):
-        margins = model.margins(block)
-        total += model.codebook.bit_losses(margins, model.coding_matrix, class_index[rows], loss) * len(margins)
+        margins, known = model.margins(block), np.flatnonzero(class_index[rows] >= 0)
+        own = margins if len(known) == len(margins) else margins[known]
+        if len(known):
+            losses = model.codebook.bit_losses(own, model.coding_matrix, class_index[rows][known], loss)
+            total += losses * len(known)
         if model.ranking is not None:
             best = model.ranked.candidates(block, np.split(margins, len(model.members), axis=1), 1, model.ranking)
             n_wrong += int((best.classes[:, 0] != class_index[rows]).sum())
             n_certified += int(best.is_certified.sum())
         else:
             n_wrong += int((model.decoder.decode(margins) != class_index[rows]).sum())
-    bit_losses = total / n_samples
-    epsilon = float(bit_losses.mean())
+    n_known = int((class_index >= 0).sum())
+    bit_losses = total / n_known if n_known else np.zeros(0)
+    epsilon = float(bit_losses.mean()) if n_known else nan
+    bound = nan if model.decoder.is_learned else model.codebook.error_bound(epsilon, loss)
     return {
         "n_measured": n_samples,
         "bit_losses": bit_losses,
         "average_binary_loss": epsilon,
-        "error_bound": nan if model.decoder.is_learned else model.codebook.error_bound(epsilon, loss),
+        "error_bound": (bound * n_known + n_samples - n_known) / n_samples,
         "error": n_wrong / n_samples,
         "certified_share": n_certified / n_samples if len(model.members) > 1 else nan,
     }

@@ -15,11 +15,19 @@ import numpy as np
 from scipy.special import log_softmax, logsumexp
 
 from codekin.coding import FloatArray, IntArray
+from codekin.decoding import Decoder
 from codekin.model import Candidates, Model
 
 
 def top_k_probabilities(model: Model, X: Any, k: int, temperature: float) -> tuple[IntArray, FloatArray]:
     """The k best classes of each sample and their probabilities, for a model on a trellis or a tree."""
+    classes, probabilities = _best_by_code(model, X, k, temperature)
+    if model.prior is not None:
+        model.prior.put_best(X, classes, probabilities, model.prior.probabilities)
+    return classes, probabilities
+
+
+def _best_by_code(model: Model, X: Any, k: int, temperature: float) -> tuple[IntArray, FloatArray]:
     margins = model.lazy_margins(X)
     if model.ranking is None:
         classes = model.decoder.most_probable(margins[0], k, temperature)
@@ -57,6 +65,8 @@ def all_log_probabilities(model: Model, X: Any, temperature: float) -> FloatArra
         rows, places = np.nonzero(candidates.classes >= 0)
         shared = _of_candidates(model, margins, candidates, temperature)
         logs[rows, candidates.classes[rows, places]] = shared[rows, places]
+    if model.prior is not None:
+        logs[model.prior.rows(X)] = -model.prior.losses
     return logs
 
 
@@ -86,7 +96,18 @@ def log_probabilities_of(model: Model, X: Any, class_index: IntArray, temperatur
         candidates = model.ranked.candidates(X, margins, None, model.ranking)
         rows, places = np.nonzero((candidates.classes == class_index[:, None]) & (class_index >= 0)[:, None])
         logs[rows] = _of_candidates(model, margins, candidates, temperature)[rows, places]
+    if model.prior is not None:
+        rows = model.prior.rows(X)
+        logs[rows] = np.append(-model.prior.losses, -np.inf)[class_index[rows]]
     return logs
+
+
+def losses_of_probabilities(model: Model, decoder: Decoder, X: Any) -> FloatArray:
+    """The losses whose negatives have the probabilities of a code with a coding matrix as their softmax."""
+    losses = decoder.class_losses(model.margins(X))
+    if model.prior is not None:
+        losses[model.prior.rows(X)] = model.prior.losses
+    return losses
 
 
 def own_and_best(

@@ -6,47 +6,21 @@ import base64
 import html
 import math
 import re
-from importlib import resources
 from pathlib import Path
 
+from codekin._system.disk import folder_for
 from codekin._system.files import whole_file
 from codekin.pages.content import Beside, Block, Cell, Column, Command, Page, Paragraph, Picture, Section, Table
+from codekin.pages.filling import asset, filled
 
 MEDIA_TYPES = {".svg": "image/svg+xml", ".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg"}
-
-TEMPLATE = """\
-<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<link rel="icon" href="data:,">
-<style>
-{style}</style>
-</head>
-<body>
-<header>
-<h1>{title}</h1>
-<p class="lead">{lead}</p>
-{opening}</header>
-<main>
-{contents}{sections}
-</main>
-<footer>{footer}</footer>
-<script>
-{script}</script>
-</body>
-</html>
-"""
 
 
 def write_page(page: Page, path: str | Path) -> Path:
     """Write a page as one file, which appears whole or not at all. Its folder is created if necessary."""
     target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
     text = page_html(page)
-    with whole_file(target) as stream:
+    with folder_for(target.parent), whole_file(target) as stream:
         stream.write(text.encode("utf-8"))
     return target
 
@@ -58,20 +32,17 @@ def page_html(page: Page) -> str:
     >>> "<p>From <code>yeast.data</code>.</p>" in page_html(page)
     True
     """
-    return TEMPLATE.format(
-        title=html.escape(page.title),
-        lead=_inline(page.lead),
-        opening="" if page.opening is None else _picture(page.opening) + "\n",
-        style=_asset("page.css"),
-        script=_asset("page.js"),
-        contents=_contents(page),
-        sections="\n".join(_section(section, number) for number, section in enumerate(page.sections)),
-        footer=_inline(page.footer),
-    )
-
-
-def _asset(name: str) -> str:
-    return resources.files("codekin.pages").joinpath(name).read_text(encoding="utf-8")
+    values = {
+        "title": html.escape(page.title),
+        "lead": _inline(page.lead),
+        "opening": "" if page.opening is None else _picture(page.opening) + "\n",
+        "style": asset("codekin.pages", "page.css"),
+        "script": asset("codekin.pages", "page.js"),
+        "contents": _contents(page),
+        "sections": "\n".join(_section(section, number) for number, section in enumerate(page.sections)),
+        "footer": _inline(page.footer),
+    }
+    return filled(asset("codekin.pages", "page.html"), values)
 
 
 def _contents(page: Page) -> str:

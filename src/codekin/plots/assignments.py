@@ -55,14 +55,15 @@ class AssignmentViews:
 
     ``class_names`` and all arrays have the classes in the order drawn; all fields but the first two are keyed by
     assignment. The columns of the coding matrices are sorted by their number of changes and start with +1, which does
-    not change the classifier. ``n_changes``: how many bits differ between neighbours, in total. ``correlations``:
-    between the distances of classes and those of their codewords, over all pairs of classes; NaN if either is the same
-    for all pairs.
+    not change the classifier; ``bits`` are their numbers in the code, from 0. ``n_changes``: how many bits differ
+    between neighbours, in total. ``correlations``: between the distances of classes and those of their codewords, over
+    all pairs of classes; NaN if either is the same for all pairs.
     """
 
     class_names: tuple[str, ...]
     class_distances: FloatArray
     coding_matrices: dict[str, CodingMatrix]
+    bits: dict[str, IntArray]
     codeword_distances: dict[str, FloatArray]
     n_changes: dict[str, int]
     correlations: dict[str, float]
@@ -85,13 +86,15 @@ def assignment_views(
     """
     distances = drawn_distances(class_distances)
     order = similarity_order(distances)
-    ordered = {name: readable_columns(matrix[order]) for name, matrix in coding_matrices.items()}
+    readable = {name: readable_columns(matrix[order]) for name, matrix in coding_matrices.items()}
+    ordered = {name: matrix for name, (matrix, _) in readable.items()}
     of_classes = distances[np.ix_(order, order)]
     of_codewords = {name: codeword_distances(matrix, matrix) for name, matrix in ordered.items()}
     return AssignmentViews(
         class_names=tuple(str(class_names[k]) for k in order),
         class_distances=of_classes,
         coding_matrices=ordered,
+        bits={name: bits for name, (_, bits) in readable.items()},
         codeword_distances=of_codewords,
         n_changes={name: int((matrix[1:] != matrix[:-1]).sum()) for name, matrix in ordered.items()},
         correlations={name: correlation(of_classes, between) for name, between in of_codewords.items()},
@@ -146,8 +149,8 @@ def draw_coding_matrices(views: AssignmentViews, *, class_label: str = "class") 
     handles = bit_patches(np.concatenate([matrix.ravel() for matrix in views.coding_matrices.values()]))
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), handlelength=1, handleheight=1)
     settle(figure)
-    for axes, matrix in zip(panels.ravel(), views.coding_matrices.values(), strict=False):
-        draw_matrix(axes, matrix)
+    for axes, (name, matrix) in zip(panels.ravel(), views.coding_matrices.items(), strict=False):
+        draw_matrix(axes, matrix, views.bits[name])
     for row in panels:
         row[0].set_ylabel(f"{class_label} (neighbours are alike)" if n_classes > 6 else class_label)
         name_rows(row[0], views.class_names)
@@ -164,8 +167,8 @@ def write_titles(axes: Axes, title: str, subtitle: str, column: str = "bit") -> 
     axes.set_xlabel(column)
 
 
-def draw_matrix(axes: Axes, matrix: CodingMatrix, n_symbols: int = 2) -> None:
-    """Draw a coding matrix without the names of its rows. The layout of the figure must be settled."""
+def draw_matrix(axes: Axes, matrix: CodingMatrix, bits: IntArray, n_symbols: int = 2) -> None:
+    """Draw a coding matrix with the numbers of its columns. The layout of the figure must be settled."""
     width, height = inches_of(axes)
     cell = 72 * min(width / matrix.shape[1], height / matrix.shape[0])
     # Lines between very small cells would cover the cells.
@@ -177,7 +180,7 @@ def draw_matrix(axes: Axes, matrix: CodingMatrix, n_symbols: int = 2) -> None:
     else:
         axes.pcolormesh(matrix, cmap=symbol_colours(n_symbols), vmin=-1.5, vmax=n_symbols - 0.5, **lines)
         _write_symbols(axes, matrix, n_symbols, size=min(8.5, 0.8 * cell))
-    number_columns(axes, matrix.shape[1])
+    number_columns(axes, bits.tolist())
     without_frame(axes)
 
 
@@ -254,12 +257,17 @@ def draw_pairs(
     axes.margins(y=0.12)
     if np.ptp(differing) == 0:
         axes.set_ylim(differing[0] - 1.5, differing[0] + 1.5)
-    axes.set_xlabel("class distance", loc="left")
+    axes.set_xlabel(f"class {distance_word(apart)}", loc="left")
     axes.set_ylabel("bits that differ")
     axes.ticklabel_format(axis="x", scilimits=(-2, 3), useMathText=True)
     axes.locator_params(axis="x", nbins=4)
     axes.locator_params(axis="y", integer=True)
     axes.grid()
+
+
+def distance_word(distances: FloatArray) -> str:
+    """What to call them on an axis: a distance is not negative, as learnability may be."""
+    return "distance" if distances.min() >= 0 else "dissimilarity"
 
 
 def correlation(a: FloatArray, b: FloatArray) -> float:
@@ -275,8 +283,8 @@ def _n_columns(n_panels: int, inches: float) -> int:
     return min(n_panels, max(1, int((COLUMN_WIDTH - 0.6) / inches)))
 
 
-def readable_columns(matrix: CodingMatrix, n_symbols: int = 2) -> CodingMatrix:
-    """Start columns with +1, or number their symbols as they first occur; sort columns by their number of changes."""
+def readable_columns(matrix: CodingMatrix, n_symbols: int = 2) -> tuple[CodingMatrix, IntArray]:
+    """Columns that start with +1, or number symbols as they first occur, sorted by their changes; and their places."""
     if n_symbols > 2:
         begun = np.column_stack([_renumbered(column) for column in matrix.T])
     else:
@@ -284,7 +292,8 @@ def readable_columns(matrix: CodingMatrix, n_symbols: int = 2) -> CodingMatrix:
         begun = np.where(first < 0, -matrix, matrix)
     n_changes = (begun[1:] != begun[:-1]).sum(axis=0)
     first_change = (begun != begun[:1]).argmax(axis=0)
-    return np.asarray(begun[:, np.lexsort((first_change, n_changes))], dtype=matrix.dtype)
+    order = np.lexsort((first_change, n_changes))
+    return np.asarray(begun[:, order], dtype=matrix.dtype), order
 
 
 def _renumbered(column: CodingMatrix) -> CodingMatrix:

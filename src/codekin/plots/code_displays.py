@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from codekin._system.wording import counted
 from codekin.classes import ClassDistances, ClassTree
 from codekin.coding import CodingMatrix, FloatArray
 from codekin.coding.geometry import codeword_distances
 from codekin.plots.assignments import (
     bit_patches,
     correlation,
+    distance_word,
     draw_matrix,
     draw_pairs,
     drawn_distances,
@@ -49,6 +51,8 @@ class CodingMatrixDisplay(Display):
     n_symbols : int, default=2
         How many symbols a column may have. If more than two, the symbols are 0, 1 and so on, and -1 marks classes that
         a column ignores; ``from_estimator`` numbers them in the order in which they first occur in the column.
+    bits : sequence of int, default=None
+        The number of each column in the code, from 0; by default, their order.
 
     Attributes
     ----------
@@ -65,8 +69,15 @@ class CodingMatrixDisplay(Display):
     ((3, 3), 4)
     """
 
-    def __init__(self, coding_matrix: CodingMatrix, class_names: Sequence[Any], n_symbols: int = 2) -> None:
+    def __init__(
+        self,
+        coding_matrix: CodingMatrix,
+        class_names: Sequence[Any],
+        n_symbols: int = 2,
+        bits: Sequence[int] | None = None,
+    ) -> None:
         self.coding_matrix = coding_matrix
+        self.bits = np.arange(coding_matrix.shape[1]) if bits is None else np.asarray(bits)
         self.class_names = class_names
         self.n_symbols = n_symbols
         self.n_changes = int((coding_matrix[1:] != coding_matrix[:-1]).sum())
@@ -95,8 +106,8 @@ class CodingMatrixDisplay(Display):
         between = codeword_distances(code.indicators, code.indicators) if known is None else drawn_distances(known)
         order = similarity_order(between)
         names = names_of(estimator, class_names)
-        matrix = readable_columns(code.coding_matrix[order], code.n_symbols)
-        return cls(matrix, [names[k] for k in order], code.n_symbols).plot(ax)
+        matrix, bits = readable_columns(code.coding_matrix[order], code.n_symbols)
+        return cls(matrix, [names[k] for k in order], code.n_symbols, bits.tolist()).plot(ax)
 
     def _size(self) -> tuple[float, float]:
         n_classes, n_bits = self.coding_matrix.shape
@@ -108,7 +119,7 @@ class CodingMatrixDisplay(Display):
 
         axes, (n_classes, n_bits) = self.ax_, self.coding_matrix.shape
         column = "bit" if self.n_symbols == 2 else "column"
-        shape = f"{n_classes} classes, {n_bits} {column}{'s' * (n_bits != 1)}"
+        shape = f"{n_classes} classes, {counted(n_bits, column)}"
         write_titles(axes, shape, f"{self.n_changes} changes down the columns", column)
         axes.set_ylabel("class (neighbours are alike)" if n_classes > 6 else "class")
         below = axes.transAxes + ScaledTranslation(0, -32 / 72, axes.figure.dpi_scale_trans)
@@ -124,7 +135,7 @@ class CodingMatrixDisplay(Display):
             handleheight=1,
         )
         settle(self.figure_)
-        draw_matrix(axes, self.coding_matrix, self.n_symbols)
+        draw_matrix(axes, self.coding_matrix, self.bits, self.n_symbols)
         name_rows(axes, self.class_names)
         axes.set_ylim(n_classes, 0)
 
@@ -258,6 +269,6 @@ class ClassDistanceDisplay(Display):
     def _draw(self) -> None:
         settle(self.figure_)
         mesh = draw_heat_map(self.ax_, self.class_distances, self.class_names)
-        bar = self.figure_.colorbar(mesh, ax=self.ax_, label="distance", shrink=0.8, aspect=18)
+        bar = self.figure_.colorbar(mesh, ax=self.ax_, label=distance_word(self.class_distances), shrink=0.8, aspect=18)
         bar.ax.ticklabel_format(axis="y", scilimits=(-2, 3), useMathText=True)
         bar.ax.yaxis.get_offset_text().set_horizontalalignment("left")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from codekin._system.wording import counted
 from codekin.coding import FloatArray
 from codekin.plots.style import POLICY_COLOURS, POLICY_MARKERS, figure_style, new_figure
 
@@ -99,9 +100,7 @@ def draw_policies(axes: Axes, comparisons: Sequence[PolicyComparison]) -> None:
                 label=policy if row == 0 else None,
                 zorder=3,
             )
-    axes.set_yticks(
-        range(len(comparisons)), [f"{c.codebook}\n{c.n_bits} bit{'s' * (c.n_bits != 1)}" for c in comparisons]
-    )
+    axes.set_yticks(range(len(comparisons)), [f"{c.codebook}\n{counted(c.n_bits, 'bit')}" for c in comparisons])
     axes.set_ylim(len(comparisons) - 0.5, -0.5)
     axes.locator_params(axis="x", steps=[1, 2, 5, 10])
     axes.set_xlabel("test accuracy, %")

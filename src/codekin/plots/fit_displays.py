@@ -125,13 +125,8 @@ class BitErrorDisplay(Display):
         -------
         BitErrorDisplay
         """
-        labels = np.asarray(y)
-        place = {label: k for k, label in enumerate(estimator.classes_.tolist())}
-        unknown = [label for label in labels.tolist() if label not in place]
-        if unknown:
-            raise ValueError(f"The label {unknown[0]!r} is not among the {len(place)} classes of the classifier.")
         code, margins = code_of(estimator), estimator.bit_margins(X)
-        wanted = code.coding_matrix[[place[label] for label in labels.tolist()]]
+        wanted = code.coding_matrix[estimator._known_class_index(y)]
         if code.n_symbols == 2:
             wrong, used = wanted * margins <= 0, wanted != 0
         else:

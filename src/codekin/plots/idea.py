@@ -39,7 +39,7 @@ def draw_idea(views: AssignmentViews, accuracies: Mapping[str, float], *, class_
     settle(figure)
     for axes, policy in zip(panels, HEADINGS, strict=True):
         matrix = views.coding_matrices[policy]
-        draw_matrix(axes, matrix)
+        draw_matrix(axes, matrix, views.bits[policy])
         axes.set_ylim(len(matrix), 0)
         axes.set_xticks([])
         axes.set_yticks([row + 0.5 for row in range(len(matrix))], views.class_names, size=11)

@@ -56,7 +56,7 @@ def draw_subproblems(
     colours = bit_colours()
     panels[0].pcolormesh(coding_matrix, cmap=colours, vmin=-1, vmax=1, edgecolors="white", linewidth=1.5)
     panels[0].set_yticks(np.arange(n_classes) + 0.5, [str(k + 1) for k in range(n_classes)])
-    panels[0].set_xticks(np.arange(n_bits) + 0.5, [str(j + 1) for j in range(n_bits)])
+    panels[0].set_xticks(np.arange(n_bits) + 0.5, range(n_bits))
     panels[0].set(xlabel="bit", ylabel="class")
     panels[0].invert_yaxis()
     without_frame(panels[0])
@@ -69,7 +69,7 @@ def draw_subproblems(
         _number_classes(axes, X, y)
         _square(axes)
         n_wrong = int((signs * (X @ lines[j, :2] + lines[j, 2]) <= 0).sum())
-        axes.set_title(f"bit {j + 1}: {'no' if n_wrong == 0 else n_wrong} errors", size=9.5)
+        axes.set_title(f"bit {j}: {'no' if n_wrong == 0 else n_wrong} errors", size=9.5)
     return figure
 
 

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from codekin._system.extras import not_installed
 from codekin._system.files import whole_file
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def figure_style() -> Iterator[None]:
 def require_matplotlib() -> None:
     """Raise ImportError with the remedy if matplotlib is not installed."""
     if importlib.util.find_spec("matplotlib") is None:
-        raise ImportError("Figures need matplotlib. Install it with: pip install 'codekin[plots]'")
+        raise not_installed("Drawing figures", "plots")
 
 
 def new_figure(height: float) -> Figure:

@@ -73,12 +73,12 @@ def name_columns(axes: Axes, names: Sequence[object]) -> None:
     axes.set_xticks(np.array(shown) + 0.5, [str(names[k]) for k in shown], size=size)
 
 
-def number_columns(axes: Axes, n_columns: int) -> None:
-    """Number the columns of a matrix 1, 2, 3 and so on. Column ``k``, from 0, is between ``k`` and ``k + 1``."""
-    em = 0.5 + LETTER_WIDTH * len(str(n_columns))
-    step, size = fitting_step(n_columns, inches_of(axes)[0], em=em)
-    shown = np.arange(step, n_columns + 1, step)
-    axes.set_xticks(shown - 0.5, [str(number) for number in shown], size=min(size, 8.5))
+def number_columns(axes: Axes, numbers: Sequence[int]) -> None:
+    """Label the columns of a matrix with their numbers. Column ``k`` is between ``k`` and ``k + 1``."""
+    em = 0.5 + LETTER_WIDTH * len(str(max(numbers)))
+    step, size = fitting_step(len(numbers), inches_of(axes)[0], em=em)
+    shown = range(0, len(numbers), step)
+    axes.set_xticks(np.array(shown) + 0.5, [str(numbers[k]) for k in shown], size=min(size, 8.5))
 
 
 def settle(figure: Figure | SubFigure) -> None:

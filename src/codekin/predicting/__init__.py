@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,16 +11,19 @@ from scipy import sparse
 from scipy.special import softmax
 
 from codekin._system.magnitudes import MAX_SINGLE, check_single_precision
+from codekin._system.wording import with_article
+from codekin.coding import FloatArray, IntArray
 from codekin.datasets import FittedVectorizer
 from codekin.datasets.one_text import features_of_one_text
 from codekin.decoding.minimum_loss import check_k
 from codekin.estimators.coded import CodedClassifier
 from codekin.learners.independent import EstimatorBits
 from codekin.model import Model
-from codekin.model.probabilities import top_k_probabilities
+from codekin.model.probabilities import losses_of_probabilities, top_k_probabilities
 from codekin.model.single import Row
 from codekin.model.single_rows import single_row
 from codekin.storage import ModelFolderError, SavedModel, load_saved
+from codekin.storage.files import Trust
 
 __all__ = ["Predictor"]
 
@@ -87,18 +89,18 @@ class Predictor:
             if self._is_single_precision
             else np.zeros(self._n_features)
         )
-        self.predict(nothing)
-        self.top_k(nothing, 1)
+        for has_losses in (False, True):
+            self._single.best(self._row(nothing), 1, has_losses=has_losses)
 
     @classmethod
-    def load(cls, folder: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Predictor:
+    def load(cls, folder: str | os.PathLike[str], *, trusted: Trust = False) -> Predictor:
         """A predictor of a saved model, with the vectorizer that was saved with it, if there is one.
 
         Parameters
         ----------
         folder : path
             A model folder, written by ``codekin train`` or :func:`codekin.save_model`.
-        trusted : sequence of str, default=()
+        trusted : bool or sequence of str, default=False
             As in :func:`codekin.load_model`.
 
         Returns
@@ -164,11 +166,11 @@ class Predictor:
         return self._most_probable(self._row(x), k)
 
     def _label(self, row: Row) -> Any:
-        classes, _ = self._single.best(row, 1, has_losses=False)
+        classes, _ = self._classes(row, 1, has_losses=False)
         return self._labels[classes[0]]
 
     def _best(self, row: Row, k: int) -> tuple[list[Any], list[float]]:
-        classes, losses = self._single.best(row, k, has_losses=True)
+        classes, losses = self._classes(row, k, has_losses=True)
         return [self._labels[c] for c in classes.tolist()], losses.tolist()
 
     def _most_probable(self, row: Row, k: int) -> tuple[list[Any], list[float]]:
@@ -177,13 +179,19 @@ class Predictor:
             classes, of_classes = top_k_probabilities(self._model, X, k, self._temperature)
             best, probabilities = classes[0], of_classes[0]
         else:
-            every = softmax(-self._decoder_of_probabilities.class_losses(self._model.margins(X)), axis=1)[0]
+            every = softmax(-losses_of_probabilities(self._model, self._decoder_of_probabilities, X), axis=1)[0]
             best = np.argsort(-every, kind="stable")[:k]
             probabilities = every[best]
         return [self._labels[c] for c in best.tolist()], probabilities.tolist()
 
+    def _classes(self, row: Row, k: int, *, has_losses: bool) -> tuple[IntArray, FloatArray]:
+        prior = self._model.prior
+        if prior is None or len(row.indices) or isinstance(row.given, np.ndarray):
+            return self._single.best(row, k, has_losses=has_losses)
+        return prior.order[:k], prior.losses[prior.order[:k]]
+
     def _row(self, x: Any) -> Row:
-        """One sample as the model takes it; raises ValueError if it is none."""
+        """One sample as the model takes it; raises ValueError if it cannot be one."""
         given: Any = None
         if isinstance(x, str):
             if self._features is None:
@@ -217,14 +225,14 @@ class Predictor:
         return Row(indptr, indices, values, self._n_features, given)
 
 
-def load_coded(folder: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> SavedModel:
+def load_coded(folder: str | os.PathLike[str], *, trusted: Trust = False) -> SavedModel:
     """What is in a model folder, if it is a classifier that can predict one sample at a time."""
     saved = load_saved(folder, trusted=trusted)
     if not saved.has_labels:
         raise ModelFolderError(f"{folder} holds a code without labels; save the classifier around it instead.")
     if not isinstance(saved.model, CodedClassifier):
         raise ModelFolderError(
-            f"{folder} holds a {type(saved.model).__name__}, which cannot answer one sample at a time; "
+            f"{folder} holds {with_article(type(saved.model).__name__)}, which cannot answer one sample at a time; "
             "load_model or codekin predict predict many."
         )
     return saved

@@ -11,11 +11,10 @@ from scipy import sparse
 from sklearn.utils import get_tags
 
 from codekin.datasets import FittedVectorizer
+from codekin.datasets.one_text import known_word_counter
 from codekin.model.single import Row
 from codekin.predicting import Predictor
-
-Best = tuple[list[list[Any]], list[list[float]] | None]
-"""The best labels of each sample, and their probabilities, if they were wanted."""
+from codekin.predicting.answers import Best, best_labels
 
 
 class Together:
@@ -34,6 +33,7 @@ class Together:
         self.predictor = Predictor(classifier, vectorizer=vectorizer)
         self.takes_sparse = bool(get_tags(classifier).input_tags.sparse)
         self.takes_texts = vectorizer is not None
+        self._known_words = known_word_counter(vectorizer)
         self.n_classes, self.n_features = len(classifier.classes_), int(classifier.n_features_in_)
 
     def row(self, sample: str | NDArray[Any] | tuple[NDArray[Any], NDArray[Any]]) -> Row:
@@ -61,24 +61,21 @@ class Together:
         is_dense = [isinstance(row.given, np.ndarray) for row in rows]
         for kind in set(is_dense):
             own = [i for i in range(len(rows)) if is_dense[i] is kind]
-            found = self._of_many(_stacked([rows[i] for i in own], kind), k, has_probabilities)
+            found = best_labels(self.classifier, _stacked([rows[i] for i in own], kind), k, has_probabilities)
             for place, i in enumerate(own):
                 labels[i] = found[0][place]
                 probabilities[i] = [] if found[1] is None else found[1][place]
         return labels, probabilities if has_probabilities else None
+
+    def known_words(self, rows: Sequence[Row]) -> list[int] | None:
+        """How many words of each text are known; None for a model of features."""
+        return None if self._known_words is None else [self._known_words(row)[0] for row in rows]
 
     def _of_one(self, row: Row, k: int, has_probabilities: bool) -> Best:
         if has_probabilities:
             labels, probabilities = self.predictor._most_probable(row, k)
             return [labels], [probabilities]
         return [[self.predictor._label(row)] if k == 1 else self.predictor._best(row, k)[0]], None
-
-    def _of_many(self, X: Any, k: int, has_probabilities: bool) -> Best:
-        if has_probabilities:
-            labels, probabilities = self.classifier.top_k_proba(X, k)
-            return labels.tolist(), probabilities.tolist()
-        labels = self.classifier.predict(X)[:, None] if k == 1 else self.classifier.top_k(X, k)[0]
-        return labels.tolist(), None
 
 
 def _stacked(rows: list[Row], is_dense: bool) -> Any:

@@ -1,6 +1,6 @@
 """Models that answer requests over HTTP: an ASGI application, and the server of ``codekin serve``.
 
-Needs starlette and uvicorn: ``pip install codekin[serve]``.
+Needs the packages starlette and uvicorn.
 """
 
 from codekin.serving.application import application

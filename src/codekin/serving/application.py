@@ -6,11 +6,16 @@ import asyncio
 import json
 import logging
 import os
+import re
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from importlib.resources import files
+from ipaddress import ip_address
 from typing import Any
 
+from codekin._system.extras import not_installed
+from codekin._system.magnitudes import MAX_DOUBLE, MAX_SINGLE
 from codekin._version import __version__
 from codekin.predicting import load_coded
 from codekin.predicting.answers import json_objects
@@ -19,6 +24,7 @@ from codekin.serving.batching import Answer, Batcher
 from codekin.serving.limits import Limits, Refusal
 from codekin.serving.metrics import CONTENT_TYPE, Metrics
 from codekin.serving.questions import Question, question, sample, shown
+from codekin.storage.files import Trust
 
 try:
     from starlette.applications import Starlette
@@ -28,7 +34,7 @@ try:
     from starlette.routing import Route
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 except ImportError as error:
-    raise ImportError("Serving a model needs starlette and uvicorn: pip install 'codekin[serve]'") from error
+    raise not_installed("Serving a model", "serve") from error
 
 SCHEMA = 1
 """The version of requests and answers, the ``v1`` of their paths. Fields may be added to answers within a version."""
@@ -38,9 +44,7 @@ MAX_DISCARDED = 16
 _log = logging.getLogger(__name__)
 
 
-def application(
-    folder: str | os.PathLike[str], *, limits: Limits | None = None, trusted: Sequence[str] = ()
-) -> Application:
+def application(folder: str | os.PathLike[str], *, limits: Limits | None = None, trusted: Trust = False) -> Application:
     """An ASGI application that answers requests with a saved model; ``codekin serve`` runs one.
 
     Parameters
@@ -49,7 +53,7 @@ def application(
         A model folder, written by ``codekin train`` or :func:`codekin.save_model`.
     limits : Limits, optional
         What one request may be, and how many may wait.
-    trusted : sequence of str, default=()
+    trusted : bool or sequence of str, default=False
         As in :func:`codekin.load_model`.
 
     Returns
@@ -66,6 +70,7 @@ class Application:
 
     def __init__(self, together: Together, limits: Limits) -> None:
         self.together, self.limits = together, limits
+        self.host_names: Sequence[str] | None = None  # None: any; see _is_one_of
         self.metrics = Metrics()
         self.batcher = Batcher(self._answers, limits, on_batch=self.metrics.batches.add)
         self.is_stopping = False
@@ -88,17 +93,22 @@ class Application:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        if whole_url := re.match(r"(?i)http://([^/]*)(.*)", scope["path"], re.DOTALL):
+            host = (b"host", whole_url[1].encode("latin-1", "replace"))  # counts before that of the header
+            scope = {**scope, "path": whole_url[2] or "/", "headers": [*scope["headers"], host]}
         began, status = time.perf_counter(), 0
 
         async def watched_send(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
+                if self.is_stopping:
+                    message["headers"] = [*message["headers"], (b"connection", b"close")]
             await send(message)
 
         self.metrics.n_in_progress += 1
         try:
-            await self._app(scope, receive, watched_send)
+            await (self._refused_head(scope) or self._app)(scope, receive, watched_send)
         except ClientDisconnect:
             status = status or 499  # as others count clients that are gone
         except Exception as error:  # Starlette has answered with 500 already, if it could
@@ -109,6 +119,18 @@ class Application:
             self.metrics.requests[path, status] += 1
             if path == "/v1/predict":
                 self.metrics.seconds.add(time.perf_counter() - began)
+
+    def _refused_head(self, scope: Scope) -> Response | None:
+        """The answer to a request that is not ours, or whose end is not certain."""
+        headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+        if headers.keys() >= {b"content-length", b"transfer-encoding"}:
+            sentence = "A request must have either a Content-Length or a Transfer-Encoding. Got both."
+            return _refused(Refusal(400, sentence), {"connection": "close"})
+        host = headers.get(b"host")  # HTTP/1.0 needs none
+        if host is None or self.host_names is None or _is_one_of(self.host_names, host, scope):
+            return None
+        hosts = "localhost, a loopback address, the address of this server, or a name given by --host-name"
+        return _refused(Refusal(421, f"The host of a request must be {hosts}. Got {shown(host)}."))
 
     async def _predict(self, request: Request) -> Response:
         body = await self._body(request)
@@ -159,6 +181,7 @@ class Application:
             rows += own
         try:
             labels, probabilities = self._best(rows, questions[0])
+            known_words = self.together.known_words(rows)
         except Exception:
             if len(questions) == 1:
                 raise
@@ -169,7 +192,8 @@ class Application:
                 own_rows = slice(*answer)
                 of_labels = None if probabilities is None else probabilities[own_rows]
                 has_list = questions[i].top_k is not None
-                answers[i] = list(json_objects(labels[own_rows], of_labels, has_list=has_list))
+                known = None if known_words is None else known_words[own_rows]
+                answers[i] = list(json_objects(labels[own_rows], of_labels, known, has_list=has_list))
         return answers
 
     def _alone(self, asked: Question) -> Answer | Exception:
@@ -204,7 +228,15 @@ class Application:
         return _json(facts)
 
     async def _openapi(self, _: Request) -> Response:
-        return Response(files(__package__).joinpath("openapi.json").read_bytes(), media_type="application/json")
+        """The description, in which names after an equals sign stand for numbers of this server."""
+        n, most = self.together.n_features, MAX_SINGLE if self.together.predictor._is_single_precision else MAX_DOUBLE
+        numbers = {**vars(self.limits), "n_features": n, "last_feature": n - 1, "least": -most, "most": most}
+        text = files(__package__).joinpath("openapi.json").read_text("utf-8")
+        described = json.loads(re.sub(r'"=(\w+)"', lambda place: str(numbers[place[1]]), text))
+        if not self.together.takes_texts:
+            del described["paths"]["/v1/predict"]["post"]["requestBody"]["content"]["text/plain"]
+            del described["components"]["schemas"]["Sample"]["oneOf"][0]
+        return _json(described)
 
     async def _health(self, _: Request) -> Response:
         return _json({"status": "stopping"}, 503) if self.is_stopping else _json({"status": "ok"})
@@ -215,7 +247,7 @@ class Application:
     async def _http_error(self, request: Request, error: Exception) -> Response:
         """The answers that Starlette gives itself: unknown paths and wrong methods."""
         assert isinstance(error, HTTPException)
-        path = request.url.path
+        path = request.scope["path"]
         if error.status_code == 405:
             method = self.endpoints[path][0]
             sentence = f"{path} needs the method {method}. Got {shown(request.method)}."
@@ -230,6 +262,16 @@ class Application:
     async def _refusal(self, _: Request, refusal: Exception) -> Response:
         assert isinstance(refusal, Refusal)
         return _refused(refusal)
+
+
+def _is_one_of(names: Sequence[str], host: str, scope: Scope) -> bool:
+    """Whether a host, with or without a port, has one of these names, or is a loopback or the server's own address."""
+    name = re.sub(r":\d*$", "", host.lower()).strip("[]")
+    with suppress(ValueError):
+        if ip_address(name).is_loopback:
+            return True
+    here = (scope.get("server") or ("",))[0].removeprefix("::ffff:")  # of an IPv4 client of an IPv6 socket
+    return name in ("localhost", here, *(known.lower().strip("[]") for known in names))
 
 
 def error_body(sentence: str) -> bytes:

@@ -48,18 +48,15 @@ class Metrics:
         yield from _head("codekin_requests_total", "counter", "Requests that were answered, by path and status.")
         for (path, status), count in sorted(self.requests.items()):
             yield f'codekin_requests_total{{path="{path}",status="{status}"}} {count}'
-        yield from _head("codekin_samples_total", "counter", "Samples that were predicted.")
-        yield f"codekin_samples_total {self.n_samples}"
-        yield from _head("codekin_requests_in_progress", "gauge", "Requests that are being answered.")
-        yield f"codekin_requests_in_progress {self.n_in_progress}"
-        yield from _head("codekin_samples_waiting", "gauge", "Samples that are being predicted or wait for it.")
-        yield f"codekin_samples_waiting {n_waiting}"
-        yield from _head(
-            "codekin_predict_seconds", "histogram", "From the header of a prediction's request to its end."
-        )
-        yield from self.seconds.lines("codekin_predict_seconds")
-        yield from _head("codekin_batch_samples", "histogram", "Samples that were predicted together.")
-        yield from self.batches.lines("codekin_batch_samples")
+        for name, kind, help, value in (
+            ("samples_total", "counter", "Samples that were predicted.", self.n_samples),
+            ("requests_in_progress", "gauge", "Requests that are being answered.", self.n_in_progress),
+            ("samples_waiting", "gauge", "Samples that are being predicted or wait for it.", n_waiting),
+            ("predict_seconds", "histogram", "From the header of a prediction's request to its end.", self.seconds),
+            ("batch_samples", "histogram", "Samples that were predicted together.", self.batches),
+        ):
+            yield from _head(f"codekin_{name}", kind, help)
+            yield from value.lines(f"codekin_{name}") if isinstance(value, Histogram) else [f"codekin_{name} {value}"]
 
 
 def _head(name: str, kind: str, help: str) -> tuple[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -10,6 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from codekin._system.magnitudes import MAX_DOUBLE
 from codekin.serving.limits import Limits, Refusal
 
 JSON, TEXT = "application/json", "text/plain"
@@ -46,12 +48,20 @@ def question(body: bytes, content_type: str, options: Mapping[str, str], limits:
         text = body.decode("utf-8")
     except UnicodeDecodeError as error:
         raise Refusal(400, f"The body must be encoded as UTF-8. Byte {error.start} is not.") from None
-    asked = _from_json(text, options) if kind == JSON else _from_lines(text, options)
-    if len(asked.samples) > limits.max_samples:
-        raise Refusal(413, f"A request may have at most {limits.max_samples:,} samples. Got {len(asked.samples):,}.")
-    if asked.top_k is not None and not 1 <= asked.top_k <= limits.max_top_k:
-        raise Refusal(400, f"'top_k' must be between 1 and {limits.max_top_k}. Got {shown(asked.top_k)}.")
-    return asked
+    defaults = {"top_k": None, "probabilities": False, **_url_options(options)}
+    fields = {**defaults, **(_json_fields(text) if kind == JSON else {"samples": _lines(text)})}
+    if len(fields["samples"]) > limits.max_samples:
+        n_samples = len(fields["samples"])
+        raise Refusal(413, f"A request may have at most {limits.max_samples:,} samples. Got {n_samples:,}.")
+    for given in (defaults, fields):
+        top_k, has_probabilities = given["top_k"], given["probabilities"]
+        if top_k is not None and not _is_whole(top_k):
+            raise Refusal(400, f"'top_k' must be a whole number. Got {shown(top_k)}.")
+        if top_k is not None and not 1 <= top_k <= limits.max_top_k:
+            raise Refusal(400, f"'top_k' must be between 1 and {limits.max_top_k}. Got {shown(top_k)}.")
+        if not isinstance(has_probabilities, bool):
+            raise Refusal(400, f"'probabilities' must be true or false. Got {shown(has_probabilities)}.")
+    return Question(fields["samples"], None if top_k is None else int(top_k), has_probabilities)
 
 
 def sample(value: Any, place: int, n_features: int) -> Sample:
@@ -87,11 +97,7 @@ def shown(value: Any) -> str:
     return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}..."
 
 
-def _from_json(text: str, options: Mapping[str, str]) -> Question:
-    if options:
-        raise Refusal(
-            400, f"Options of a JSON request belong in its body. Got {shown(next(iter(options)))} in the URL."
-        )
+def _json_fields(text: str) -> dict[str, Any]:
     try:
         given = json.loads(text, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
@@ -109,33 +115,32 @@ def _from_json(text: str, options: Mapping[str, str]) -> Question:
     if not isinstance(given.get("samples"), list):
         got = f"Got {shown(given['samples'])}." if "samples" in given else "It is missing."
         raise Refusal(400, f"'samples' must be a list. {got}")
-    top_k, has_probabilities = given.get("top_k"), given.get("probabilities", False)
-    if top_k is not None and type(top_k) is not int:
-        raise Refusal(400, f"'top_k' must be a whole number. Got {shown(top_k)}.")
-    if not isinstance(has_probabilities, bool):
-        raise Refusal(400, f"'probabilities' must be true or false. Got {shown(has_probabilities)}.")
-    return Question(given["samples"], top_k, has_probabilities)
+    return given
 
 
-def _from_lines(text: str, options: Mapping[str, str]) -> Question:
+def _url_options(options: Mapping[str, str]) -> dict[str, Any]:
+    """The values that the options of a URL stand for; texts that stand for none stay, and are refused as such."""
     for name in options:
         if name not in ("top_k", "probabilities"):
             raise Refusal(400, f"The options of the URL are 'top_k' and 'probabilities'. Got {shown(name)}.")
-    top_k, wanted = options.get("top_k"), options.get("probabilities", "false")
-    if top_k is not None and not (top_k.isascii() and top_k.isdecimal() and len(top_k) < 10):
-        raise Refusal(400, f"'top_k' must be a whole number. Got {shown(top_k)}.")
-    if wanted not in ("true", "false"):
-        raise Refusal(400, f"'probabilities' must be true or false. Got {shown(wanted)}.")
+    names = {"true": True, "false": False}
+    return {
+        name: int(text) if re.fullmatch("[0-9]{1,9}", text) else names.get(text, text) for name, text in options.items()
+    }
+
+
+def _lines(text: str) -> list[str]:
     lines = text.split("\n")
-    if lines[-1] == "":
-        lines.pop()
-    return Question(
-        [line.removesuffix("\r") for line in lines], None if top_k is None else int(top_k), wanted == "true"
-    )
+    return [line.removesuffix("\r") for line in (lines if lines[-1] else lines[:-1])]
 
 
 def _no_constant(name: str) -> NoReturn:
     raise Refusal(400, f"JSON has no {name}; numbers must be finite.")
+
+
+def _is_whole(value: Any) -> bool:
+    """Whether a value of JSON is a whole number, which may be written as 3.0."""
+    return type(value) is int or (type(value) is float and value.is_integer())
 
 
 def _numbers(values: list[Any], name: str) -> NDArray[np.float64]:
@@ -146,7 +151,7 @@ def _numbers(values: list[Any], name: str) -> NDArray[np.float64]:
         numbers = np.array(values, dtype=np.float64)
     except OverflowError:
         numbers = np.array([np.inf])
-    if not np.isfinite(numbers).all():
+    if not (np.abs(numbers) <= MAX_DOUBLE).all():
         raise Refusal(400, f"{name}: a number is too large.")
     return numbers
 
@@ -160,7 +165,7 @@ def _sparse_row(value: dict[str, Any], name: str, n_features: int) -> tuple[NDAr
             400, f"{name}: there must be as many values as indices. Got {len(values):,} and {len(indices):,}."
         )
     for index in indices:
-        if type(index) is not int or not 0 <= index < n_features:
+        if not _is_whole(index) or not 0 <= index < n_features:
             raise Refusal(
                 400, f"{name}: indices must be whole numbers from 0 to {n_features - 1:,}. Got {shown(index)}."
             )

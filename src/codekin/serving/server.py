@@ -6,6 +6,7 @@ import asyncio
 import logging
 import math
 import os
+import select
 import socket
 from collections.abc import Callable
 from contextlib import suppress
@@ -18,6 +19,8 @@ from codekin.serving.application import Application, error_body
 
 MAX_HEADER_BYTES = 32_768
 MAX_CONNECTIONS = 512
+MAX_LAST_SECONDS = 1.0
+"""How long a server that stops, or has refused a connection, still reads what clients send."""
 
 
 def listener(host: str, port: int) -> socket.socket:
@@ -26,7 +29,8 @@ def listener(host: str, port: int) -> socket.socket:
         family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
     except socket.gaierror:
         raise ValueError(f"There is no host {host!r} to listen on.") from None
-    bound = socket.socket(family, socket.SOCK_STREAM)
+    # asyncio sends answers without delay (TCP_NODELAY) only if the socket knows its protocol.
+    bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         if os.name == "posix":  # on Windows, this would let two servers share a port
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -51,10 +55,11 @@ def run_server(
     max_connections: int = MAX_CONNECTIONS,
     on_start: Callable[[uvicorn.Server], None] = lambda _: None,
 ) -> None:
-    """Answer requests until SIGINT or SIGTERM; then accept no more, finish those in progress, and return.
+    """Answer requests until SIGINT or SIGTERM; then accept no more, answer all who are connected, and return.
 
-    Requests in progress get as long as a request may take at most. A second SIGINT does not wait for them. ``on_start``
-    gets the server when it listens; ``should_exit = True`` stops it like a signal.
+    Requests in progress get as long as a request may take at most, connections without one another second. A second
+    SIGINT does not wait for them. ``on_start`` gets the server when it listens; ``should_exit = True`` stops it like a
+    signal.
     """
     seconds = application.limits.max_seconds
     # Every broken request would be a line of the log; they are counted instead.
@@ -62,7 +67,7 @@ def run_server(
         logging.getLogger(name).setLevel(logging.CRITICAL)
     config = uvicorn.Config(
         application,
-        http=_protocol(seconds, max_connections),
+        http=_protocol(application, max_connections),
         ws="none",
         backlog=2 * max_connections,
         lifespan="off",
@@ -96,11 +101,21 @@ class _Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self.application.is_stopping = True
+        # Closing the socket resets connections that wait to be accepted. After the last one, asyncio needs two rounds
+        # of its loop to tell its protocol.
+        n_idle = 0
+        for _ in range(1_000):  # even if there are always new ones
+            await asyncio.sleep(0)
+            n_idle = 0 if select.select(sockets or (), (), (), 0)[0] else n_idle + 1
+            if n_idle == 3:
+                break
         await super().shutdown(sockets)
 
 
-def _protocol(seconds: float, max_connections: int) -> type[asyncio.Protocol]:
+def _protocol(application: Application, max_connections: int) -> type[asyncio.Protocol]:
     """The protocol of uvicorn with a limit for every wait: for a header, for a slow reader, for the next request."""
+    seconds = application.limits.max_seconds
+    last_seconds = min(seconds, MAX_LAST_SECONDS)
 
     class Protocol(H11Protocol):
         _watch: asyncio.TimerHandle | None = None
@@ -113,7 +128,7 @@ def _protocol(seconds: float, max_connections: int) -> type[asyncio.Protocol]:
             elif len(self.connections) > max_connections:
                 self._refuse(503, f"The server has {max_connections} connections already; try again later.")
             else:
-                self._end_after(seconds)
+                self._end_after(last_seconds if application.is_stopping else seconds)
 
         def data_received(self, data: bytes) -> None:
             before = self.cycle
@@ -129,6 +144,13 @@ def _protocol(seconds: float, max_connections: int) -> type[asyncio.Protocol]:
             super().on_response_complete()
             # A request that came together with the last one may have begun.
             self._end_after(seconds if self.cycle is before else 3 * seconds)
+
+        def shutdown(self) -> None:
+            if self.cycle is None or self.cycle.response_complete:
+                # A request may be on its way or unread; closing now would reset the connection.
+                self._end_after(last_seconds)
+            else:
+                super().shutdown()
 
         def connection_lost(self, exc: Exception | None) -> None:
             if self._watch is not None:
@@ -150,7 +172,7 @@ def _protocol(seconds: float, max_connections: int) -> type[asyncio.Protocol]:
             # client might lose the answer.
             self.transport.write_eof()
             self._is_refused = True
-            self._end_after(min(seconds, 1.0))
+            self._end_after(last_seconds)
 
         def _end_after(self, limit: float) -> None:
             """End the connection after so many seconds, unless something happens before."""

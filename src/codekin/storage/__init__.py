@@ -2,7 +2,7 @@
 
     model.json          what the model is: format, shapes, choices, labels, versions, checksums of the other files
     arrays.safetensors  all arrays, memory-mapped when loaded
-    learners.skops      the scikit-learn learners, if the bits have any
+    learners.skops      learners of other libraries, if they are not among those that are stored as arrays
 
 A folder is written under a temporary name and renamed when it is complete. ``docs/formats.md`` describes it in full.
 """
@@ -10,9 +10,10 @@ A folder is written under a temporary name and renamed when it is complete. ``do
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from codekin._system.arrays import Arrays
 from codekin._system.folders import bytes_in, check_folder, visible
 from codekin.datasets.model_input import ModelInput
 from codekin.model import Model
+from codekin.model.prior import ClassPrior
 from codekin.storage.assignments import SavedAssignment, load_assignment, save_assignment
 from codekin.storage.classifier_parts import (
     ClassifierParts,
@@ -36,12 +38,14 @@ from codekin.storage.files import (
     MODEL_FILES,
     Json,
     ModelFolderError,
+    Trust,
     folder_bytes,
     read_arrays,
     read_description,
+    read_learners,
     write_folder,
 )
-from codekin.storage.learner_files import read_learners, warn_of_refusal
+from codekin.storage.learner_arrays import describe_learners, restore_learners
 from codekin.storage.migrations import migrated
 from codekin.storage.model_input import describe_input, restore_input
 from codekin.storage.parts import describe_member, restore_member
@@ -97,7 +101,9 @@ def save_model(
     target = check_target(folder)
     description, arrays, learners = describe(*_stored_parts(model), model_input)
     if learners:
-        warn_of_refusal(learners)
+        names = ", ".join(sorted({type(learner).__name__ for learner in learners}))
+        sentence = f"Learners of type {names} are stored by skops, so loading this model will need trusted=True."
+        warnings.warn(sentence, stacklevel=2)
     write_folder(target, description, arrays, learners)
     return target
 
@@ -137,7 +143,7 @@ def bytes_of_parts(model: Model, parts: ClassifierParts | None, model_input: Mod
 
 
 def _stored_parts(model: Any) -> tuple[Model, ClassifierParts | None]:
-    """A model and what is around it, if it is a classifier."""
+    """A model, and the classifier's settings if it was saved from one."""
     if not hasattr(model, "_parts_to_store"):
         raise TypeError(
             "save_model saves an ECOCClassifier, a TrellisClassifier, a SubclassClassifier around one, or a Model. "
@@ -150,7 +156,7 @@ def _stored_parts(model: Any) -> tuple[Model, ClassifierParts | None]:
 def describe(
     model: Model, parts: ClassifierParts | None, model_input: ModelInput | None = None
 ) -> tuple[Json, Arrays, list[Any]]:
-    """A model and what is around it as a description, arrays and scikit-learn learners."""
+    """A model and the classifier's settings as a description, arrays and the learners that arrays cannot describe."""
     arrays: Arrays = {}
     learners: list[Any] = []
     description: Json = {
@@ -158,13 +164,18 @@ def describe(
         "n_bits": model.n_bits,
         **describe_member(model.first, arrays, learners),
     }
+    if model.prior is not None:
+        arrays["class_frequencies"] = model.prior.sizes
     if model.ranking is not None:
         description["ranking"] = describe_ranking(model, arrays, learners)
     if parts is not None:
         description["classifier"] = describe_classifier(parts, arrays, learners)
     if model_input is not None:
         description["input"] = describe_input(model_input, arrays)
-    return description, arrays, learners
+    kinds = describe_learners(learners, arrays) if learners else None
+    if kinds is None:
+        return description, arrays, learners
+    return {**description, "learners": kinds}, arrays, []
 
 
 def check_target(folder: str | os.PathLike[str]) -> Path:
@@ -191,16 +202,17 @@ def check_target(folder: str | os.PathLike[str]) -> Path:
     return target
 
 
-def load_model(folder: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
+def load_model(folder: str | os.PathLike[str], *, trusted: Trust = False) -> Any:
     """Read back what :func:`save_model` wrote.
 
     Parameters
     ----------
     folder : path
         A model folder.
-    trusted : sequence of str, default=()
-        The full names of types that may be created besides the classes of scikit-learn that codekin knows to be
-        harmless; trusting them is your responsibility.
+    trusted : bool or sequence of str, default=False
+        Whether to load learners that are stored by skops, such as pipelines and boosted trees: these can do anything,
+        so say True only if you know where the folder comes from. A list of names is passed to skops, which refuses
+        types that are neither named nor known to it. Folders without ``learners.skops`` need no trust.
 
     Returns
     -------
@@ -210,20 +222,22 @@ def load_model(folder: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -
     return load_saved(folder, trusted=trusted).model
 
 
-def load_input(folder: str | os.PathLike[str]) -> ModelInput:
+def load_input(folder: str | os.PathLike[str], *, trusted: Trust = False) -> ModelInput:
     """How the samples of a saved model were read from a file.
 
     Parameters
     ----------
     folder : path
         A model folder.
+    trusted : bool or sequence of str, default=False
+        As in :func:`load_model`.
 
     Returns
     -------
     ModelInput
         Empty if nothing was saved about it.
     """
-    return load_saved(folder).model_input
+    return load_saved(folder, trusted=trusted).model_input
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,7 +250,7 @@ class SavedModel:
     has_labels: bool
 
 
-def load_saved(folder: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> SavedModel:
+def load_saved(folder: str | os.PathLike[str], *, trusted: Trust = False) -> SavedModel:
     """Read a model folder once, for the model and everything else in it."""
     source = Path(folder)
     while True:
@@ -261,15 +275,15 @@ def _identity(source: Path) -> object:
     return facts.st_dev, facts.st_ino, facts.st_mtime_ns
 
 
-def _loaded(source: Path, trusted: Sequence[str]) -> SavedModel:
+def _loaded(source: Path, trusted: Trust) -> SavedModel:
     description = read_description(source)
     arrays = read_arrays(source / ARRAYS)
-    checksums = {name: facts["sha256"] for name, facts in description["files"].items()}
-    learners = []
-    if LEARNER_FILE in checksums:
-        learners = read_learners(source / LEARNER_FILE, checksums[LEARNER_FILE], trusted)
+    file = description["files"].get(LEARNER_FILE)
+    learners = [] if file is None else read_learners(source / LEARNER_FILE, file["sha256"], trusted)
     with _explained(source):
         description = migrated(description)
+        if "learners" in description:
+            learners = restore_learners(description["learners"], arrays)
         model = restore_model(description, arrays, learners)
         check_shape(model, description)
         model_input = restore_input(description.get("input", {"encoding": {}}), arrays)
@@ -287,13 +301,14 @@ def restore_model(description: Json, arrays: Arrays, learners: list[Any]) -> Mod
     """The model from a description and its arrays."""
     first = restore_member(description, arrays, learners)
     check_member(first)
+    prior = ClassPrior(arrays["class_frequencies"]) if "class_frequencies" in arrays else None
     if "ranking" not in description:
-        return Model((first,))
+        return Model((first,), prior=prior)
     model = restore_ranking(first, description["ranking"], arrays, learners)
     for member in model.members:
         check_member(member)
     check_ranking(model)
-    return model
+    return replace(model, prior=prior)
 
 
 @contextmanager

@@ -115,7 +115,7 @@ def describe_classifier(parts: ClassifierParts, arrays: Arrays, learners: list[A
 
 def restore_classifier(description: Json, arrays: Arrays, learners: list[Any], n_classes: int) -> ClassifierParts:
     """What :func:`describe_classifier` described."""
-    params = _restore_params(description)
+    params = restored_params(description)
     n_features, names, temperature = (
         description.get(name) for name in ("n_features_in", "feature_names_in", "temperature")
     )
@@ -147,7 +147,8 @@ def tree_arrays(tree: ClassTree) -> Arrays:
     return arrays
 
 
-def _restore_params(description: Json) -> Json:
+def restored_params(description: Json) -> Json:
+    """The parameters of an estimator, which must be names or numbers."""
     params = dict(description["params"])
     odd = [name for name, value in params.items() if not isinstance(value, PLAIN)]
     if odd:
@@ -176,7 +177,7 @@ def _restore_subclasses(description: Json, arrays: Arrays) -> Subclasses:
     if labels.shape != (n_classes,):
         raise ValueError(f"there are {labels.shape[0]} labels for {n_classes} classes that have parts.")
     errors = [finite_number(error, "training_errors") for error in description["training_errors"]]
-    return Subclasses(labels, class_of_part, errors, _restore_params(description))
+    return Subclasses(labels, class_of_part, errors, restored_params(description))
 
 
 def _restore_plan(plan: Any) -> Json:

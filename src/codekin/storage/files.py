@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +18,17 @@ from codekin._system.folders import whole_folder
 from codekin._version import __version__
 
 FORMAT = "codekin-model"
-FORMAT_VERSION = 7
+FORMAT_VERSION = 8
 """Since version 2 weights may take one or two bytes; since version 3 vocabularies share prefixes of words; since
 version 4 parameters of both classifiers have the same names; since version 5 a code may be a tree; since version 6 an
-index may list candidates; since version 7 codewords may be real, and classes may have several parts."""
+index may list candidates; since version 7 codewords may be real, and classes may have several parts; since
+version 8 learners of scikit-learn may be arrays."""
 DESCRIPTION, ARRAYS, LEARNER_FILE = "model.json", "arrays.safetensors", "learners.skops"
 MODEL_FILES = (DESCRIPTION, ARRAYS, LEARNER_FILE)
 
 Json = dict[str, Any]
+Trust = bool | Sequence[str]
+"""True for everything that a file of learners holds, or the full names of types that skops does not trust by itself."""
 
 
 class ModelFolderError(ValueError):
@@ -111,6 +115,30 @@ def read_arrays(path: Path) -> Arrays:
         return array_files.read_arrays(path)
     except ValueError as error:
         raise ModelFolderError(str(error)) from error
+
+
+def read_learners(path: Path, checksum: str, trusted: Trust) -> list[Any]:
+    """The learners of a skops file, which can run anything, so that users must trust it."""
+    if isinstance(trusted, str):
+        raise TypeError(f"'trusted' must be True or a list of names. Got {trusted!r} instead.")
+    if not trusted:
+        raise ModelFolderError(
+            f"{path} holds learners stored by skops, which can run anything. If you know where it comes from, load it "
+            "with trusted=True, on the command line with --trust."
+        )
+    content = path.read_bytes()
+    if hashlib.sha256(content).hexdigest() != checksum:
+        raise ModelFolderError(f"{path} was changed after it was written: its checksum does not match.")
+    from skops.io import get_untrusted_types, loads
+
+    try:
+        learners = loads(content, trusted=get_untrusted_types(data=content) if trusted is True else list(trusted))
+    except Exception as error:  # skops raises what zipfile, json and the constructors raise
+        reason = " ".join(str(error).split()).rstrip(".")
+        raise ModelFolderError(f"{path} cannot be read by skops: {type(error).__name__}: {reason}.") from error
+    if not isinstance(learners, list):
+        raise ModelFolderError(f"{path} must hold a list of learners. It holds a {type(learners).__name__}.")
+    return learners
 
 
 def _versions() -> Mapping[str, str]:

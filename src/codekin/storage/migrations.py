@@ -2,7 +2,8 @@
 
 Version 2 introduced weights of one or two bytes, version 3 vocabularies with shared prefixes. Their predecessors are
 still read by ``weights`` and ``model_input``, since the arrays did not change. Version 6 introduced indexes, which
-earlier rankings do not have; version 7 real codewords and classes of several parts, which no earlier folder has.
+earlier rankings do not have; version 7 real codewords and classes of several parts, which no earlier folder has;
+version 8 learners as arrays, which earlier folders have in ``learners.skops``.
 """
 
 from __future__ import annotations

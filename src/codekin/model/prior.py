@@ -1,0 +1,76 @@
+"""How frequent classes are: all that is known about a sample without features, such as a text without known words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from codekin._system.arrays import as_narrow
+from codekin._system.stored_rows import StoredRows
+from codekin.coding import FloatArray, IntArray
+from codekin.samples import Samples
+
+
+@dataclass(frozen=True, eq=False)
+class ClassPrior:
+    """How frequent classes are, up to a factor, among sparse rows without an entry: integers or single precision."""
+
+    sizes: NDArray[Any] = field(repr=False)
+
+    @classmethod
+    def of(cls, samples: Samples, n_classes: int) -> ClassPrior | None:
+        """The frequencies of the classes in sparse samples; None for dense ones.
+
+        Samples without features count besides, each as much as ``1 / n_classes`` of all samples together.
+        """
+        lengths = _row_lengths(samples.X)
+        if lengths is None:
+            return None
+        weights = np.ones(len(samples)) if samples.weights is None else np.asarray(samples.weights, dtype=np.float64)
+        sizes = np.bincount(samples.class_index, weights, n_classes)
+        if (is_empty := lengths == 0).any():
+            own = np.bincount(samples.class_index[is_empty], weights[is_empty], n_classes)
+            sizes = own + sizes * (n_classes / sizes.sum())
+        is_whole = (sizes == np.rint(sizes)).all()
+        return cls(as_narrow(sizes.astype(np.int64)) if is_whole else sizes.astype(np.float32))
+
+    def __post_init__(self) -> None:
+        if self.sizes.ndim != 1 or not (self.sizes >= 0).all() or not 0 < self.sizes.sum(dtype=np.float64) < np.inf:
+            raise ValueError("The frequencies of the classes must be numbers, at least 0, and not all of them 0.")
+
+    @cached_property
+    def order(self) -> IntArray:
+        """The classes, most frequent first."""
+        return np.argsort(-self.probabilities, kind="stable")
+
+    @cached_property
+    def probabilities(self) -> FloatArray:
+        """Of all classes."""
+        return np.asarray(self.sizes / self.sizes.sum(dtype=np.float64))
+
+    @cached_property
+    def losses(self) -> FloatArray:
+        """Minus the logarithms of the probabilities; finite for a class without samples, too."""
+        return -np.log(np.maximum(self.probabilities, np.finfo(np.float64).tiny))
+
+    def rows(self, X: Any) -> IntArray:
+        """The samples without features."""
+        lengths = _row_lengths(X)
+        return np.zeros(0, np.intp) if lengths is None else np.flatnonzero(lengths == 0)
+
+    def put_best(self, X: Any, classes: IntArray, numbers: FloatArray, of_classes: FloatArray) -> None:
+        """Replace the best classes of samples without features, and their losses or probabilities."""
+        rows, best = self.rows(X), self.order[: classes.shape[1]]
+        classes[rows], numbers[rows] = best, of_classes[best]
+
+
+def _row_lengths(X: Any) -> NDArray[Any] | None:
+    """The number of entries of each sparse row; None for dense rows."""
+    if isinstance(X, StoredRows):
+        return np.diff(X.row_ends) if X.rows is None else np.diff(X.row_ends)[X.rows]
+    return np.diff(X.tocsr().indptr) if sparse.issparse(X) else None  # type: ignore[attr-defined]
