@@ -215,9 +215,9 @@ def _bytes_of_lists(plan: Plan, samples: Samples, held_out: Samples | None) -> i
     each = BYTES_PER_CANDIDATE + (0 if plan.rerank is None else BYTES_PER_SCORED)
     n_judges = len(samples) // 10 if held_out is None else len(held_out)
     of_judges = n_judges * (n_listed * each + numbers[-1] * BYTES_PER_LONGEST)
-    n_confused = min(int(plan.codebook.ranking_constants.n_confused), plan.n_classes)
+    n_confused = min(plan.codebook.ranking_constants.n_confused, plan.n_classes)
     is_listed = plan.rerank == "learned" and not isinstance(samples.X, StoredRows)
-    return of_judges + (4 * n_confused * len(samples) if is_listed else 0)
+    return int(of_judges + (4 * n_confused * len(samples) if is_listed else 0))
 
 
 def _is_searched(plan: Plan) -> bool:
