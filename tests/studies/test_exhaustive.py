@@ -10,19 +10,19 @@ from codekin.assignments.exhaustive import nth_assignment
 from codekin.codebooks import CODEBOOKS
 from codekin.coding import Assignment
 from codekin.decoding import MinimumLossDecoder
-from codekin.studies import load_study, paper_studies, run_study, study_status, write_report
-from codekin.studies.configuration import data_among
-from codekin.studies.engine.workspace import Workspace
-from codekin.studies.entries import results_by_data
-from codekin.studies.exhaustive.results import PREDICTORS
-from codekin.studies.exhaustive.tasks import (
+from codekin_studies import load_study, paper_studies, run_study, study_status, write_report
+from codekin_studies.configuration import data_among
+from codekin_studies.engine.workspace import Workspace
+from codekin_studies.entries import results_by_data
+from codekin_studies.exhaustive.results import PREDICTORS
+from codekin_studies.exhaustive.tasks import (
     CANDIDATES,
     choose_task,
     load_splits,
     load_sweep,
     sweep_task,
 )
-from codekin.studies.splits.dichotomies import load_problem, n_splits, one_vs_rest_confusion, split_signs, train_splits
+from codekin_studies.splits.dichotomies import load_problem, n_splits, one_vs_rest_confusion, split_signs, train_splits
 
 TREE = {"name": "decision_tree", "min_samples_split": 3}
 

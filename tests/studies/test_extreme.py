@@ -14,15 +14,15 @@ from codekin.estimators import TrellisClassifier
 from codekin.learners import AROW, Validation
 from codekin.plots.widths import SearchGain
 from codekin.samples import Samples
-from codekin.studies import load_study, run_study, write_report
-from codekin.studies.engine.workspace import Workspace
-from codekin.studies.extreme.leaves import POLICIES, leaf_tasks
-from codekin.studies.extreme.leaves_page import leaves_section
-from codekin.studies.extreme.one_vs_rest import accuracies_of_passes, best_pass
-from codekin.studies.extreme.orders import CLUSTERINGS, ORDERS, ManyClasses, orders_of, trees_of
-from codekin.studies.extreme.results import answer, collect
-from codekin.studies.extreme.tasks import assign_task, fit_tasks, one_vs_rest_tasks, oversample_tasks, stages
-from codekin.studies.paper_numbers import paper_numbers
+from codekin_studies import load_study, run_study, write_report
+from codekin_studies.engine.workspace import Workspace
+from codekin_studies.extreme.leaves import POLICIES, leaf_tasks
+from codekin_studies.extreme.leaves_page import leaves_section
+from codekin_studies.extreme.one_vs_rest import accuracies_of_passes, best_pass
+from codekin_studies.extreme.orders import CLUSTERINGS, ORDERS, ManyClasses, orders_of, trees_of
+from codekin_studies.extreme.results import answer, collect
+from codekin_studies.extreme.tasks import assign_task, fit_tasks, one_vs_rest_tasks, oversample_tasks, stages
+from codekin_studies.paper_numbers import paper_numbers
 
 STUDY = """
 kind = "extreme"

@@ -11,14 +11,14 @@ from codekin.assignments.exhaustive import nth_assignment
 from codekin.datasets import DATASETS, Dataset, Split
 from codekin.datasets.registry import DatasetEntry
 from codekin.decoding import MinimumLossDecoder
-from codekin.studies import load_study, run_study, write_report
-from codekin.studies.engine.workspace import Workspace
-from codekin.studies.robustness import verdict
-from codekin.studies.robustness.responses import swept_problem
-from codekin.studies.robustness.results import Case, found_cases
-from codekin.studies.robustness.sweeping import codebook_of, conditions, margins_under, splits_of
-from codekin.studies.robustness.tasks import compare_task, network_tasks, pairs_task, respond_task, sweep_tasks
-from codekin.studies.splits.dichotomies import least_squares
+from codekin_studies import load_study, run_study, write_report
+from codekin_studies.engine.workspace import Workspace
+from codekin_studies.robustness import verdict
+from codekin_studies.robustness.responses import swept_problem
+from codekin_studies.robustness.results import Case, found_cases
+from codekin_studies.robustness.sweeping import codebook_of, conditions, margins_under, splits_of
+from codekin_studies.robustness.tasks import compare_task, network_tasks, pairs_task, respond_task, sweep_tasks
+from codekin_studies.splits.dichotomies import least_squares
 
 STUDY = """
 kind = "robustness"

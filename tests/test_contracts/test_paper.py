@@ -12,8 +12,8 @@ from codekin.class_distances import confusion_distances
 from codekin.codebooks import dense_random, nested_dichotomies, trellis_codebook
 from codekin.coding import Codebook
 from codekin.decoding import LOSSES, MinimumLossDecoder
-from codekin.studies import paper_studies
-from codekin.studies.paper_numbers import paper_numbers
+from codekin_studies import paper_studies
+from codekin_studies.paper_numbers import paper_numbers
 from tests.conftest import ROOT
 
 TABLE = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8")
@@ -37,7 +37,7 @@ def is_object(path):
     return False
 
 
-@pytest.mark.parametrize("path", [name for name in NAMED if name.startswith("codekin.")])
+@pytest.mark.parametrize("path", [name for name in NAMED if name.startswith(("codekin.", "codekin_studies."))])
 def test_code_that_the_table_names_exists(path):
     assert is_object(path)
 

@@ -1,0 +1,312 @@
+"""Every assignment of small codebooks (Sec. 4.1, App. C and D): the tasks of a study.
+
+All splits of the classes are trained once per data set; a sweep over all assignments of a codebook then only looks up
+their margins. Each sweep stores how many test samples every assignment gets right, in lexicographic order; losses and
+scores are computed exactly from small tables on demand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+
+from codekin.class_distances import (
+    confusion_distances,
+    learnability_distances,
+    learned_confusion_distances,
+    mean_distances,
+)
+from codekin.class_distances.confusion import Counted
+from codekin.coding import Codebook, FloatArray
+from codekin.datasets import DATASETS, load_dataset
+from codekin.decoding.losses import get_loss
+from codekin_studies.configuration import Study, data_among
+from codekin_studies.engine.runner import Outcome
+from codekin_studies.engine.schema import NAME, POSITIVE, TEXT, Entries, ListOf, OneOf, Place, Table
+from codekin_studies.engine.task import Stage, Task
+from codekin_studies.engine.workspace import Workspace
+from codekin_studies.entries import check_codebook, check_entries, make_codebook
+from codekin_studies.exhaustive.draws import drawn_codebooks
+from codekin_studies.exhaustive.results import METRICS, Sweep
+from codekin_studies.fields import (
+    BY_VALIDATION,
+    CODEBOOK_NAME,
+    COUNT,
+    HEAD,
+    NUMBERED,
+    SCALING,
+    SEED,
+    SEEDS,
+    CodebookTable,
+    DataName,
+    learner_table,
+)
+from codekin_studies.splits.dichotomies import (
+    Problem,
+    n_splits,
+    one_vs_rest_confusion,
+    one_vs_rest_margins,
+    problem_of,
+    scaling_of,
+    split_signs,
+    train_splits,
+)
+from codekin_studies.splits.sample_blocks import rounded_margins
+from codekin_studies.splits.sweeps import count_correct, distinct_assignments
+
+CHOOSE, TRAIN, DISTANCES, SWEEP = "exhaustive.choose", "exhaustive.train", "exhaustive.distances", "exhaustive.sweep"
+
+CANDIDATES = (1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0, 1000.0)
+N_FOLDS = 3
+
+MAX_BITS = 15
+"""Margins are rounded so that codebooks of up to this many bits are exact."""
+
+
+def _trees_are_confused_by_folds(data: Mapping[str, Any], place: Place) -> None:
+    if data["confusion"] != "train" and data["learner"]["name"] != "decision_tree":
+        rule = "must be 'train' unless the learner is 'decision_tree'"
+        raise place.at("confusion").error(f"'{place.at('confusion')}' {rule}. Got {data['confusion']!r} instead.")
+
+
+def _drawn_data_is_listed(content: Mapping[str, Any], place: Place) -> None:
+    names = OneOf([data["name"] for data in content["data"]])
+    for number, name in enumerate(content.get("draws", {}).get("data", [])):
+        names.check(name, place.at("draws", "data", number))
+
+
+SCHEMA = Table(
+    {
+        **HEAD,
+        "seed": SEED,
+        "splits_per_task": COUNT,
+        "data": Entries(
+            Table(
+                {
+                    "name": DataName(most_classes=10),
+                    "learner": learner_table(may_choose_C=True),
+                    "confusion": OneOf(get_args(Counted)),
+                },
+                {"n_test": COUNT, "seconds": POSITIVE, **SCALING},
+                _trees_are_confused_by_folds,
+            )
+        ),
+        "codebooks": Entries(CodebookTable(CODEBOOK_NAME, class_distances=METRICS), may_be_empty=True),
+    },
+    {**NUMBERED, "draws": CodebookTable({"name": NAME, "data": ListOf(TEXT)}, seed=SEEDS, is_drawn=True)},
+    _drawn_data_is_listed,
+)
+"""The keys of a configuration."""
+
+
+def check(study: Study, data_names: list[str], data_home: Path | None) -> None:
+    """Raise unless the samples and the codebooks are available."""
+    check_entries(study, data_names, data_home, most_bits=MAX_BITS)
+    for name in data_names:
+        for code in drawn_codebooks(study, name):
+            check_codebook(code, DATASETS[name].n_classes, study.place.at("draws"), most_bits=MAX_BITS)
+
+
+def stages(study: Study, data_names: list[str]) -> list[Stage]:
+    """The tasks of the study on some of its data sets."""
+    chosen = data_among(study, data_names)
+    codebooks = study.option("codebooks")
+    to_choose = [data for data in chosen if data["learner"].get("C") == BY_VALIDATION]
+    return [
+        Stage("choosing C", [choose_task(study, data) for data in to_choose]),
+        Stage("training all splits", [task for data in chosen for task in train_tasks(study, data)]),
+        Stage("measuring class distances", [distances_task(study, data) for data in chosen]),
+        Stage("sweeping all assignments", [sweep_task(study, data, code) for data in chosen for code in codebooks]),
+        Stage("sweeping more codebooks", [task for data in chosen for task in draw_tasks(study, data)]),
+    ]
+
+
+def choose_task(study: Study, data: Mapping[str, Any]) -> Task:
+    """The task that chooses C for a data set."""
+    return Task(CHOOSE, _samples(study, data), label=f"{data['name']}, C")
+
+
+def train_tasks(study: Study, data: Mapping[str, Any]) -> list[Task]:
+    """The tasks that train all splits of a data set, some splits each."""
+    return _train_tasks(_samples(study, data), int(study.option("splits_per_task")), data.get("seconds", 1.0))
+
+
+def _train_tasks(samples: Mapping[str, Any], per_task: int, weight: float = 1.0) -> list[Task]:
+    last = n_splits(DATASETS[samples["data"]].n_classes)
+    ends = [(first, min(first + per_task - 1, last)) for first in range(1, last + 1, per_task)]
+    return [
+        Task(
+            TRAIN,
+            {**samples, "first_split": first, "last_split": end},
+            label=f"{samples['data']}, splits {first} to {end}",
+            weight=weight,
+        )
+        for first, end in ends
+    ]
+
+
+def distances_task(study: Study, data: Mapping[str, Any]) -> Task:
+    """The task that measures how far apart the classes of a data set are."""
+    parameters = {**_samples(study, data), "confusion": data["confusion"]}
+    return Task(DISTANCES, parameters, label=f"{data['name']}, class distances")
+
+
+def sweep_task(study: Study, data: Mapping[str, Any], code: Mapping[str, Any]) -> Task:
+    """The task that tests all assignments of a codebook on a data set."""
+    parameters = {
+        **_samples(study, data),
+        "confusion": data["confusion"],
+        "splits_per_task": study.option("splits_per_task"),
+        "codebook": dict(code),
+    }
+    return Task(SWEEP, parameters, label=f"{data['name']}, {code['name']}", weight=10.0 + data.get("seconds", 1.0))
+
+
+def draw_tasks(study: Study, data: Mapping[str, Any]) -> list[Task]:
+    """The tasks that test all assignments of further codebooks of one kind."""
+    return [sweep_task(study, data, code) for code in drawn_codebooks(study, data["name"])]
+
+
+def _samples(study: Study, data: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters that determine the samples and the learner."""
+    return {
+        "data": data["name"],
+        "n_test": data.get("n_test"),
+        **scaling_of(data),
+        "learner": dict(data["learner"]),
+        "seed": int(study.option("seed")),
+    }
+
+
+SAMPLES = ("data", "n_test", "scaling", "learner", "seed")
+
+
+def _given(task: Task, *names: str) -> dict[str, Any]:
+    return {name: task.parameters[name] for name in names if name in task.parameters}
+
+
+def _problem(task: Task, workspace: Workspace) -> Problem:
+    return problem_of(task.parameters, workspace.data_home)
+
+
+def _learner(task: Task, workspace: Workspace) -> dict[str, Any]:
+    """The learner of a task, with the C that was chosen for it."""
+    learner = dict(task.parameters["learner"])
+    if learner.get("C") == BY_VALIDATION:
+        chosen = Task(CHOOSE, _given(task, *SAMPLES), label=f"{task.parameters['data']}, C")
+        learner["C"] = workspace.journal.result(chosen)["C"]
+    return learner
+
+
+def run_choose(task: Task, workspace: Workspace) -> Outcome:
+    """Choose C by cross-validated accuracy of one-vs-rest on the training samples; the smallest of equals."""
+    from sklearn.model_selection import StratifiedKFold
+
+    problem, seed = _problem(task, workspace), task.parameters["seed"]
+    folds = StratifiedKFold(N_FOLDS, shuffle=True, random_state=seed).split(problem.X_train, problem.y_train)
+    n_correct = np.zeros(len(CANDIDATES), dtype=np.intp)
+    for learned, judged in folds:
+        X, y = problem.X_train, problem.y_train
+        fold = Problem(X[learned], y[learned], X[judged], y[judged], problem.class_names)
+        for place, C in enumerate(CANDIDATES):
+            learner = {**task.parameters["learner"], "C": C}
+            n_correct[place] += (one_vs_rest_margins(fold, learner, seed)[1].argmax(axis=1) == fold.y_test).sum()
+    accuracies = 100 * n_correct / len(problem.y_train)
+    return Outcome({"C": CANDIDATES[int(accuracies.argmax())], "accuracies": accuracies.tolist()})
+
+
+def run_train(task: Task, workspace: Workspace) -> Outcome:
+    """Train some splits; keep their margins on the test samples and their mean losses on the training samples."""
+    given = task.parameters
+    problem = _problem(task, workspace)
+    splits = np.arange(given["first_split"], given["last_split"] + 1)
+    train, test = train_splits(problem, splits, _learner(task, workspace), given["seed"])
+    signs = split_signs(splits, problem.n_classes)[problem.y_train]
+    z = np.asarray(signs * train.astype(np.float64), dtype=np.float64)
+    hinge = get_loss("hinge")(z).mean(axis=0)
+    errors = (z <= 0).mean(axis=0)
+    return Outcome(
+        {"mean_hinge": float(hinge.mean()), "mean_error": float(errors.mean())},
+        {"margins": np.ascontiguousarray(test.T), "losses": hinge},
+    )
+
+
+def run_distances(task: Task, workspace: Workspace) -> Outcome:
+    """Measure all distances between the classes."""
+    given = task.parameters
+    problem = _problem(task, workspace)
+    X, y = problem.X_train, problem.y_train
+    if given["confusion"] == "train":
+        confusion: Any = confusion_distances(one_vs_rest_confusion(problem, _learner(task, workspace), given["seed"]))
+    else:
+        from sklearn.multiclass import OneVsRestClassifier
+        from sklearn.tree import DecisionTreeClassifier
+
+        options = {key: value for key, value in given["learner"].items() if key != "name"}
+        estimator = OneVsRestClassifier(DecisionTreeClassifier(**options, random_state=given["seed"]))
+        confusion = learned_confusion_distances(
+            X, y, estimator=estimator, counted=given["confusion"], n_folds=8, rng=given["seed"]
+        )
+    arrays = {
+        "confusion": confusion.matrix(),
+        "means": mean_distances(X, y).matrix(),
+        "learnability": learnability_distances(X, y, rng=given["seed"]).matrix(),
+    }
+    return Outcome({}, arrays)
+
+
+def run_sweep(task: Task, workspace: Workspace) -> Outcome:
+    """Test every assignment of a codebook."""
+    given = task.parameters
+    problem = _problem(task, workspace)
+    distances = load_distances(task, workspace)
+    codebook = make_codebook(given["codebook"], problem.n_classes, distances)
+    margins, losses = load_splits(task, workspace)
+    ranks, kind_of_rank = distinct_assignments(codebook)
+    n_correct = count_correct(codebook, margins, problem.y_test, ranks=ranks)[kind_of_rank]
+    sweep = Sweep(codebook, n_correct, len(problem.y_test), losses, distances, problem.class_names)
+    result = {"n_distinct": len(ranks), "codewords": codebook.matrix.tolist(), **sweep.summary()}
+    return Outcome(result, {"n_correct": n_correct.astype(np.uint16 if len(problem.y_test) < 2**16 else np.int32)})
+
+
+FUNCTIONS = {CHOOSE: run_choose, TRAIN: run_train, DISTANCES: run_distances, SWEEP: run_sweep}
+
+
+def load_distances(task: Task, workspace: Workspace) -> dict[str, FloatArray]:
+    """The distances between the classes that a sweep compares with."""
+    source = Task(DISTANCES, _given(task, *SAMPLES, "confusion"), label="class distances")
+    return {name: np.array(workspace.load(source, name)) for name in (*METRICS, "learnability")}
+
+
+def load_splits(task: Task, workspace: Workspace) -> tuple[FloatArray, FloatArray]:
+    """The rounded margins (2**(K - 1), n_test) and the training losses (2**(K - 1),) of all splits of a sweep."""
+    trained = _train_tasks(_given(task, *SAMPLES), task.parameters["splits_per_task"])
+    margins, losses = ([workspace.load(one, name) for one in trained] for name in ("margins", "losses"))
+    raw = np.concatenate([np.zeros((1, margins[0].shape[1])), *margins])
+    return rounded_margins(raw, MAX_BITS), np.concatenate([np.zeros(1), *losses])
+
+
+def load_sweep(study: Study, data_name: str, code_name: str, workspace: Workspace) -> Sweep:
+    """What a finished sweep found."""
+    data, code = _entry(study, "data", data_name), _entry(study, "codebooks", code_name)
+    task = sweep_task(study, data, code)
+    result = workspace.journal.result(task)
+    return Sweep(
+        Codebook(np.array(result["codewords"], dtype=np.int8), name=code["codebook"]),
+        workspace.load(task, "n_correct"),
+        result["n_test"],
+        load_splits(task, workspace)[1],
+        load_distances(task, workspace),
+        load_dataset(data_name, workspace.data_home).class_names,
+    )
+
+
+def _entry(study: Study, table: str, name: str) -> Mapping[str, Any]:
+    entries = {entry["name"]: entry for entry in study.option(table)}
+    if name not in entries:
+        raise ValueError(f"The {table} of the study {study.name!r} are {', '.join(entries)}. Got {name!r} instead.")
+    found: Mapping[str, Any] = entries[name]
+    return found

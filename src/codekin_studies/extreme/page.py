@@ -1,0 +1,215 @@
+"""The page about very many classes: accuracy against bits, what orders score, and what a better score gains."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from codekin.codebooks.trellis import TrellisGraph
+from codekin.datasets import DATASETS
+from codekin.pages import Block, Cell, Column, Command, Page, Paragraph, Picture, Section, Table
+from codekin.plots.style import save_figure
+from codekin.plots.widths import draw_accuracy_by_bits, draw_search_gains
+from codekin_studies.configuration import Study
+from codekin_studies.engine.workspace import Workspace
+from codekin_studies.extreme.leaves_page import leaves_section
+from codekin_studies.extreme.orders import ORDERS, orders_of, trees_of
+from codekin_studies.extreme.results import Found, answer, collect, gain_cell, search_gains, signed
+from codekin_studies.paper_numbers import paper_number
+from codekin_studies.prose import study_command
+
+METHOD = (
+    "The codewords are the paths of a trellis (W-LTLS). The number of classes and the width determine the codebook; "
+    "the only choice left is which class gets which path. Bits are learned by AROW and decoded by the exponential "
+    "loss; of a few passes the one with the best validation accuracy is kept. A run draws the order of the samples "
+    "and, for random assignments, the assignment.",
+    "Depth-first gives the paths, in their order, to the classes in the depth-first order of a class tree: the "
+    "taxonomy that came with the data, or a clustering of the class means. The searches start from there and lower "
+    "the class-codeword score of the same tree by swaps. Learnability ignores the score: it looks for the paths "
+    "whose bits are easiest for least squares, starting from the order of the taxonomy. Searches were repeated "
+    "several times with fewer classes, and run once with very many.",
+    "z is the number of standard deviations by which a score is below the mean of random assignments; mean and "
+    "deviation are exact. After ± are two standard deviations of the runs, as in the paper.",
+)
+
+LIKE = {
+    "aloi.bin": "icd10cm_category",
+    "LSHTC1": "wordnet_hypernym",
+    "LSHTC2": "wordnet_hypernym",
+    "ODP": "debian_dirs100k",
+}
+"""For each of the paper's data sets, ours with the nearest numbers of classes and samples."""
+
+
+def extreme_page(study: Study, workspace: Workspace) -> Page:
+    """The page of a study of very many classes, with everything that is finished."""
+    found = collect(study, workspace)
+    sections = [Section("What was done", [Paragraph(text) for text in METHOD])]
+    if any(gain for one in found for gain in search_gains(one)):
+        sections.append(_question_section(found, workspace))
+    sections += [_data_section(study, one, workspace) for one in found]
+    more = leaves_section(study, workspace), _paper_section(study, found)
+    sections += [section for section in more if section is not None]
+    return Page(study.title, _lead(found), sections)
+
+
+def _lead(found: Sequence[Found]) -> str:
+    if not found:
+        return "Nothing is finished yet."
+    main = {one.name: trees_of(one.data)[0] for one in found}
+    over_random = [
+        gain for one in found for width in one.widths if (gain := one.gain(width, main[one.name], "random")) is not None
+    ]
+    text = ""
+    if over_random:
+        values = [gain.value for gain in over_random]
+        text = (
+            f"Depth-first beat random assignments in {sum(value > 0 for value in values)} of {len(values)} "
+            f"comparisons, by {signed(min(values))} to {signed(max(values))} points. "
+        )
+    return text + answer([gain for one in found for gain in search_gains(one)])
+
+
+def _question_section(found: Sequence[Found], workspace: Workspace) -> Section:
+    gains = [gain for one in found for gain in search_gains(one)]
+    picture = save_figure(
+        draw_search_gains(gains, title="A better score than depth-first's"), workspace.folder / "figures" / "searches"
+    )[1]
+    columns = [Column("data"), Column("width"), Column("class tree"), Column("score, depth-first", ".4f")]
+    columns += [Column("searched", ".4f"), Column("z, depth-first", ".0f"), Column("searched", ".0f")]
+    columns += [Column("gain of the search, points"), Column("gain of learnability, points")]
+    rows: list[list[Cell | str | float | None]] = []
+    for one in found:
+        for width in one.widths:
+            for tree in trees_of(one.data):
+                gain = one.gain(width, f"{tree}-searched", tree)
+                if gain is None:
+                    continue
+                start, end = (one.assignments[width, order]["scores"][tree] for order in (tree, f"{tree}-searched"))
+                scores = start["score"], end["score"], start["z"], end["z"]
+                gains_here = gain_cell(gain), gain_cell(one.gain(width, "learnability", tree))
+                rows.append([one.name, width, TREE_NAMES[tree], *scores, *gains_here])
+    question = (
+        "The paper finds that depth-first orders have far lower scores than random ones and are more accurate. Do "
+        "still lower scores give still better accuracy with very many classes? " + answer(gains)
+    )
+    return Section(
+        "Does a better score than depth-first's give better accuracy?",
+        [
+            Paragraph(question),
+            Picture(
+                picture,
+                "Accuracy of searched orders above that of depth-first orders, against how much lower their score is.",
+                "One point per width and class tree; bars of two standard errors.",
+            ),
+            Table(
+                columns,
+                rows,
+                caption="Scores and gains over the depth-first order of the same class tree, run by run; after ± the "
+                "standard error, bold if the gain is more than two of them.",
+            ),
+        ],
+    )
+
+
+TREE_NAMES = {"given": "taxonomy", "learned": "clustering"}
+
+
+def _data_section(study: Study, found: Found, workspace: Workspace) -> Section:
+    lines = {
+        ORDERS[order].title: runs
+        for order in orders_of(found.data)
+        if (runs := [one for width in found.widths if (one := found.runs(width, order)) is not None])
+    }
+    n_classes = DATASETS[found.name].n_classes
+    figure = draw_accuracy_by_bits(lines, title=f"{found.name}, {n_classes:,} classes", one_vs_rest=found.one_vs_rest)
+    blocks: list[Block] = [
+        Picture(
+            save_figure(figure, workspace.folder / "figures" / found.name)[1],
+            f"Test accuracy on {found.name} against the number of bits, by order.",
+            "Bars: two standard deviations of the runs. Orders of the same codebook are next to each other.",
+        ),
+        _table(found),
+    ]
+    if found.one_vs_rest is not None:
+        blocks.append(
+            Paragraph(
+                f"One-vs-rest, {n_classes:,} predictors learned by AROW with positives shown {found.oversample:g} "
+                f"times: {found.one_vs_rest} %{_in_brackets(found.name, n_classes, 'one_vs_rest')}."
+            )
+        )
+    blocks.append(Command(study_command("run", study.source, workspace.folder, only=found.name)))
+    return Section(found.name, blocks)
+
+
+def _table(found: Found) -> Table:
+    trees = trees_of(found.data)
+    columns = [Column("width"), Column("bits"), Column("order")]
+    for tree in trees:
+        columns += [Column(f"score, {TREE_NAMES[tree]}", ".4f"), Column("z", ".1f")]
+    columns += [Column("runs"), Column("accuracy, %"), Column("over random, points")]
+    rows: list[list[Cell | str | float | None]] = []
+    for width in found.widths:
+        for order in orders_of(found.data):
+            runs = found.runs(width, order)
+            if runs is None:
+                continue
+            scores = found.assignments[width, order]["scores"]
+            row: list[Cell | str | float | None] = [width, runs.n_bits, ORDERS[order].title]
+            for tree in trees:
+                row += [scores[tree]["score"], scores[tree]["z"]]
+            quantity = {"random": "random", trees[0]: "preserving"}.get(order)
+            paper = "" if quantity is None else _in_brackets(found.name, runs.n_bits, quantity)
+            row += [len(found.accuracies[width, order]), Cell(f"{runs}{paper}", runs.mean)]
+            row.append(None if order == "random" else gain_cell(found.gain(width, order, "random")))
+            rows.append(row)
+    return Table(
+        columns,
+        rows,
+        caption="Scores and z of random orders are those of the first run. After the accuracies ± two standard "
+        "deviations of the runs, after the gains ± their standard errors; bold: more than two of these.",
+    )
+
+
+def _in_brackets(data: str, n_bits: int, quantity: str) -> str:
+    number = paper_number("extreme", quantity, data=data, codebook=str(n_bits))
+    spread = paper_number("extreme", f"{quantity}:two_deviations", data=data, codebook=str(n_bits))
+    if number is None:
+        return ""
+    return f" ({number:g})" if spread is None else f" ({number:.2f} ± {spread:.2f})"
+
+
+def _paper_section(study: Study, found: Sequence[Found]) -> Section | None:
+    """The paper's gains, and ours on the most similar data."""
+    ours = {one.name: one for one in found}
+    columns = [Column("the paper's data"), Column("width"), Column("bits"), Column("random", ".2f")]
+    columns += [Column("preserving", ".2f"), Column("gain", "+.2f"), Column("ours"), Column("bits")]
+    columns += [Column("random"), Column("depth-first"), Column("gain", "+.2f")]
+    rows: list[list[Cell | str | float | None]] = []
+    for data in study.option("data"):
+        like = ours.get(LIKE.get(data["name"], ""))
+        for width in data["widths"]:
+            n_bits = TrellisGraph(DATASETS[data["name"]].n_classes, width).n_edges
+            numbers = [
+                paper_number("extreme", quantity, data=data["name"], codebook=str(n_bits))
+                for quantity in ("random", "preserving")
+            ]
+            if numbers[0] is None or numbers[1] is None:
+                continue
+            row: list[Cell | str | float | None] = [data["name"], width, n_bits, *numbers, numbers[1] - numbers[0]]
+            tree = trees_of(data)[0]
+            runs = [like.runs(width, order) if like else None for order in ("random", tree)]
+            if like is None or runs[0] is None or runs[1] is None:
+                row += [None] * 5
+            else:
+                gain = runs[1].mean - runs[0].mean
+                row += [like.name, runs[0].n_bits, Cell(str(runs[0]), runs[0].mean)]
+                row += [Cell(str(runs[1]), runs[1].mean), gain]
+            rows.append(row)
+    if not ours:
+        return None
+    text = (
+        "The paper's data sets may not be redistributed; if you have them, run this study on them. Its numbers are "
+        "shown next to those of our data set with the nearest numbers of classes and samples and the same kind of "
+        "class tree. The data differ: compare the direction and the size of the gains, not the accuracies."
+    )
+    return Section("Beside the paper", [Paragraph(text), Table(columns, rows)])

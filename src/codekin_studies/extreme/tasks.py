@@ -1,0 +1,272 @@
+"""Very many classes (Sec. 4.2, App. F): what the order of the classes on the paths of a trellis gains.
+
+Class trees are computed once per data set, assignments are found for every width and scored against every class tree,
+and each run trains the bits again. As in the paper: AROW, exponential decoding, and the best pass on the validation
+samples, if there are any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from codekin.assignments.scores import score_and_z
+from codekin.classes import ClassTree
+from codekin.codebooks import trellis_codebook
+from codekin.codebooks.trellis import TrellisGraph
+from codekin.coding import Assignment
+from codekin.datasets import DATASETS, load_dataset
+from codekin.estimators import TrellisClassifier
+from codekin.learners import AROW
+from codekin_studies.configuration import Study, data_among
+from codekin_studies.engine.runner import Outcome
+from codekin_studies.engine.schema import POSITIVE, Entries, ListOf, OneOf, Place, Table, whole
+from codekin_studies.engine.task import Stage, Task
+from codekin_studies.engine.workspace import Workspace
+from codekin_studies.extreme.leaves import LEAVES, POLICIES, leaf_tasks, run_leaves
+from codekin_studies.extreme.one_vs_rest import accuracies_of_passes, best_pass
+from codekin_studies.extreme.orders import CLUSTERINGS, ORDERS, load_many_classes, orders_of, trees_of
+from codekin_studies.fields import COUNT, HEAD, NUMBERED, DataName
+
+TREE, ASSIGN, FIT = "extreme.tree", "extreme.assign", "extreme.fit"
+OVERSAMPLE, ONE_VS_REST = "extreme.oversample", "extreme.one_vs_rest"
+TREE_PARTS = ("parent", "node_of_class", "edge_length")
+
+
+def _widths_and_orders_are_possible(data: Mapping[str, Any], place: Place) -> None:
+    n_classes = DATASETS[data["name"]].n_classes
+    for number, width in enumerate(data["widths"]):
+        whole(2, n_classes).check(width, place.at("widths", number))
+    possible = OneOf(orders_of({"tree": data["tree"]}))
+    for number, order in enumerate(data.get("orders", [])):
+        possible.check(order, place.at("orders", number))
+
+
+SCHEMA = Table(
+    {
+        **HEAD,
+        "n_runs": whole(1, 1000),
+        "data": Entries(
+            Table(
+                {
+                    "name": DataName(),
+                    "tree": OneOf(("given", "learned")),
+                    "widths": ListOf(whole(2)),
+                    "n_epochs": COUNT,
+                },
+                {
+                    "clustering": OneOf(CLUSTERINGS),
+                    "n_searches": COUNT,
+                    "orders": ListOf(OneOf(ORDERS)),
+                    "oversample": ListOf(POSITIVE),
+                    "leaves": ListOf(OneOf(POLICIES)),
+                    "search_seconds": POSITIVE,
+                    "seconds": POSITIVE,
+                },
+                _widths_and_orders_are_possible,
+            )
+        ),
+    },
+    NUMBERED,
+)
+"""The keys of a configuration."""
+
+
+def check(study: Study, data_names: list[str], data_home: Path | None) -> None:
+    """Raise unless the data sets have the required features, samples and taxonomies."""
+    for number, data in enumerate(study.option("data")):
+        if data["name"] not in data_names:
+            continue
+        dataset, place = load_dataset(data["name"], data_home), study.place.at("data", number)
+        lacks = {
+            "features": dataset.X is None,
+            "test samples": dataset.test is None,
+            "a taxonomy; tree = 'learned' does without": data["tree"] == "given" and dataset.class_tree is None,
+            "a taxonomy; other leaves than 'preserving' do without": "preserving" in data.get("leaves", ())
+            and dataset.class_tree is None,
+            "validation samples, by which 'oversample' is chosen": data.get("oversample")
+            and dataset.validation is None,
+        }
+        for what, is_lacking in lacks.items():
+            if is_lacking:
+                raise place.error(f"'{place}' must be a data set with {what}. {data['name']!r} has none.")
+
+
+def stages(study: Study, data_names: list[str]) -> list[Stage]:
+    """Trees, assignments and fits of some of the data sets, and one-vs-rest if the study includes it."""
+    chosen = data_among(study, data_names)
+    fits = [task for data in chosen for width in data["widths"] for task in fit_tasks(study, data, width)]
+    assignments = {task.key: task for task in (_assign_task(fit.parameters) for fit in fits)}
+    with_rest = [data for data in chosen if data.get("oversample")]
+    return [
+        Stage("learning class trees", [tree_task(data) for data in chosen]),
+        Stage("finding assignments", list(assignments.values())),
+        Stage("learning the bits", fits),
+        Stage("one-vs-rest: oversampling", [task for data in with_rest for task in oversample_tasks(data)]),
+        Stage("learning label trees", [task for data in chosen for task in leaf_tasks(study, data)]),
+        Stage("one-vs-rest", [task for data in with_rest for task in one_vs_rest_tasks(study, data)]),
+    ]
+
+
+def tree_task(data: Mapping[str, Any]) -> Task:
+    """The task that learns the class tree of a data set."""
+    parameters = {"data": data["name"], **_clustering(data)}
+    return Task(TREE, parameters, label=f"{data['name']}, class tree", weight=data.get("seconds", 1.0))
+
+
+def _clustering(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """How the class tree is learned, for the parameters of tasks: nothing by default."""
+    how = parameters.get("clustering", CLUSTERINGS[0])
+    return {} if how == CLUSTERINGS[0] else {"clustering": how}
+
+
+def fit_tasks(study: Study, data: Mapping[str, Any], width: int, order: str | None = None) -> list[Task]:
+    """The tasks that learn the bits of a trellis: all runs of one order, or of all orders."""
+    n_bits = TrellisGraph(DATASETS[data["name"]].n_classes, width).n_edges
+    return [
+        Task(
+            FIT,
+            {**assign_task(data, width, name, run).parameters, "run": run, "n_epochs": data["n_epochs"]},
+            label=f"{data['name']}, width {width}, {name}, run {run}",
+            weight=data.get("seconds", 1.0) * data["n_epochs"] * n_bits / 100,
+        )
+        # Run by run, so that a stopped study has all orders, if not all runs.
+        for run in range(int(study.option("n_runs")))
+        for name in ([order] if order else orders_of(data))
+    ]
+
+
+def assign_task(data: Mapping[str, Any], width: int, order: str, run: int = 0) -> Task:
+    """The task that finds the assignment of a run; one for all runs if nothing is random."""
+    seed = ORDERS[order].seed(run, int(data.get("n_searches", 1)))
+    which = {"data": data["name"], "trees": list(trees_of(data)), **_clustering(data)}
+    parameters = {**which, "width": width, "order": order, "seed": seed}
+    limit = {"search_seconds": data["search_seconds"]} if "search_seconds" in data else {}
+    return _assign_task({**parameters, **limit})
+
+
+def _assign_task(parameters: Mapping[str, Any]) -> Task:
+    """The task that finds an assignment, from its parameters or from those of a fit."""
+    own = {name: value for name, value in parameters.items() if name not in ("run", "n_epochs")}
+    n_classes = DATASETS[own["data"]].n_classes
+    weight = 1.0
+    if ORDERS[own["order"]].chance == "search":
+        weight = n_classes / 1000 * (1 + TrellisGraph(n_classes, own["width"]).n_edges / 100)
+    return Task(ASSIGN, own, label="{data}, width {width}, {order}, seed {seed}".format(**own), weight=weight)
+
+
+def oversample_tasks(data: Mapping[str, Any]) -> list[Task]:
+    """The tasks that try how often to show positives to one-vs-rest."""
+    weight = data.get("seconds", 1.0) * data["n_epochs"] * DATASETS[data["name"]].n_classes / 100
+    return [
+        Task(
+            OVERSAMPLE,
+            {"data": data["name"], "n_epochs": data["n_epochs"], "oversample": times},
+            label=f"{data['name']}, positives {times:g} times",
+            weight=weight,
+        )
+        for times in data["oversample"]
+    ]
+
+
+def one_vs_rest_tasks(study: Study, data: Mapping[str, Any]) -> list[Task]:
+    """The tasks that learn one predictor per class."""
+    trials = oversample_tasks(data)
+    common = {"data": data["name"], "n_epochs": data["n_epochs"], "oversample": list(data["oversample"])}
+    return [
+        Task(ONE_VS_REST, {**common, "run": run}, label=f"{data['name']}, one-vs-rest", weight=trials[0].weight)
+        for run in range(int(study.option("n_runs")))
+    ]
+
+
+def run_tree(task: Task, workspace: Workspace) -> Outcome:
+    """Learn a class tree from the class means."""
+    known = load_many_classes(task.parameters["data"], workspace.data_home)
+    tree = known.learned_tree(**_clustering(task.parameters))
+    arrays = {part: getattr(tree, part) for part in TREE_PARTS}
+    return Outcome({"n_nodes": tree.n_nodes, "n_classes": tree.n_classes}, arrays)
+
+
+def run_assign(task: Task, workspace: Workspace) -> Outcome:
+    """Find an assignment, and score it against every class tree of the data set."""
+    given = task.parameters
+    known = load_many_classes(given["data"], workspace.data_home)
+    order = ORDERS[given["order"]]
+    trees = {
+        name: known.given_tree() if name == "given" else load_learned_tree(given, workspace) for name in given["trees"]
+    }
+    codebook = trellis_codebook(known.n_classes, given["width"])
+    rng = np.random.default_rng([given["seed"], given["width"]])
+    found = order.find(codebook, trees[order.tree or given["trees"][0]], known, rng, given.get("search_seconds"))
+    scores = {}
+    for name, tree in trees.items():
+        score, z = score_and_z(codebook, found.assignment, tree)
+        scores[name] = {"score": score, "z": z}
+    result = {"n_bits": codebook.n_bits, "scores": scores, "search_seconds": found.seconds}
+    return Outcome(result, {"codeword_of_class": found.codeword_of_class})
+
+
+def load_learned_tree(given: Mapping[str, Any], workspace: Workspace) -> ClassTree:
+    """The class tree that was learned for the data set of a task with these parameters."""
+    task = tree_task({"name": given["data"], **_clustering(given)})
+    parent, node_of_class, edge_length = (np.array(workspace.load(task, part)) for part in TREE_PARTS)
+    return ClassTree(parent, node_of_class, edge_length)
+
+
+def run_fit(task: Task, workspace: Workspace) -> Outcome:
+    """Learn the bits under an assignment, and test them."""
+    given = task.parameters
+    known = load_many_classes(given["data"], workspace.data_home)
+    codeword_of_class = np.array(workspace.load(_assign_task(given), "codeword_of_class"))
+    classifier = TrellisClassifier(
+        given["width"],
+        assignment=Assignment(codeword_of_class, given["order"]),
+        estimator=AROW(n_epochs=given["n_epochs"]),
+        loss="exponential",
+        rerank=None,
+        random_state=given["run"],
+    )
+    data = known.data
+    held_out = None if data.validation is None else (data.validation.X, data.validation.y)
+    classifier.fit(data.X, known.encoded_labels, validation=held_out)
+    assert data.test is not None
+    return Outcome({"accuracy": 100 * float(classifier.score(data.test.X, data.test.y))})
+
+
+def run_oversample(task: Task, workspace: Workspace) -> Outcome:
+    """The validation accuracy of one-vs-rest with its positives shown this many times."""
+    given = task.parameters
+    return Outcome({"accuracy": _one_vs_rest(given, workspace, given["oversample"], run=0, part="validation")})
+
+
+def run_one_vs_rest(task: Task, workspace: Workspace) -> Outcome:
+    """The test accuracy of one-vs-rest, with positives shown as often as is best on the validation samples."""
+    given = task.parameters
+    trials = oversample_tasks({**given, "name": given["data"]})
+    accuracies = [workspace.journal.result(trial)["accuracy"] for trial in trials]
+    times = given["oversample"][int(np.argmax(accuracies))]
+    accuracy = _one_vs_rest(given, workspace, times, run=given["run"], part="test")
+    return Outcome({"accuracy": accuracy, "oversample": times})
+
+
+def _one_vs_rest(given: Mapping[str, Any], workspace: Workspace, oversample: float, *, run: int, part: str) -> float:
+    data = load_many_classes(given["data"], workspace.data_home).data
+    learner = AROW(n_epochs=given["n_epochs"], oversample=oversample, n_jobs=1)
+    wanted = getattr(data, part)
+    assert data.validation is not None
+    # The exponential loss of one-vs-rest is the smaller, the larger the margin of the class.
+    found = accuracies_of_passes(data, learner, rng=run, parts=(data.validation, wanted))
+    return float(found[best_pass(found[:, 0].tolist(), learner.patience), 1])
+
+
+FUNCTIONS = {
+    TREE: run_tree,
+    ASSIGN: run_assign,
+    FIT: run_fit,
+    LEAVES: run_leaves,
+    OVERSAMPLE: run_oversample,
+    ONE_VS_REST: run_one_vs_rest,
+}

@@ -1,0 +1,175 @@
+"""Compare what all assignments get right under each condition with clean samples; compare assignments of equal loss."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codekin.coding import Codebook, FloatArray, IntArray
+from codekin.plots.distributions import regression
+from codekin_studies.engine.runner import Outcome
+from codekin_studies.engine.task import Task
+from codekin_studies.engine.workspace import Workspace
+from codekin_studies.robustness.relations import relations, with_errors
+from codekin_studies.robustness.responses import respond_task
+from codekin_studies.robustness.sweeping import (
+    CLEAN,
+    SWEEP,
+    codebook_of,
+    conditions,
+    decoded,
+    margins_under,
+    plain_confusion,
+    scores_of,
+)
+from codekin_studies.splits.sweeps import average_losses
+
+COMPARE, PAIRS = "robustness.compare", "robustness.pairs"
+
+N_PAIRS = 5
+"""How many pairs of classes count as the most confusable ones."""
+
+N_BINS = 4_000
+MAX_DIFFERENCE = 0.01
+"""Assignments are matched within this many bins of equal size by training loss; of each, the one of the lowest and the
+one of the highest score, unless their losses differ by more than this share of the standard deviation."""
+
+
+def confusable_pairs(confusion: FloatArray) -> list[tuple[int, int]]:
+    """The pairs of classes that are confused most, either way."""
+    both = np.triu(confusion + confusion.T, k=1)
+    order = np.argsort(-both, axis=None, kind="stable")[:N_PAIRS]
+    return [(int(first), int(second)) for first, second in zip(*np.unravel_index(order, both.shape), strict=True)]
+
+
+def run_compare(task: Task, workspace: Workspace) -> Outcome:
+    """Relate accuracies under every condition to clean ones, scores and learnability; divide the errors."""
+    given = task.parameters
+    codebook = codebook_of(given, workspace)
+    scores = scores_of(given, workspace)
+    responses = respond_task(given)
+    learnability = average_losses(codebook, np.array(workspace.load(responses, "squares")))
+    y = np.array(workspace.load(responses, "y"))
+    pairs = confusable_pairs(plain_confusion(given, workspace))
+    swept = {name: Task(SWEEP, {**given, "condition": name}) for name in conditions(given)}
+    clean = _accuracies(swept[CLEAN], workspace)
+    clean_predicted = np.array(workspace.load(swept[CLEAN], "predicted"))
+    found: dict[str, Any] = {}
+    for name, sweep in swept.items():
+        accuracies, ranks = _accuracies(sweep, workspace), np.array(workspace.load(sweep, "ranks"))
+        predicted = np.array(workspace.load(sweep, "predicted"))
+        r_squared = {
+            "score": regression(scores, accuracies)[2],
+            "learnability": regression(learnability, accuracies)[2],
+            "clean": regression(clean, accuracies)[2],
+        }
+        found[name] = {
+            **_spread(accuracies, scores),
+            "r_squared": {key: None if np.isnan(value) else float(value) for key, value in r_squared.items()},
+            **with_errors(relations(accuracies, clean, scores), predicted == y, clean_predicted == y, scores[ranks]),
+            "errors": divided_errors(predicted, y, pairs),
+        }
+    return Outcome(
+        {
+            "n_test": len(y),
+            "n_bits": codebook.n_bits,
+            "min_distance": codebook.min_distance,
+            "pairs": pairs,
+            "conditions": found,
+        }
+    )
+
+
+def _accuracies(sweep: Task, workspace: Workspace) -> FloatArray:
+    n_test = workspace.load(sweep, "predicted").shape[1]
+    return np.asarray(workspace.load(sweep, "n_correct") * (100 / n_test))
+
+
+def _spread(accuracies: FloatArray, scores: FloatArray) -> dict[str, float]:
+    """The mean, ends and standard deviation of accuracies, and the means of both tenths by score."""
+    tenth = max(1, len(scores) // 10)
+    order = np.argpartition(scores, [tenth - 1, len(scores) - tenth])
+    means = {"preserving": accuracies[order[:tenth]].mean(), "breaking": accuracies[order[-tenth:]].mean()}
+    numbers = {name: getattr(accuracies, name)() for name in ("min", "mean", "max", "std")}
+    return {name: float(value) for name, value in {**numbers, **means}.items()}
+
+
+def divided_errors(predicted: NDArray[np.uint8], y: IntArray, pairs: list[tuple[int, int]]) -> dict[str, Any]:
+    """Errors in percent within the most confusable pairs and beyond, by tenths of the score.
+
+    ``predicted`` (n_assignments, n_samples) has assignments of rising score. The difference is that of the tenth of
+    the lowest scores minus that of the highest, with its standard error over samples.
+    """
+    n_classes = int(max(y.max(), predicted.max())) + 1
+    is_pair = np.zeros((n_classes, n_classes), dtype=np.bool_)
+    for first, second in pairs:
+        is_pair[first, second] = is_pair[second, first] = True
+    tenth = max(1, len(predicted) // 10)
+    is_wrong, is_within = predicted != y, is_pair[y[None, :], predicted]
+    found = {}
+    for name, chosen in (("within", is_wrong & is_within), ("beyond", is_wrong & ~is_within)):
+        of_samples = [100 * part.mean(axis=0) for part in (chosen[:tenth], chosen, chosen[-tenth:])]
+        difference = of_samples[0] - of_samples[2]
+        found[name] = {
+            **{
+                key: float(part.mean()) for key, part in zip(("preserving", "all", "breaking"), of_samples, strict=True)
+            },
+            "difference": [float(difference.mean()), float(difference.std() / np.sqrt(len(y)))],
+        }
+    return found
+
+
+def run_pairs(task: Task, workspace: Workspace) -> Outcome:
+    """Compare the clean accuracies of assignments with equal training losses and different scores.
+
+    The loss is the average hinge loss of the bits on training samples. Each pair has the assignment of the lower score
+    first. Errors are over test samples, on at most ``n_checked`` of the pairs.
+    """
+    given = task.parameters
+    codebook = codebook_of(given, workspace)
+    scores, responses = scores_of(given, workspace), respond_task(given)
+    losses = average_losses(codebook, np.array(workspace.load(responses, "hinge")))
+    clean = _accuracies(Task(SWEEP, {**given, "condition": CLEAN}), workspace)
+    pairs, n_bins = matched_pairs(losses, scores)
+    if not len(pairs):
+        return Outcome({"n_pairs": 0, "n_bins": n_bins})
+    of_scores = (scores[pairs[:, 1]] - scores[pairs[:, 0]]) / scores.std()
+    differences = clean[pairs[:, 0]] - clean[pairs[:, 1]]
+    some = pairs[np.linspace(0, len(pairs) - 1, min(given["n_checked"], len(pairs))).astype(np.int64)]
+    error = _error_of_pairs(codebook, some, given, workspace)
+    slope, _, r_squared = regression(losses, clean)
+    result = {
+        "n_pairs": len(pairs),
+        "n_bins": n_bins,
+        "loss_difference": float((losses[pairs[:, 0]] - losses[pairs[:, 1]]).mean()),
+        "loss_sd": float(losses.std()),
+        "score_difference": float(of_scores.mean()),
+        "points": [float(differences.mean()), error],
+        "share_better": 100 * float((differences > 0).mean() + (differences == 0).mean() / 2),
+        "per_loss_sd": None if np.isnan(slope) else float(slope * losses.std()),
+        "r_squared_loss": None if np.isnan(r_squared) else float(r_squared),
+    }
+    return Outcome(result, {"pairs": pairs})
+
+
+def matched_pairs(losses: FloatArray, scores: FloatArray) -> tuple[IntArray, int]:
+    """Ranks (n_pairs, 2) of assignments with equal losses, the lower score first, and the number of bins."""
+    order = np.lexsort((scores, losses))
+    n_bins = min(N_BINS, max(1, len(order) // 4))
+    pairs, most = [], MAX_DIFFERENCE * losses.std()
+    for chosen in np.array_split(order, n_bins):
+        low, high = chosen[scores[chosen].argmin()], chosen[scores[chosen].argmax()]
+        if scores[low] < scores[high] and abs(losses[low] - losses[high]) <= most:
+            pairs.append((low, high))
+    return np.array(pairs, dtype=np.int64).reshape(-1, 2), n_bins
+
+
+def _error_of_pairs(codebook: Codebook, pairs: IntArray, given: Mapping[str, Any], workspace: Workspace) -> float:
+    """The standard error of the mean difference of accuracies, in points, over test samples."""
+    margins, y = margins_under(CLEAN, given, workspace), np.array(workspace.load(respond_task(given), "y"))
+    is_right = [decoded(codebook, pairs[:, side], margins) == y for side in range(2)]
+    of_samples = is_right[0].mean(axis=0) - is_right[1].mean(axis=0)
+    return 100 * float(of_samples.std() / np.sqrt(len(y)))
