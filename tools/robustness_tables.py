@@ -12,11 +12,9 @@ import numpy as np
 
 from codekin_studies import load_study
 from codekin_studies.engine.workspace import Workspace
-from codekin_studies.robustness.pictures import Z, condition_relations, condition_title
-from codekin_studies.robustness.results import Case, found_cases
+from codekin_studies.robustness.page import SMALLEST, check_sentences, mean_accuracy, verdict
+from codekin_studies.robustness.results import Case, Z, condition_relations, condition_title, found_cases
 from codekin_studies.robustness.sweeping import CLEAN
-from codekin_studies.robustness.tables import check_sentences
-from codekin_studies.robustness.verdict import SMALLEST, mean_accuracy, verdict
 
 
 def capacity(case: Case) -> str:

@@ -8,28 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from codekin_studies.configuration import Study, load_study, paper_studies
+    from codekin_studies.kinds import StudyStatus, run_study, study_status
     from codekin_studies.report import write_report
-    from codekin_studies.status import StudyStatus, run_study, study_status
 
 _HOME = {
     "Study": "configuration",
-    "StudyStatus": "status",
+    "StudyStatus": "kinds",
     "load_study": "configuration",
     "paper_studies": "configuration",
-    "run_study": "status",
-    "study_status": "status",
+    "run_study": "kinds",
+    "study_status": "kinds",
     "write_report": "report",
 }
 
-__all__ = [
-    "Study",
-    "StudyStatus",
-    "load_study",
-    "paper_studies",
-    "run_study",
-    "study_status",
-    "write_report",
-]
+__all__ = ["Study", "StudyStatus", "load_study", "paper_studies", "run_study", "study_status", "write_report"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,10 +1,12 @@
-"""The configuration of a study: a TOML file, from the package or the user."""
+"""The configuration of a study: a TOML file, from the package or the user; and the numbers that the paper prints."""
 
 from __future__ import annotations
 
+import csv
 import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -110,3 +112,22 @@ def load_study(name: str) -> Study:
     kinds.check(content, Place(name, text))
     kind, title = content.pop("kind"), content.pop("title")
     return Study(path.name.removesuffix(".toml"), kind, title, content, name, text)
+
+
+@cache
+def paper_numbers() -> dict[tuple[str, str, str, str], float]:
+    """The paper's numbers, by study, data, codebook and quantity."""
+    text = (resources.files("codekin_studies") / PAPER / "paper.csv").read_text(encoding="utf-8")
+    return {
+        (row["study"], row["data"], row["codebook"], row["quantity"]): float(row["value"])
+        for row in csv.DictReader(text.splitlines())
+    }
+
+
+def paper_number(study: str, quantity: str, *, data: str = "", codebook: str = "") -> float | None:
+    """One number of the paper; None if it prints none.
+
+    >>> paper_number("exhaustive", "best", data="mnist", codebook="dense-8")
+    88.5
+    """
+    return paper_numbers().get((study, data, codebook, quantity))

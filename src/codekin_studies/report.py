@@ -9,12 +9,10 @@ from pathlib import Path
 from codekin._system.files import whole_file
 from codekin.pages import Cell, Column, Command, Page, Paragraph, Section, Table, write_page
 from codekin_studies.configuration import Study, load_study, paper_studies
-from codekin_studies.engine.journal import Journal
 from codekin_studies.engine.runner import unfinished
-from codekin_studies.engine.task import Stage
-from codekin_studies.engine.workspace import Workspace
+from codekin_studies.engine.workspace import Journal, Stage, Workspace
 from codekin_studies.kinds import kind_of, missing_data
-from codekin_studies.prose import enumerated, study_command
+from codekin_studies.page_parts import Report, Rows, enumerated, study_command
 from codekin_studies.splits.dichotomies import scaling_of
 
 
@@ -46,7 +44,7 @@ def write_report(study: Study, output: str | Path, *, data_home: Path | None = N
             f"{changed[0]} was changed after it was written: its checksum does not match. "
             f"codekin study run {study.source} computes it again."
         )
-    page = kind_of(study).page(study, workspace)
+    page = kind_of(study).page(Report(study, workspace))
     sections = [*page.sections, *_scalings(study), *_not_here(study, workspace)]
     page = replace(page, sections=sections, footer=_footer(journal))
     path = write_page(page, folder / "index.html")
@@ -97,7 +95,7 @@ def write_index(output: str | Path) -> Path:
     folder = Path(output)
     order = {name: number for number, name in enumerate(paper_studies())}
     pages = sorted(folder.glob("*/index.html"), key=lambda page: (order.get(page.parent.name, len(order)), page))
-    rows: list[list[Cell | str | float | None]] = []
+    rows: Rows = []
     for page in pages:
         title, lead = (page.parent / "title.txt").read_text(encoding="utf-8").split("\n", 1)
         n_tasks = len(Journal(page.parent / "journal.jsonl").records)

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from codekin_studies import load_study, run_study, write_report
-from codekin_studies.bound.page import error_and_bound
-from codekin_studies.bound.tasks import measure_task
+from codekin_studies.bound import error_and_bound, measure_task
 from codekin_studies.engine.workspace import Workspace
 
 STUDY = """

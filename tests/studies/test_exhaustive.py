@@ -13,7 +13,6 @@ from codekin.decoding import MinimumLossDecoder
 from codekin_studies import load_study, paper_studies, run_study, study_status, write_report
 from codekin_studies.configuration import data_among
 from codekin_studies.engine.workspace import Workspace
-from codekin_studies.entries import results_by_data
 from codekin_studies.exhaustive.results import PREDICTORS
 from codekin_studies.exhaustive.tasks import (
     CANDIDATES,
@@ -22,6 +21,7 @@ from codekin_studies.exhaustive.tasks import (
     load_sweep,
     sweep_task,
 )
+from codekin_studies.page_parts import Report
 from codekin_studies.splits.dichotomies import load_problem, n_splits, one_vs_rest_confusion, split_signs, train_splits
 
 TREE = {"name": "decision_tree", "min_samples_split": 3}
@@ -78,7 +78,7 @@ def test_learnability_foresees_the_squared_error_of_least_squares(finished):
 
 def test_equidistant_codebooks_have_constant_scores_and_fewer_distinct_assignments(finished):
     study, workspace, _ = finished
-    result = results_by_data(study, workspace, sweep_task)["tiny"]["hadamard-7"]
+    result = Report(study, workspace).by_data(sweep_task)["tiny"]["hadamard-7"]
     assert result["n_distinct"] < 120
     assert result["predictors"]["means"]["r_squared"] is None
     assert result["predictors"]["loss"]["lowest"] is not None

@@ -12,17 +12,25 @@ from codekin.datasets.registry import DatasetEntry
 from codekin.datasets.synthetic import make_sparse_topics
 from codekin.estimators import TrellisClassifier
 from codekin.learners import AROW, Validation
-from codekin.plots.widths import SearchGain
 from codekin.samples import Samples
 from codekin_studies import load_study, run_study, write_report
+from codekin_studies.configuration import paper_numbers
 from codekin_studies.engine.workspace import Workspace
-from codekin_studies.extreme.leaves import POLICIES, leaf_tasks
-from codekin_studies.extreme.leaves_page import leaves_section
-from codekin_studies.extreme.one_vs_rest import accuracies_of_passes, best_pass
 from codekin_studies.extreme.orders import CLUSTERINGS, ORDERS, ManyClasses, orders_of, trees_of
-from codekin_studies.extreme.results import answer, collect
-from codekin_studies.extreme.tasks import assign_task, fit_tasks, one_vs_rest_tasks, oversample_tasks, stages
-from codekin_studies.paper_numbers import paper_numbers
+from codekin_studies.extreme.page import leaves_section
+from codekin_studies.extreme.results import SearchGain, answer, collect
+from codekin_studies.extreme.tasks import (
+    POLICIES,
+    accuracies_of_passes,
+    assign_task,
+    best_pass,
+    fit_tasks,
+    leaf_tasks,
+    one_vs_rest_tasks,
+    oversample_tasks,
+    stages,
+)
+from codekin_studies.page_parts import Report
 
 STUDY = """
 kind = "extreme"
@@ -80,7 +88,7 @@ def test_leaves_of_label_trees_are_compared_with_random_ones(finished):
         policy: [result(finished, task)["accuracy"] for task in leaf_tasks(study, data, policy)] for policy in POLICIES
     }
     assert all(len(runs) == 2 and min(runs) > 20 for runs in accuracies.values())
-    section = leaves_section(study, Workspace(output / study.name))
+    section = leaves_section(Report(study, Workspace(output / study.name)))
     rows = section.blocks[1].rows
     assert [row[1] for row in rows] == list(POLICIES)
     assert rows[0][-1] is None

@@ -7,16 +7,22 @@ import pytest
 
 from codekin.codebooks import dense_random
 from codekin_studies.robustness.attacks import Attack, Victims, crafted, survivors
-from codekin_studies.robustness.comparing import MAX_DIFFERENCE, divided_errors, matched_pairs
-from codekin_studies.robustness.corruptions import (
+from codekin_studies.robustness.comparing import (
+    MAX_DIFFERENCE,
+    divided_errors,
+    matched_pairs,
+    relations,
+    standard_errors,
+)
+from codekin_studies.robustness.models import (
     PICTURE_CORRUPTIONS,
+    RandomFeatures,
+    fit_ridge,
     flipped_code_bits,
     margins_of_flipped_weights,
+    train_network,
     with_flipped_bits,
 )
-from codekin_studies.robustness.networks import train_network
-from codekin_studies.robustness.relations import relations, standard_errors
-from codekin_studies.robustness.ridge import RandomFeatures, fit_ridge
 from codekin_studies.robustness.sweeping import strata
 
 N_CLASSES, BOX = 5, (0.0, 1.0)

@@ -10,12 +10,12 @@ from codekin.coding import Codebook
 from codekin.decoding import MinimumLossDecoder
 from codekin.decoding.losses import get_loss
 from codekin.model.measuring import binary_losses
-from codekin_studies.splits.sample_blocks import rounded_margins
 from codekin_studies.splits.sweeps import (
     average_losses,
     count_correct,
     distinct_assignments,
     lexicographic_rank,
+    rounded_margins,
 )
 
 N, N_SAMPLES = 5, 150

@@ -13,7 +13,7 @@ from codekin.codebooks import dense_random, nested_dichotomies, trellis_codebook
 from codekin.coding import Codebook
 from codekin.decoding import LOSSES, MinimumLossDecoder
 from codekin_studies import paper_studies
-from codekin_studies.paper_numbers import paper_numbers
+from codekin_studies.configuration import paper_numbers
 from tests.conftest import ROOT
 
 TABLE = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8")

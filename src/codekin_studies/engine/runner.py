@@ -6,29 +6,16 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any
 
 from joblib import Parallel, delayed
-from numpy.typing import NDArray
 
 from codekin._system.threads import available_threads, limited_threads
 from codekin._system.workers import end_with, n_workers, process_to_end_with, returned_as, with_workers
 from codekin.progress import Progress, listening, tell
-from codekin_studies.engine.journal import Record, software_versions
-from codekin_studies.engine.task import Stage, Task
-from codekin_studies.engine.workspace import Workspace
+from codekin_studies.engine.workspace import Outcome, Record, Stage, Task, Workspace, software_versions
 
 TASKS_PER_ROUND = 4
 """How many tasks each worker gets before results are saved, if joblib's backend returns them all at once."""
-
-
-@dataclass(frozen=True, eq=False)
-class Outcome:
-    """What a task's function returns: ``result`` for the journal, ``arrays`` for files beside it."""
-
-    result: Mapping[str, Any]
-    arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
 
 TaskFunction = Callable[[Task, Workspace], Outcome]
@@ -46,11 +33,7 @@ def unfinished(stages: Iterable[Stage], workspace: Workspace, *, is_checked: boo
 
 
 def run_stages(
-    stages: Iterable[Stage],
-    functions: Mapping[str, TaskFunction],
-    workspace: Workspace,
-    *,
-    n_jobs: int | None = None,
+    stages: Iterable[Stage], functions: Mapping[str, TaskFunction], workspace: Workspace, *, n_jobs: int | None = None
 ) -> int:
     """Run what is not finished, stage after stage, and save each result at once; returns how many tasks were run.
 

@@ -3,7 +3,7 @@
 A configuration is checked as a whole before anything is run: every key is known and every value is valid.
 
 pydantic, msgspec and cattrs check the output of a parser, which has no line numbers, so their errors name a path of
-keys but neither file nor line; finding the line is the hard part, and would still be needed (``toml_lines``). What a
+keys but neither file nor line; finding the line is the hard part, and would still be needed (``line_of``). What a
 table may contain is read from the tables of codebooks and data sets during the check; models would have to be built for
 each name.
 """
@@ -11,12 +11,10 @@ each name.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import Any, Protocol
-
-from codekin_studies.engine.toml_lines import Key, line_of
 
 MAX_SHOWN = 60
 """How many characters of a wrong value an error shows."""
@@ -163,7 +161,7 @@ Dependency = Callable[[Mapping[str, Any], Place], None]
 
 
 @dataclass(frozen=True)
-class Table:
+class Keys:
     """A table with some keys and no others.
 
     It must have the keys in ``required`` and may have those in ``optional``. ``dependency`` checks what else must hold;
@@ -207,13 +205,13 @@ class Variants:
 
     key: str
     names: Collection[str]
-    table: Callable[[str], Table]
+    table: Callable[[str], Keys]
     example: str = ""
 
     @property
     def wanted(self) -> str:
         """That it must be a table, and how it may look."""
-        return Table(example=self.example).wanted
+        return Keys(example=self.example).wanted
 
     def check(self, value: Any, place: Place) -> None:
         """Raise unless this is the right table for its name."""
@@ -259,3 +257,49 @@ def _inside(entry: Any, path: tuple[str, ...]) -> Any:
     for key in path:
         entry = entry[key]
     return entry
+
+
+Key = str | int
+
+_HEADER = re.compile(r"\s*(\[\[?)\s*([\w.-]+)\s*\]\]?\s*(?:#.*)?$")
+_ASSIGNMENT = re.compile(r"\s*([\w.-]+)\s*=")
+
+
+def line_of(text: str, path: tuple[Key, ...]) -> int | None:
+    r"""The line, from 1, of a key in a TOML file, or of the table around it; None if it is not obvious.
+
+    >>> line_of("seed = 0\n[[data]]\nname = 'a'\n[[data]]\nname = 'b'", ("data", 1, "name"))
+    5
+    """
+    if '"""' in text or "'''" in text:  # whose lines may look like keys
+        return None
+    found, length = None, 0
+    for number, here in enumerate(_paths_of_lines(text), start=1):
+        if length < len(here) <= len(path) and path[: len(here)] == here:
+            found, length = number, len(here)
+    return found
+
+
+def _paths_of_lines(text: str) -> Iterator[tuple[Key, ...]]:
+    """The path of what begins in each line; empty for other lines."""
+    table: tuple[Key, ...] = ()
+    n_entries: dict[tuple[Key, ...], int] = {}
+
+    def entered(path: tuple[Key, ...]) -> tuple[Key, ...]:
+        """The path of a table, or of the last of several."""
+        return (*path, n_entries[path] - 1) if path in n_entries else path
+
+    for line in text.split("\n"):
+        header, assignment = _HEADER.match(line), _ASSIGNMENT.match(line)
+        if header:
+            *outer, name = header[2].split(".")
+            table = ()
+            for key in outer:
+                table = entered((*table, key))
+            table = (*table, name)
+            if header[1] == "[[":
+                n_entries[table] = n_entries.get(table, 0) + 1
+            table = entered(table)
+            yield table
+        else:
+            yield (*table, *assignment[1].split(".")) if assignment else ()

@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import factorial
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from codekin.coding import Codebook
-from codekin.pages import Beside, Block, Cell, Column, Command, Page, Paragraph, Picture, Section, Table
-from codekin.plots.distributions import (
+from codekin.pages import Block, Cell, Column, Command, Page, Paragraph, Picture, Section, Table
+from codekin.plots.style import INK, PALETTE, figure_style, new_panel
+from codekin_studies.configuration import data_among, paper_number
+from codekin_studies.distributions import (
     draw_class_distances,
     draw_joint_densities,
     draw_variations,
     joint_density,
     variation,
 )
-from codekin.plots.style import save_figure
-from codekin_studies.configuration import Study, data_among
-from codekin_studies.engine.workspace import Workspace
-from codekin_studies.entries import results_by_data
-from codekin_studies.exhaustive.draws import draws_blocks
+from codekin_studies.entries import BY_VALIDATION
 from codekin_studies.exhaustive.results import PREDICTORS, Sweep
 from codekin_studies.exhaustive.tasks import choose_task, draw_tasks, load_sweep, sweep_task
-from codekin_studies.fields import BY_VALIDATION
-from codekin_studies.paper_numbers import paper_number
-from codekin_studies.prose import learner_names, number_word, study_command
+from codekin_studies.page_parts import Report, Results, Rows, in_pairs, number_word, study_command
 from codekin_studies.splits.dichotomies import LEARNER_NAMES, n_splits
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 AXES = {
     "loss": "average training loss",
@@ -49,28 +49,22 @@ PREDICTION = (
     "squares would have, which needs class means and one linear solve."
 )
 
-Results = Mapping[str, Mapping[str, Mapping[str, Any]]]
 
-
-def exhaustive_page(study: Study, workspace: Workspace) -> Page:
+def exhaustive_page(report: Report) -> Page:
     """The page of a study of every assignment, with everything that is finished."""
-    results = results_by_data(study, workspace, sweep_task)
-    sections = [
-        Section("What was done", [Paragraph(text) for text in _method(study, results)]),
-        *(_data_section(study, data, results[data["name"]], workspace) for data in data_among(study, results)),
-    ]
-    return Page(study.title, _lead(results), sections)
+    results = report.by_data(sweep_task)
+    sections = [_data_section(report, data, results[data["name"]]) for data in data_among(report.study, results)]
+    n_classes = max((len(one["best_assignment"]) for codes in results.values() for one in codes.values()), default=0)
+    method = (_method(n_classes), " ".join(LEARNER_SENTENCES[name] for name in report.learners(results)), PREDICTION)
+    return report.page(_lead(results, n_classes), method, sections)
 
 
-def _lead(results: Results) -> str:
-    if not results:
-        return "Nothing is finished yet."
+def _lead(results: Mapping[str, Results], n_classes: int) -> str:
     spans = [
         f"{data}, {found['worst']:.1f} to {found['best']:.1f} %"
         for data, of_codes in results.items()
         for found in [max(of_codes.values(), key=lambda one: one["best"] - one["worst"])]
     ]
-    n_classes = _most_classes(results)
     word = number_word(n_classes)
     return (
         f"{word.capitalize()} codewords can be assigned to {word} classes in {factorial(n_classes):,} ways. All of "
@@ -79,76 +73,53 @@ def _lead(results: Results) -> str:
     )
 
 
-def _most_classes(results: Results) -> int:
-    return max(len(found["best_assignment"]) for of_codes in results.values() for found in of_codes.values())
-
-
-def _method(study: Study, results: Results) -> tuple[str, ...]:
-    if not results:
-        return ("Nothing is finished yet.",)
-    n_classes = _most_classes(results)
+def _method(n_classes: int) -> str:
     return (
         f"An assignment decides which classes each bit has to keep apart. {number_word(n_classes).capitalize()} "
         f"classes can be split in two in only {n_splits(n_classes)} ways, so only that many predictors are trained, "
         "and every assignment of every codebook is composed of them. The predicted class has the smallest total "
         "hinge loss; among equal losses the first class wins. All counts are exact: margins are rounded to a grid, "
-        "finer than a millionth of the largest, on which sums do not depend on their order.",
-        " ".join(LEARNER_SENTENCES[name] for name in learner_names(study, results)),
-        PREDICTION,
+        "finer than a millionth of the largest, on which sums do not depend on their order."
     )
 
 
-def _data_section(
-    study: Study, data: Mapping[str, Any], results: Mapping[str, Mapping[str, Any]], workspace: Workspace
-) -> Section:
-    name = data["name"]
-    sweeps = {code: load_sweep(study, name, code, workspace) for code in results}
-    figures = workspace.folder / "figures"
+def _data_section(report: Report, data: Mapping[str, Any], results: Results) -> Section:
+    name, workspace = data["name"], report.workspace
+    sweeps = {code: load_sweep(report.study, name, code, workspace) for code in results}
     violins = [variation(_code_title(code, sweep.codebook), sweep.accuracies) for code, sweep in sweeps.items()]
-    learner = LEARNER_NAMES[data["learner"]["name"]]
-    picture = _saved(draw_variations(violins, title=f"{name}, {learner}"), figures / f"{name}-variation")
-    first = next(iter(sweeps.values()))
+    learner, first = LEARNER_NAMES[data["learner"]["name"]], next(iter(sweeps.values()))
     is_chosen = data["learner"].get("C") == BY_VALIDATION
-    chosen = workspace.journal.result(choose_task(study, data))["C"] if is_chosen else None
+    chosen = workspace.journal.result(choose_task(report.study, data))["C"] if is_chosen else None
+    distances = {SHORT[metric]: matrix for metric, matrix in first.class_distances.items()}
     blocks: list[Block] = [
         Paragraph(f"{_learner_sentence(data, chosen)} {first.n_test:,} test samples."),
-        Picture(
-            picture,
+        report.picture(
+            draw_variations(violins, title=f"{name}, {learner}"),
+            f"{name}-variation",
             f"Violins of the test accuracy of all assignments on {name}, one per codebook.",
             f"All {len(first.n_correct):,} assignments per codebook; dashed lines are medians, dotted ones quartiles, "
             "the ends the worst and the best assignment.",
+            as_pixels=True,
         ),
         _variation_table(name, results),
         _r_squared_table(name, results),
         _choice_table(results),
         _averages_table(name, results, sweeps),
-    ]
-    blocks += draws_blocks(study, name, draw_tasks(study, data), workspace)
-    densities = [_density_picture(name, code, sweep, figures) for code, sweep in sweeps.items()]
-    blocks += [Beside(densities[start : start + 2]) for start in range(0, len(densities), 2)]
-    heat = draw_class_distances(
-        {SHORT[metric]: matrix for metric, matrix in first.class_distances.items()},
-        first.class_names,
-        title=f"{name}: class distances",
-    )
-    blocks.append(
-        Picture(
-            _saved(heat, figures / f"{name}-distances"),
+        *_draws_blocks(report, data),
+        *in_pairs([_density_picture(report, name, code, sweep) for code, sweep in sweeps.items()]),
+        report.picture(
+            draw_class_distances(distances, first.class_names, title=f"{name}: class distances"),
+            f"{name}-distances",
             f"Heat maps of the distances between the classes of {name}.",
             "Darker is closer. Learnability is signed: two classes with a small value should be kept together.",
-        )
-    )
-    again = study_command("run", study.source, workspace.folder, only=name)
-    blocks.append(Command(f"{again}\n{study_command('report', study.source, workspace.folder)}"))
+            as_pixels=True,
+        ),
+        Command(f"{report.again(name).text}\n{study_command('report', report.study.source, workspace.folder)}"),
+    ]
     return Section(f"{name}, {learner}", blocks)
 
 
-def _saved(figure: Any, stem: Path) -> Path:
-    # Level sets of 3.6 million points make large drawings; a page shows them as pixels and keeps the SVG beside.
-    return save_figure(figure, stem)[0]
-
-
-def _density_picture(data: str, code: str, sweep: Sweep, figures: Path) -> Picture:
+def _density_picture(report: Report, data: str, code: str, sweep: Sweep) -> Picture:
     predictors = ("loss",) if sweep.codebook.is_equidistant else PREDICTORS
     densities = {AXES[name]: joint_density(sweep.values(name), sweep.accuracies) for name in predictors}
     title = _code_title(code, sweep.codebook).replace("\n", ", ")
@@ -159,17 +130,15 @@ def _density_picture(data: str, code: str, sweep: Sweep, figures: Path) -> Pictu
         else "Each level set contains a tenth of the assignments, dots are the rarest thousandth, the line is the "
         "regression on all of them."
     )
-    return Picture(
-        _saved(draw_joint_densities(densities, title=f"{data}, {title}"), figures / f"{data}-{code}"),
-        f"Test accuracy on {data} against {', '.join(densities)}, for all assignments of {title}.",
-        note,
-    )
+    description = f"Test accuracy on {data} against {', '.join(densities)}, for all assignments of {title}."
+    figure = draw_joint_densities(densities, title=f"{data}, {title}")
+    return report.picture(figure, f"{data}-{code}", description, note, as_pixels=True)
 
 
-def _variation_table(data: str, results: Mapping[str, Mapping[str, Any]]) -> Table:
+def _variation_table(data: str, results: Results) -> Table:
     columns = [Column("codebook"), Column("ρ", ".0f"), Column("distinct", ",d")]
     columns += [Column(title, ".2f") for title in ("worst", "mean", "best")]
-    rows: list[list[Cell | str | float | None]] = []
+    rows: Rows = []
     for code, found in results.items():
         beside = [
             _beside_paper(found[which], paper_number("exhaustive", which, data=data, codebook=code))
@@ -184,8 +153,8 @@ def _variation_table(data: str, results: Mapping[str, Mapping[str, Any]]) -> Tab
     )
 
 
-def _r_squared_table(data: str, results: Mapping[str, Mapping[str, Any]]) -> Table:
-    rows: list[list[Cell | str | float | None]] = []
+def _r_squared_table(data: str, results: Results) -> Table:
+    rows: Rows = []
     for code, found in results.items():
         values = {name: found["predictors"][name]["r_squared"] for name in PREDICTORS}
         largest = max((v for name, v in values.items() if v is not None and name != "loss"), default=None)
@@ -202,8 +171,8 @@ def _r_squared_table(data: str, results: Mapping[str, Mapping[str, Any]]) -> Tab
     )
 
 
-def _choice_table(results: Mapping[str, Mapping[str, Any]]) -> Table:
-    rows: list[list[Cell | str | float | None]] = []
+def _choice_table(results: Results) -> Table:
+    rows: Rows = []
     for code, found in results.items():
         row: list[Cell | str | float | None] = [code, Cell(f"{found['mean']:.2f}", found["mean"])]
         for name in PREDICTORS:
@@ -220,8 +189,8 @@ def _choice_table(results: Mapping[str, Mapping[str, Any]]) -> Table:
     )
 
 
-def _averages_table(data: str, results: Mapping[str, Mapping[str, Any]], sweeps: Mapping[str, Sweep]) -> Table:
-    rows: list[list[Cell | str | float | None]] = []
+def _averages_table(data: str, results: Results, sweeps: Mapping[str, Sweep]) -> Table:
+    rows: Rows = []
     for code, found in results.items():
         for name in PREDICTORS:
             averages = sweeps[code].averages(name)
@@ -264,3 +233,65 @@ def _learner_sentence(data: Mapping[str, Any], chosen_C: float | None) -> str:
     options = "".join(f", {key} = {value:g}" for key, value in learner.items())
     options += "" if chosen_C is None else " by 3-fold cross-validation over 0.001 ... 1000"
     return f"{name[0].upper()}{name[1:]}{options}."
+
+
+DRAWN = {
+    "worst": "worst accuracy, %",
+    "mean": "mean accuracy, %",
+    "best": "best accuracy, %",
+    "r_squared:loss": "r² with the training loss",
+}
+"""What is shown of further codebooks of one kind."""
+
+
+def _draws_blocks(report: Report, data: Mapping[str, Any]) -> list[Block]:
+    """A figure and a table of the sweeps over further codebooks of one kind; empty if none is finished.
+
+    They show how much of the spread over assignments is due to the particular random codebook.
+    """
+    records, data_name = report.workspace.journal.records, data["name"]
+    found = [records[task.key].result for task in draw_tasks(report.study, data) if task.key in records]
+    if not found:
+        return []
+    name = report.study.option("draws")["name"]
+    paper = {shown: paper_number("exhaustive", shown, data=data_name, codebook=name) for shown in DRAWN}
+    values = {shown: [one.get(shown, one["predictors"]["loss"]["r_squared"]) for one in found] for shown in DRAWN}
+    figure = draw_ranges(
+        sorted(zip(values["worst"], values["mean"], values["best"], strict=True)),
+        given=(paper["worst"], paper["best"]),
+        title=f"{data_name}, {len(found)} codebooks like {name}",
+    )
+    rows: Rows = [
+        [DRAWN[name], *np.quantile(of_all, [0, 0.5, 1]).tolist(), paper[name]] for name, of_all in values.items()
+    ]
+    columns = [Column("over all assignments"), Column("lowest", ".2f"), Column("median", ".2f")]
+    columns += [Column("highest", ".2f"), Column("the paper's codebook", "g")]
+    return [
+        report.picture(
+            figure,
+            f"{data_name}-draws",
+            f"Worst, mean and best accuracy on {data_name} of all assignments of {len(found)} codebooks.",
+            "A line per codebook, from its worst to its best assignment, with a dot for the mean. Dashed: the paper's "
+            "worst and best.",
+        ),
+        Table(columns, rows, f"How {len(found)} codebooks, drawn the same way with different seeds, differ."),
+    ]
+
+
+@figure_style()
+def draw_ranges(
+    ranges: Sequence[tuple[float, float, float]], *, title: str, given: Sequence[float | None] = ()
+) -> Figure:
+    """One vertical line per range, with horizontal lines at the ``given`` values to compare with, except None.
+
+    A range is the smallest, mean and largest value of something. The y axis is test accuracy in percent.
+    """
+    figure, axes = new_panel(3.4, title=title, x_label="codebooks", y_label="test accuracy, %", grid="y")
+    places, (low, mean, high) = range(1, len(ranges) + 1), zip(*ranges, strict=True)
+    axes.vlines(places, low, high, color=PALETTE["blue"], linewidth=2.5)
+    axes.plot(places, mean, "o", color=PALETTE["orange"], markersize=5)
+    for value in given:
+        if value is not None:
+            axes.axhline(value, color=INK, linestyle="--", linewidth=1)
+    axes.set_xticks([])
+    return figure

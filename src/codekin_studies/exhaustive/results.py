@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from codekin.assignments.exhaustive import all_scores, nth_assignment
 from codekin.classes import DenseDistances
 from codekin.coding import Codebook, FloatArray
-from codekin.plots.distributions import regression
+from codekin_studies.distributions import regression
 from codekin_studies.splits.sweeps import average_losses, lexicographic_rank
 
 METRICS = ("confusion", "means")

@@ -24,46 +24,40 @@ from codekin.coding import Codebook, FloatArray
 from codekin.datasets import DATASETS, load_dataset
 from codekin.decoding.losses import get_loss
 from codekin_studies.configuration import Study, data_among
-from codekin_studies.engine.runner import Outcome
-from codekin_studies.engine.schema import NAME, POSITIVE, TEXT, Entries, ListOf, OneOf, Place, Table
-from codekin_studies.engine.task import Stage, Task
-from codekin_studies.engine.workspace import Workspace
-from codekin_studies.entries import check_codebook, check_entries, make_codebook
-from codekin_studies.exhaustive.draws import drawn_codebooks
-from codekin_studies.exhaustive.results import METRICS, Sweep
-from codekin_studies.fields import (
+from codekin_studies.engine.schema import NAME, POSITIVE, TEXT, Entries, Keys, ListOf, OneOf, Place
+from codekin_studies.engine.workspace import Outcome, Stage, Task, Workspace
+from codekin_studies.entries import (
     BY_VALIDATION,
-    CODEBOOK_NAME,
     COUNT,
-    HEAD,
-    NUMBERED,
     SCALING,
     SEED,
     SEEDS,
     CodebookTable,
     DataName,
+    check_codebook,
+    check_entries,
+    codebook_entries,
     learner_table,
+    make_codebook,
+    samples_of,
+    study_keys,
 )
+from codekin_studies.exhaustive.results import METRICS, Sweep
 from codekin_studies.splits.dichotomies import (
     Problem,
     n_splits,
     one_vs_rest_confusion,
     one_vs_rest_margins,
     problem_of,
-    scaling_of,
     split_signs,
     train_splits,
 )
-from codekin_studies.splits.sample_blocks import rounded_margins
-from codekin_studies.splits.sweeps import count_correct, distinct_assignments
+from codekin_studies.splits.sweeps import MAX_BITS, count_correct, distinct_assignments, rounded_margins
 
 CHOOSE, TRAIN, DISTANCES, SWEEP = "exhaustive.choose", "exhaustive.train", "exhaustive.distances", "exhaustive.sweep"
 
 CANDIDATES = (1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0, 1000.0)
 N_FOLDS = 3
-
-MAX_BITS = 15
-"""Margins are rounded so that codebooks of up to this many bits are exact."""
 
 
 def _trees_are_confused_by_folds(data: Mapping[str, Any], place: Place) -> None:
@@ -78,13 +72,12 @@ def _drawn_data_is_listed(content: Mapping[str, Any], place: Place) -> None:
         names.check(name, place.at("draws", "data", number))
 
 
-SCHEMA = Table(
+SCHEMA = study_keys(
     {
-        **HEAD,
         "seed": SEED,
         "splits_per_task": COUNT,
         "data": Entries(
-            Table(
+            Keys(
                 {
                     "name": DataName(most_classes=10),
                     "learner": learner_table(may_choose_C=True),
@@ -94,9 +87,9 @@ SCHEMA = Table(
                 _trees_are_confused_by_folds,
             )
         ),
-        "codebooks": Entries(CodebookTable(CODEBOOK_NAME, class_distances=METRICS), may_be_empty=True),
+        "codebooks": codebook_entries(*METRICS, may_be_empty=True),
     },
-    {**NUMBERED, "draws": CodebookTable({"name": NAME, "data": ListOf(TEXT)}, seed=SEEDS, is_drawn=True)},
+    {"draws": CodebookTable({"name": NAME, "data": ListOf(TEXT)}, seed=SEEDS, is_drawn=True)},
     _drawn_data_is_listed,
 )
 """The keys of a configuration."""
@@ -124,6 +117,15 @@ def stages(study: Study, data_names: list[str]) -> list[Stage]:
     ]
 
 
+def drawn_codebooks(study: Study, data_name: str) -> list[dict[str, Any]]:
+    """The codebooks of the ``draws`` of a study on a data set, one per seed, as entries like its ``codebooks``."""
+    draws = study.options.get("draws")
+    if draws is None or data_name not in draws["data"]:
+        return []
+    common = {"codebook": draws["codebook"], "options": dict(draws.get("options", {}))}
+    return [{"name": f"{draws['name']}-seed-{seed}", **common, "seed": seed} for seed in draws["seeds"]]
+
+
 def choose_task(study: Study, data: Mapping[str, Any]) -> Task:
     """The task that chooses C for a data set."""
     return Task(CHOOSE, _samples(study, data), label=f"{data['name']}, C")
@@ -135,33 +137,23 @@ def train_tasks(study: Study, data: Mapping[str, Any]) -> list[Task]:
 
 
 def _train_tasks(samples: Mapping[str, Any], per_task: int, weight: float = 1.0) -> list[Task]:
-    last = n_splits(DATASETS[samples["data"]].n_classes)
-    ends = [(first, min(first + per_task - 1, last)) for first in range(1, last + 1, per_task)]
-    return [
-        Task(
-            TRAIN,
-            {**samples, "first_split": first, "last_split": end},
-            label=f"{samples['data']}, splits {first} to {end}",
-            weight=weight,
-        )
-        for first, end in ends
-    ]
+    last, name, tasks = n_splits(DATASETS[samples["data"]].n_classes), samples["data"], []
+    for first in range(1, last + 1, per_task):
+        end = min(first + per_task - 1, last)
+        parameters = {**samples, "first_split": first, "last_split": end}
+        tasks.append(Task(TRAIN, parameters, label=f"{name}, splits {first} to {end}", weight=weight))
+    return tasks
 
 
 def distances_task(study: Study, data: Mapping[str, Any]) -> Task:
     """The task that measures how far apart the classes of a data set are."""
-    parameters = {**_samples(study, data), "confusion": data["confusion"]}
+    parameters = _samples(study, data, confusion=data["confusion"])
     return Task(DISTANCES, parameters, label=f"{data['name']}, class distances")
 
 
 def sweep_task(study: Study, data: Mapping[str, Any], code: Mapping[str, Any]) -> Task:
     """The task that tests all assignments of a codebook on a data set."""
-    parameters = {
-        **_samples(study, data),
-        "confusion": data["confusion"],
-        "splits_per_task": study.option("splits_per_task"),
-        "codebook": dict(code),
-    }
+    parameters = _samples(study, data, "splits_per_task", confusion=data["confusion"], codebook=dict(code))
     return Task(SWEEP, parameters, label=f"{data['name']}, {code['name']}", weight=10.0 + data.get("seconds", 1.0))
 
 
@@ -170,15 +162,9 @@ def draw_tasks(study: Study, data: Mapping[str, Any]) -> list[Task]:
     return [sweep_task(study, data, code) for code in drawn_codebooks(study, data["name"])]
 
 
-def _samples(study: Study, data: Mapping[str, Any]) -> dict[str, Any]:
+def _samples(study: Study, data: Mapping[str, Any], *options: str, **more: Any) -> dict[str, Any]:
     """The parameters that determine the samples and the learner."""
-    return {
-        "data": data["name"],
-        "n_test": data.get("n_test"),
-        **scaling_of(data),
-        "learner": dict(data["learner"]),
-        "seed": int(study.option("seed")),
-    }
+    return samples_of(study, data, *options, learner=dict(data["learner"]), **more)
 
 
 SAMPLES = ("data", "n_test", "scaling", "learner", "seed")

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+
+import numpy as np
 
 from codekin.codebooks.trellis import TrellisGraph
+from codekin.coding import FloatArray
 from codekin.datasets import DATASETS
-from codekin.pages import Block, Cell, Column, Command, Page, Paragraph, Picture, Section, Table
-from codekin.plots.style import save_figure
-from codekin.plots.widths import draw_accuracy_by_bits, draw_search_gains
-from codekin_studies.configuration import Study
-from codekin_studies.engine.workspace import Workspace
-from codekin_studies.extreme.leaves_page import leaves_section
+from codekin.pages import Block, Cell, Column, Page, Paragraph, Section, Table
+from codekin_studies.configuration import paper_number
 from codekin_studies.extreme.orders import ORDERS, orders_of, trees_of
-from codekin_studies.extreme.results import Found, answer, collect, gain_cell, search_gains, signed
-from codekin_studies.paper_numbers import paper_number
-from codekin_studies.prose import study_command
+from codekin_studies.extreme.results import (
+    Found,
+    SearchGain,
+    answer,
+    collect,
+    draw_accuracy_by_bits,
+    draw_search_gains,
+    finished,
+    gain_cell,
+    gain_of,
+    search_gains,
+    signed,
+)
+from codekin_studies.extreme.tasks import CHILDREN, leaf_tasks
+from codekin_studies.page_parts import Report, Row, Rows
 
 METHOD = (
     "The codewords are the paths of a trellis (W-LTLS). The number of classes and the width determine the codebook; "
@@ -40,44 +51,42 @@ LIKE = {
 """For each of the paper's data sets, ours with the nearest numbers of classes and samples."""
 
 
-def extreme_page(study: Study, workspace: Workspace) -> Page:
+def extreme_page(report: Report) -> Page:
     """The page of a study of very many classes, with everything that is finished."""
-    found = collect(study, workspace)
-    sections = [Section("What was done", [Paragraph(text) for text in METHOD])]
-    if any(gain for one in found for gain in search_gains(one)):
-        sections.append(_question_section(found, workspace))
-    sections += [_data_section(study, one, workspace) for one in found]
-    more = leaves_section(study, workspace), _paper_section(study, found)
-    sections += [section for section in more if section is not None]
-    return Page(study.title, _lead(found), sections)
+    found = collect(report.study, report.workspace)
+    gains = [gain for one in found for gain in search_gains(one)]
+    question = [_question_section(report, found, gains)] if gains else []
+    more = leaves_section(report), _paper_section(report, found)
+    sections = [*question, *(_data_section(report, one) for one in found), *(one for one in more if one is not None)]
+    return report.page(_lead(found) + answer(gains), METHOD, sections)
 
 
 def _lead(found: Sequence[Found]) -> str:
-    if not found:
-        return "Nothing is finished yet."
-    main = {one.name: trees_of(one.data)[0] for one in found}
     over_random = [
-        gain for one in found for width in one.widths if (gain := one.gain(width, main[one.name], "random")) is not None
+        gain.value
+        for one in found
+        for width in one.widths
+        if (gain := one.gain(width, trees_of(one.data)[0], "random")) is not None
     ]
-    text = ""
-    if over_random:
-        values = [gain.value for gain in over_random]
-        text = (
-            f"Depth-first beat random assignments in {sum(value > 0 for value in values)} of {len(values)} "
-            f"comparisons, by {signed(min(values))} to {signed(max(values))} points. "
-        )
-    return text + answer([gain for one in found for gain in search_gains(one)])
+    if not over_random:
+        return ""
+    return (
+        f"Depth-first beat random assignments in {sum(value > 0 for value in over_random)} of {len(over_random)} "
+        f"comparisons, by {signed(min(over_random))} to {signed(max(over_random))} points. "
+    )
 
 
-def _question_section(found: Sequence[Found], workspace: Workspace) -> Section:
-    gains = [gain for one in found for gain in search_gains(one)]
-    picture = save_figure(
-        draw_search_gains(gains, title="A better score than depth-first's"), workspace.folder / "figures" / "searches"
-    )[1]
+def _question_section(report: Report, found: Sequence[Found], gains: Sequence[SearchGain]) -> Section:
+    picture = report.picture(
+        draw_search_gains(gains, title="A better score than depth-first's"),
+        "searches",
+        "Accuracy of searched orders above that of depth-first orders, against how much lower their score is.",
+        "One point per width and class tree; bars of two standard errors.",
+    )
     columns = [Column("data"), Column("width"), Column("class tree"), Column("score, depth-first", ".4f")]
     columns += [Column("searched", ".4f"), Column("z, depth-first", ".0f"), Column("searched", ".0f")]
     columns += [Column("gain of the search, points"), Column("gain of learnability, points")]
-    rows: list[list[Cell | str | float | None]] = []
+    rows: Rows = []
     for one in found:
         for width in one.widths:
             for tree in trees_of(one.data):
@@ -92,29 +101,18 @@ def _question_section(found: Sequence[Found], workspace: Workspace) -> Section:
         "The paper finds that depth-first orders have far lower scores than random ones and are more accurate. Do "
         "still lower scores give still better accuracy with very many classes? " + answer(gains)
     )
-    return Section(
-        "Does a better score than depth-first's give better accuracy?",
-        [
-            Paragraph(question),
-            Picture(
-                picture,
-                "Accuracy of searched orders above that of depth-first orders, against how much lower their score is.",
-                "One point per width and class tree; bars of two standard errors.",
-            ),
-            Table(
-                columns,
-                rows,
-                caption="Scores and gains over the depth-first order of the same class tree, run by run; after ± the "
-                "standard error, bold if the gain is more than two of them.",
-            ),
-        ],
+    caption = (
+        "Scores and gains over the depth-first order of the same class tree, run by run; after ± the standard error, "
+        "bold if the gain is more than two of them."
     )
+    blocks: list[Block] = [Paragraph(question), picture, Table(columns, rows, caption=caption)]
+    return Section("Does a better score than depth-first's give better accuracy?", blocks)
 
 
 TREE_NAMES = {"given": "taxonomy", "learned": "clustering"}
 
 
-def _data_section(study: Study, found: Found, workspace: Workspace) -> Section:
+def _data_section(report: Report, found: Found) -> Section:
     lines = {
         ORDERS[order].title: runs
         for order in orders_of(found.data)
@@ -123,8 +121,9 @@ def _data_section(study: Study, found: Found, workspace: Workspace) -> Section:
     n_classes = DATASETS[found.name].n_classes
     figure = draw_accuracy_by_bits(lines, title=f"{found.name}, {n_classes:,} classes", one_vs_rest=found.one_vs_rest)
     blocks: list[Block] = [
-        Picture(
-            save_figure(figure, workspace.folder / "figures" / found.name)[1],
+        report.picture(
+            figure,
+            found.name,
             f"Test accuracy on {found.name} against the number of bits, by order.",
             "Bars: two standard deviations of the runs. Orders of the same codebook are next to each other.",
         ),
@@ -137,8 +136,7 @@ def _data_section(study: Study, found: Found, workspace: Workspace) -> Section:
                 f"times: {found.one_vs_rest} %{_in_brackets(found.name, n_classes, 'one_vs_rest')}."
             )
         )
-    blocks.append(Command(study_command("run", study.source, workspace.folder, only=found.name)))
-    return Section(found.name, blocks)
+    return Section(found.name, [*blocks, report.again(found.name)])
 
 
 def _table(found: Found) -> Table:
@@ -147,14 +145,14 @@ def _table(found: Found) -> Table:
     for tree in trees:
         columns += [Column(f"score, {TREE_NAMES[tree]}", ".4f"), Column("z", ".1f")]
     columns += [Column("runs"), Column("accuracy, %"), Column("over random, points")]
-    rows: list[list[Cell | str | float | None]] = []
+    rows: Rows = []
     for width in found.widths:
         for order in orders_of(found.data):
             runs = found.runs(width, order)
             if runs is None:
                 continue
             scores = found.assignments[width, order]["scores"]
-            row: list[Cell | str | float | None] = [width, runs.n_bits, ORDERS[order].title]
+            row: Row = [width, runs.n_bits, ORDERS[order].title]
             for tree in trees:
                 row += [scores[tree]["score"], scores[tree]["z"]]
             quantity = {"random": "random", trees[0]: "preserving"}.get(order)
@@ -178,14 +176,14 @@ def _in_brackets(data: str, n_bits: int, quantity: str) -> str:
     return f" ({number:g})" if spread is None else f" ({number:.2f} ± {spread:.2f})"
 
 
-def _paper_section(study: Study, found: Sequence[Found]) -> Section | None:
+def _paper_section(report: Report, found: Sequence[Found]) -> Section | None:
     """The paper's gains, and ours on the most similar data."""
     ours = {one.name: one for one in found}
     columns = [Column("the paper's data"), Column("width"), Column("bits"), Column("random", ".2f")]
     columns += [Column("preserving", ".2f"), Column("gain", "+.2f"), Column("ours"), Column("bits")]
     columns += [Column("random"), Column("depth-first"), Column("gain", "+.2f")]
-    rows: list[list[Cell | str | float | None]] = []
-    for data in study.option("data"):
+    rows: Rows = []
+    for data in report.study.option("data"):
         like = ours.get(LIKE.get(data["name"], ""))
         for width in data["widths"]:
             n_bits = TrellisGraph(DATASETS[data["name"]].n_classes, width).n_edges
@@ -195,7 +193,7 @@ def _paper_section(study: Study, found: Sequence[Found]) -> Section | None:
             ]
             if numbers[0] is None or numbers[1] is None:
                 continue
-            row: list[Cell | str | float | None] = [data["name"], width, n_bits, *numbers, numbers[1] - numbers[0]]
+            row: Row = [data["name"], width, n_bits, *numbers, numbers[1] - numbers[0]]
             tree = trees_of(data)[0]
             runs = [like.runs(width, order) if like else None for order in ("random", tree)]
             if like is None or runs[0] is None or runs[1] is None:
@@ -213,3 +211,38 @@ def _paper_section(study: Study, found: Sequence[Found]) -> Section | None:
         "class tree. The data differ: compare the direction and the size of the gains, not the accuracies."
     )
     return Section("Beside the paper", [Paragraph(text), Table(columns, rows)])
+
+
+LEAVES_METHOD = (
+    "A label tree is a code, too: every child of a node is a bit that ignores the classes elsewhere, and which class "
+    f"is at which leaf is an assignment. Nodes have {CHILDREN} children, each node is a softmax over them that is "
+    "trained on its own samples, and a beam search finds the class. Preserving uses the depth-first order of the "
+    "taxonomy, halving repeatedly halves the class means, and learnability does the same with the class vectors of "
+    "ridge regression."
+)
+
+
+def leaves_section(report: Report) -> Section | None:
+    """The gains of the policies for leaves, with everything that is finished."""
+    rows: Rows = []
+    for data in report.study.option("data"):
+        accuracies: dict[str, FloatArray] = {}
+        for policy in data.get("leaves", ()):
+            done = finished(leaf_tasks(report.study, data, policy), report.workspace.journal)
+            if done:
+                accuracies[policy] = np.array([one["accuracy"] for one in done])
+        rows += [_row(data["name"], policy, accuracies) for policy in accuracies]
+    if not rows:
+        return None
+    columns = [Column("data"), Column("leaves"), Column("runs"), Column("accuracy, %", ".2f")]
+    columns.append(Column("over random, points"))
+    caption = "After the gains ± their standard errors; bold: more than two of these."
+    return Section("Leaves of label trees", [Paragraph(LEAVES_METHOD), Table(columns, rows, caption=caption)])
+
+
+def _row(data: str, policy: str, accuracies: Mapping[str, FloatArray]) -> Row:
+    own = accuracies[policy]
+    row: Row = [data, policy, len(own), float(own.mean())]
+    if policy == "random" or "random" not in accuracies:
+        return [*row, None]
+    return [*row, gain_cell(gain_of(own, accuracies["random"]))]

@@ -7,33 +7,40 @@ samples, if there are any.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from codekin._system.memory import available_memory
 from codekin.assignments.scores import score_and_z
 from codekin.classes import ClassTree
 from codekin.codebooks import trellis_codebook
 from codekin.codebooks.trellis import TrellisGraph
-from codekin.coding import Assignment
-from codekin.datasets import DATASETS, load_dataset
+from codekin.coding import Assignment, Code, FloatArray
+from codekin.datasets import DATASETS, Dataset, Split, load_dataset
 from codekin.estimators import TrellisClassifier
-from codekin.learners import AROW
+from codekin.learners import AROW, EpochReport
+from codekin.samples import Samples
 from codekin_studies.configuration import Study, data_among
-from codekin_studies.engine.runner import Outcome
-from codekin_studies.engine.schema import POSITIVE, Entries, ListOf, OneOf, Place, Table, whole
-from codekin_studies.engine.task import Stage, Task
-from codekin_studies.engine.workspace import Workspace
-from codekin_studies.extreme.leaves import LEAVES, POLICIES, leaf_tasks, run_leaves
-from codekin_studies.extreme.one_vs_rest import accuracies_of_passes, best_pass
+from codekin_studies.engine.schema import POSITIVE, Entries, Keys, ListOf, OneOf, Place, whole
+from codekin_studies.engine.workspace import Outcome, Stage, Task, Workspace
+from codekin_studies.entries import COUNT, DataName, placed_data, study_keys
 from codekin_studies.extreme.orders import CLUSTERINGS, ORDERS, load_many_classes, orders_of, trees_of
-from codekin_studies.fields import COUNT, HEAD, NUMBERED, DataName
 
 TREE, ASSIGN, FIT = "extreme.tree", "extreme.assign", "extreme.fit"
 OVERSAMPLE, ONE_VS_REST = "extreme.oversample", "extreme.one_vs_rest"
+LEAVES = "extreme.leaves"
 TREE_PARTS = ("parent", "node_of_class", "edge_length")
+
+POLICIES = ("random", "preserving", "learnability", "halving")
+"""How the leaves of label trees are assigned to classes; "preserving" is the depth-first order of the taxonomy."""
+CHILDREN = 16
+"""Of the nodes of label trees."""
+
+BYTES_PER_WEIGHT = 16
+"""Of a class and a feature in training: weight, variance and a copy of the weight, and some room."""
 
 
 def _widths_and_orders_are_possible(data: Mapping[str, Any], place: Place) -> None:
@@ -45,12 +52,11 @@ def _widths_and_orders_are_possible(data: Mapping[str, Any], place: Place) -> No
         possible.check(order, place.at("orders", number))
 
 
-SCHEMA = Table(
+SCHEMA = study_keys(
     {
-        **HEAD,
         "n_runs": whole(1, 1000),
         "data": Entries(
-            Table(
+            Keys(
                 {
                     "name": DataName(),
                     "tree": OneOf(("given", "learned")),
@@ -69,24 +75,21 @@ SCHEMA = Table(
                 _widths_and_orders_are_possible,
             )
         ),
-    },
-    NUMBERED,
+    }
 )
 """The keys of a configuration."""
 
 
 def check(study: Study, data_names: list[str], data_home: Path | None) -> None:
     """Raise unless the data sets have the required features, samples and taxonomies."""
-    for number, data in enumerate(study.option("data")):
-        if data["name"] not in data_names:
-            continue
-        dataset, place = load_dataset(data["name"], data_home), study.place.at("data", number)
+    for data, place in placed_data(study, data_names):
+        dataset = load_dataset(data["name"], data_home)
+        has_tree, leaves = dataset.class_tree is not None, data.get("leaves", ())
         lacks = {
             "features": dataset.X is None,
             "test samples": dataset.test is None,
-            "a taxonomy; tree = 'learned' does without": data["tree"] == "given" and dataset.class_tree is None,
-            "a taxonomy; other leaves than 'preserving' do without": "preserving" in data.get("leaves", ())
-            and dataset.class_tree is None,
+            "a taxonomy; tree = 'learned' does without": data["tree"] == "given" and not has_tree,
+            "a taxonomy; other leaves than 'preserving' do without": "preserving" in leaves and not has_tree,
             "validation samples, by which 'oversample' is chosen": data.get("oversample")
             and dataset.validation is None,
         }
@@ -125,18 +128,14 @@ def _clustering(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 def fit_tasks(study: Study, data: Mapping[str, Any], width: int, order: str | None = None) -> list[Task]:
     """The tasks that learn the bits of a trellis: all runs of one order, or of all orders."""
-    n_bits = TrellisGraph(DATASETS[data["name"]].n_classes, width).n_edges
-    return [
-        Task(
-            FIT,
-            {**assign_task(data, width, name, run).parameters, "run": run, "n_epochs": data["n_epochs"]},
-            label=f"{data['name']}, width {width}, {name}, run {run}",
-            weight=data.get("seconds", 1.0) * data["n_epochs"] * n_bits / 100,
-        )
-        # Run by run, so that a stopped study has all orders, if not all runs.
-        for run in range(int(study.option("n_runs")))
-        for name in ([order] if order else orders_of(data))
-    ]
+    n_bits, tasks = TrellisGraph(DATASETS[data["name"]].n_classes, width).n_edges, []
+    weight = data.get("seconds", 1.0) * data["n_epochs"] * n_bits / 100
+    # Run by run, so that a stopped study has all orders, if not all runs.
+    for run in range(int(study.option("n_runs"))):
+        for name in [order] if order else orders_of(data):
+            parameters = {**assign_task(data, width, name, run).parameters, "run": run, "n_epochs": data["n_epochs"]}
+            tasks.append(Task(FIT, parameters, f"{data['name']}, width {width}, {name}, run {run}", weight))
+    return tasks
 
 
 def assign_task(data: Mapping[str, Any], width: int, order: str, run: int = 0) -> Task:
@@ -161,15 +160,9 @@ def _assign_task(parameters: Mapping[str, Any]) -> Task:
 def oversample_tasks(data: Mapping[str, Any]) -> list[Task]:
     """The tasks that try how often to show positives to one-vs-rest."""
     weight = data.get("seconds", 1.0) * data["n_epochs"] * DATASETS[data["name"]].n_classes / 100
-    return [
-        Task(
-            OVERSAMPLE,
-            {"data": data["name"], "n_epochs": data["n_epochs"], "oversample": times},
-            label=f"{data['name']}, positives {times:g} times",
-            weight=weight,
-        )
-        for times in data["oversample"]
-    ]
+    given = {"data": data["name"], "n_epochs": data["n_epochs"]}
+    labels = {times: f"{data['name']}, positives {times:g} times" for times in data["oversample"]}
+    return [Task(OVERSAMPLE, {**given, "oversample": times}, label, weight) for times, label in labels.items()]
 
 
 def one_vs_rest_tasks(study: Study, data: Mapping[str, Any]) -> list[Task]:
@@ -260,6 +253,87 @@ def _one_vs_rest(given: Mapping[str, Any], workspace: Workspace, oversample: flo
     # The exponential loss of one-vs-rest is the smaller, the larger the margin of the class.
     found = accuracies_of_passes(data, learner, rng=run, parts=(data.validation, wanted))
     return float(found[best_pass(found[:, 0].tolist(), learner.patience), 1])
+
+
+def leaf_tasks(study: Study, data: Mapping[str, Any], policy: str | None = None) -> list[Task]:
+    """The tasks that train label trees: all runs of one policy for leaves, or of all."""
+    tasks, seconds = [], data.get("seconds", 1.0)
+    for run in range(int(study.option("n_runs"))):
+        for name in [policy] if policy else data.get("leaves", ()):
+            label = f"{data['name']}, label tree, {name} leaves, run {run}"
+            tasks.append(Task(LEAVES, {"data": data["name"], "policy": name, "run": run}, label=label, weight=seconds))
+    return tasks
+
+
+def run_leaves(task: Task, workspace: Workspace) -> Outcome:
+    """Train and test a label tree: how much does it matter which class is at which leaf?"""
+    given = task.parameters
+    known = load_many_classes(given["data"], workspace.data_home)
+    leaves: Any = given["policy"]
+    if leaves == "preserving":
+        leaves = np.argsort(known.given_tree().class_order())
+    classifier = TrellisClassifier(CHILDREN, code="tree", assignment=leaves, rerank=None, random_state=given["run"])
+    classifier.fit(known.data.X, known.encoded_labels)
+    assert known.data.test is not None
+    return Outcome({"accuracy": 100 * float(classifier.score(known.data.test.X, known.data.test.y))})
+
+
+def accuracies_of_passes(
+    data: Dataset, learner: AROW, *, rng: int, parts: Sequence[Split], n_at_once: int | None = None
+) -> FloatArray:
+    """The accuracies of one-vs-rest after each pass on some parts of a data set, (n_epochs, n_parts).
+
+    A dense matrix of the weights of all predictors would take 59 GB on LSHTC1. Accuracies need only the largest margin
+    of each sample, pass by pass, and blocks of classes can be learned one after the other: ``n_at_once`` classes at
+    a time, by default as many as fit into memory; the result is the same.
+    """
+    n_classes = data.n_classes
+    best = [np.full((learner.n_epochs, len(part)), -np.inf, dtype=np.float32) for part in parts]
+    predicted = [np.zeros((learner.n_epochs, len(part)), dtype=np.intp) for part in parts]
+    n_at_once = _classes_that_fit(int(data.X.shape[1]), n_classes) if n_at_once is None else n_at_once
+    for first in range(0, n_classes, n_at_once):
+        n_here = min(n_at_once, n_classes - first)
+        is_here = (data.y >= first) & (data.y < first + n_here)
+        # All other classes are one, which no column has on its positive side.
+        codewords = np.where(np.eye(n_here + (n_here < n_classes), n_here) > 0, 1, -1).astype(np.int8)
+        samples = Samples(data.X, np.where(is_here, data.y - first, n_here))
+
+        def compare(report: EpochReport, first: int = first) -> None:
+            assert report.snapshot is not None
+            bits, place = report.snapshot(), report.epoch - 1
+            for part, largest, classes in zip(parts, best, predicted, strict=True):
+                margins = bits.margins(part.X)
+                winner = margins.argmax(axis=1)
+                values = margins[np.arange(len(margins)), winner]
+                # Strictly larger: among equal margins the first class wins, as without blocks.
+                is_larger = values > largest[place]
+                largest[place, is_larger] = values[is_larger]
+                classes[place, is_larger] = first + winner[is_larger]
+
+        learner.fit(samples, Code.of(codewords), rng=rng, on_epoch=compare)
+    return 100 * np.column_stack([(own == part.y).mean(axis=1) for own, part in zip(predicted, parts, strict=True)])
+
+
+def best_pass(scores: Sequence[float], patience: int) -> int:
+    """The pass, from 0, that early stopping would choose: the best until ``patience`` passes in a row are below it.
+
+    >>> best_pass([50.0, 60.0, 55.0, 58.0, 70.0], patience=2)
+    1
+    """
+    best = n_below = 0
+    for place, score in enumerate(scores):
+        best = place if score > scores[best] else best
+        n_below = n_below + 1 if score < scores[best] else 0
+        if n_below >= patience:
+            break
+    return best
+
+
+def _classes_that_fit(n_features: int, n_classes: int) -> int:
+    available = available_memory()
+    if available is None:
+        return n_classes
+    return int(np.clip(available // (BYTES_PER_WEIGHT * n_features), 1, n_classes))
 
 
 FUNCTIONS = {

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from codekin.coding import CodingMatrix, IntArray
 from codekin.decoding.losses import get_loss
-from codekin_studies.robustness.corruptions import Box
-from codekin_studies.robustness.ridge import Floats, Pullback
+from codekin_studies.robustness.models import Box, Floats, Pullback
 
 STEP_SIZES = (1.0, 2.0, 0.9)
 """Of the restarts, in turn, in units of 2.5 radii divided by the number of steps: all steps together cross the box,

@@ -1,4 +1,8 @@
-"""Compare what all assignments get right under each condition with clean samples; compare assignments of equal loss."""
+"""Compare what all assignments get right under each condition with clean samples; compare assignments of equal loss.
+
+Where all assignments are examined nothing about them is uncertain; what is drawn are the test samples. Errors are
+therefore those of resampled test samples, on some assignments whose answers are known one by one.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codekin.coding import Codebook, FloatArray, IntArray
-from codekin.plots.distributions import regression
-from codekin_studies.engine.runner import Outcome
-from codekin_studies.engine.task import Task
-from codekin_studies.engine.workspace import Workspace
-from codekin_studies.robustness.relations import relations, with_errors
-from codekin_studies.robustness.responses import respond_task
+from codekin_studies.distributions import r_squared, regression
+from codekin_studies.engine.workspace import Outcome, Task, Workspace
 from codekin_studies.robustness.sweeping import (
     CLEAN,
     SWEEP,
@@ -23,9 +23,10 @@ from codekin_studies.robustness.sweeping import (
     decoded,
     margins_under,
     plain_confusion,
+    respond_task,
     scores_of,
 )
-from codekin_studies.splits.sweeps import average_losses
+from codekin_studies.splits.sweeps import average_losses, spread_of
 
 COMPARE, PAIRS = "robustness.compare", "robustness.pairs"
 
@@ -36,6 +37,12 @@ N_BINS = 4_000
 MAX_DIFFERENCE = 0.01
 """Assignments are matched within this many bins of equal size by training loss; of each, the one of the lowest and the
 one of the highest score, unless their losses differ by more than this share of the standard deviation."""
+
+N_RESAMPLES = 200
+
+RELATIONS = ("difference", "per_sd", "slope", "at_equal_accuracy")
+"""The tenth with the lowest scores minus the tenth with the highest ones, in points; points per standard deviation of
+the score; points per point of clean accuracy; points per standard deviation of the score in a regression on both."""
 
 
 def confusable_pairs(confusion: FloatArray) -> list[tuple[int, int]]:
@@ -61,14 +68,10 @@ def run_compare(task: Task, workspace: Workspace) -> Outcome:
     for name, sweep in swept.items():
         accuracies, ranks = _accuracies(sweep, workspace), np.array(workspace.load(sweep, "ranks"))
         predicted = np.array(workspace.load(sweep, "predicted"))
-        r_squared = {
-            "score": regression(scores, accuracies)[2],
-            "learnability": regression(learnability, accuracies)[2],
-            "clean": regression(clean, accuracies)[2],
-        }
+        predictors = {"score": scores, "learnability": learnability, "clean": clean}
         found[name] = {
             **_spread(accuracies, scores),
-            "r_squared": {key: None if np.isnan(value) else float(value) for key, value in r_squared.items()},
+            "r_squared": {key: r_squared(values, accuracies) for key, values in predictors.items()},
             **with_errors(relations(accuracies, clean, scores), predicted == y, clean_predicted == y, scores[ranks]),
             "errors": divided_errors(predicted, y, pairs),
         }
@@ -93,8 +96,7 @@ def _spread(accuracies: FloatArray, scores: FloatArray) -> dict[str, float]:
     tenth = max(1, len(scores) // 10)
     order = np.argpartition(scores, [tenth - 1, len(scores) - tenth])
     means = {"preserving": accuracies[order[:tenth]].mean(), "breaking": accuracies[order[-tenth:]].mean()}
-    numbers = {name: getattr(accuracies, name)() for name in ("min", "mean", "max", "std")}
-    return {name: float(value) for name, value in {**numbers, **means}.items()}
+    return {**spread_of(accuracies), **{name: float(value) for name, value in means.items()}}
 
 
 def divided_errors(predicted: NDArray[np.uint8], y: IntArray, pairs: list[tuple[int, int]]) -> dict[str, Any]:
@@ -140,7 +142,7 @@ def run_pairs(task: Task, workspace: Workspace) -> Outcome:
     differences = clean[pairs[:, 0]] - clean[pairs[:, 1]]
     some = pairs[np.linspace(0, len(pairs) - 1, min(given["n_checked"], len(pairs))).astype(np.int64)]
     error = _error_of_pairs(codebook, some, given, workspace)
-    slope, _, r_squared = regression(losses, clean)
+    slope = regression(losses, clean)[0]
     result = {
         "n_pairs": len(pairs),
         "n_bins": n_bins,
@@ -150,7 +152,7 @@ def run_pairs(task: Task, workspace: Workspace) -> Outcome:
         "points": [float(differences.mean()), error],
         "share_better": 100 * float((differences > 0).mean() + (differences == 0).mean() / 2),
         "per_loss_sd": None if np.isnan(slope) else float(slope * losses.std()),
-        "r_squared_loss": None if np.isnan(r_squared) else float(r_squared),
+        "r_squared_loss": r_squared(losses, clean),
     }
     return Outcome(result, {"pairs": pairs})
 
@@ -173,3 +175,53 @@ def _error_of_pairs(codebook: Codebook, pairs: IntArray, given: Mapping[str, Any
     is_right = [decoded(codebook, pairs[:, side], margins) == y for side in range(2)]
     of_samples = is_right[0].mean(axis=0) - is_right[1].mean(axis=0)
     return 100 * float(of_samples.std() / np.sqrt(len(y)))
+
+
+def relations(accuracies: FloatArray, clean: FloatArray, scores: FloatArray) -> dict[str, Any]:
+    """The relations of accuracies (..., n_assignments) to clean ones of the same shape and scores (n_assignments,).
+
+    NaN where clean accuracies, or scores, do not vary.
+    """
+    tenth = max(1, len(scores) // 10)
+    order = np.argpartition(scores, [tenth - 1, len(scores) - tenth])
+    z = _from_mean(scores)
+    z = z / z.std() if z.std() > 0 else np.full(len(z), np.nan)
+    a, c = _from_mean(accuracies), _from_mean(clean)
+    n = len(scores)
+    cc, cz, ac, az = (c * c).sum(-1) / n, c @ z / n, (a * c).sum(-1) / n, a @ z / n
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slope = np.where(cc > 0, ac / cc, np.nan)
+        partial = np.where(cc - cz**2 > 1e-9 * cc, (az * cc - ac * cz) / (cc - cz**2), np.nan)
+    lowest, highest = (accuracies[..., chosen].mean(axis=-1) for chosen in (order[:tenth], order[-tenth:]))
+    return {"difference": lowest - highest, "per_sd": az, "slope": slope, "at_equal_accuracy": partial}
+
+
+def _from_mean(values: FloatArray) -> FloatArray:
+    return np.asarray(values - values.mean(axis=-1, keepdims=True))
+
+
+def standard_errors(
+    is_right: NDArray[np.bool_], is_right_clean: NDArray[np.bool_], scores: FloatArray, seed: int
+) -> dict[str, float]:
+    """The standard errors of the relations, by resampling the samples of (n_assignments, n_samples)."""
+    n = is_right.shape[1]
+    counts = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=N_RESAMPLES).astype(np.float32)
+    drawn = [100 / n * (counts @ right.T.astype(np.float32)).astype(np.float64) for right in (is_right, is_right_clean)]
+    return {name: _deviation(values) for name, values in relations(drawn[0], drawn[1], scores).items()}
+
+
+def _deviation(values: FloatArray) -> float:
+    """The standard deviation of the numbers among values; NaN if fewer than half of them are."""
+    known = values[np.isfinite(values)]
+    return float(known.std()) if 2 * len(known) >= len(values) else float("nan")
+
+
+def with_errors(
+    values: Mapping[str, Any], is_right: NDArray[np.bool_], is_right_clean: NDArray[np.bool_], scores: FloatArray
+) -> dict[str, list[float] | None]:
+    """Relations as pairs of the value and its standard error; None where there is none."""
+    errors = standard_errors(is_right, is_right_clean, scores, seed=0)
+    return {
+        name: [float(values[name]), errors[name]] if np.isfinite([values[name], errors[name]]).all() else None
+        for name in RELATIONS
+    }

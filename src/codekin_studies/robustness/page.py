@@ -2,25 +2,212 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from codekin.pages import Beside, Block, Command, Page, Paragraph, Picture, Section
-from codekin.plots.style import save_figure
-from codekin_studies.configuration import Study
-from codekin_studies.engine.workspace import Workspace
-from codekin_studies.prose import study_command
-from codekin_studies.robustness.pictures import attack_figure, capacity_figure, cloud_figure, difference_figure
-from codekin_studies.robustness.results import Case, found_cases
-from codekin_studies.robustness.tables import (
-    attack_table,
-    capacity_table,
-    check_sentences,
-    condition_table,
-    error_table,
-    pairs_table,
+import numpy as np
+
+from codekin.pages import Block, Cell, Column, Page, Paragraph, Picture, Section, Table
+from codekin_studies.distributions import r_squared
+from codekin_studies.page_parts import Report, Rows, in_pairs
+from codekin_studies.robustness.results import (
+    Case,
+    Z,
+    attack_figure,
+    capacity_figure,
+    cloud_figure,
+    condition_relations,
+    condition_title,
+    difference_figure,
+    found_cases,
 )
-from codekin_studies.robustness.verdict import LIMITS, verdict
+from codekin_studies.robustness.sweeping import CLEAN
+from codekin_studies.splits.sweeps import spread_of
+
+Found = Mapping[str, Sequence[Case]]
+
+RELATION_COLUMNS = {
+    "difference": "preserving − breaking",
+    "slope": "slope on clean",
+    "at_equal_accuracy": "per sd of score, at equal clean accuracy",
+}
+
+
+def _cell(found: Sequence[float] | None) -> Cell | None:
+    """A value with its 95 % interval, bold if that does not contain 0."""
+    if found is None:
+        return None
+    value, half = found[0], Z * found[1]
+    return Cell(f"{value:+.2f} ± {half:.2f}".replace("-", "−"), value, is_strong=abs(value) > half)
+
+
+def _cases(found: Found) -> list[Case]:
+    return [case for cases in found.values() for case in cases]
+
+
+def capacity_table(found: Found) -> Table:
+    """Clean accuracies by capacity, and what predicts them."""
+    rows: Rows = []
+    for case in _cases(found):
+        difference = condition_relations(case).get(CLEAN, {}).get("difference")
+        if case.compared is not None:
+            clean = case.compared["conditions"][CLEAN]
+            spread = [clean[name] for name in ("min", "mean", "max", "std")]
+            spread += [clean["r_squared"][name] for name in ("score", "learnability")]
+        elif case.under_conditions is not None:
+            accuracies = case.under_conditions.accuracies(0)
+            spread = [*spread_of(accuracies).values(), r_squared(case.under_conditions.scores, accuracies), None]
+        else:
+            continue
+        one_vs_rest = None if case.one_vs_rest is None else case.one_vs_rest[CLEAN]
+        rows.append([case.codebook, case.capacity, one_vs_rest, *spread, _cell(difference)])
+    columns = [Column("codebook"), Column("capacity"), Column("one-vs-rest", ".1f")]
+    columns += [Column(title, ".1f") for title in ("worst", "mean", "best")]
+    columns += [Column("sd", ".2f"), Column("r², score", ".2f"), Column("r², learnability", ".2f")]
+    return Table(
+        [*columns, Column(RELATION_COLUMNS["difference"])],
+        rows,
+        caption="Clean test accuracy in percent by capacity: of all assignments, and of the trained networks. "
+        "r²: how much of its variation the score and learnability predict. Bold differences are beyond chance.",
+    )
+
+
+def condition_table(found: Found) -> Table:
+    """Accuracies under every condition and their relations."""
+    rows: Rows = []
+    for case in _cases(found):
+        for condition, one in condition_relations(case).items():
+            if condition != CLEAN:
+                names = [case.codebook, case.capacity, condition_title(condition)]
+                rows.append([*names, *_levels(case, condition), *(_cell(one[name]) for name in RELATION_COLUMNS)])
+    columns = [Column("codebook"), Column("capacity"), Column("condition")]
+    columns += [Column(title, ".1f") for title in ("preserving", "random", "breaking")]
+    columns += [Column(f"r², {title}", ".2f") for title in ("score", "learnability", "clean")]
+    return Table(
+        [*columns, *(Column(title) for title in RELATION_COLUMNS.values())],
+        rows,
+        caption="Accuracy in percent under every condition, of all assignments or of the networks. The slope is in "
+        "points per point of clean accuracy. The last column is from a regression on both: above 0, of two assignments "
+        "with the same clean accuracy the one that breaks similarity is more robust. Intervals are of 95 %; bold ones "
+        "are without 0.",
+    )
+
+
+def _levels(case: Case, condition: str) -> list[float | None]:
+    """Mean accuracies by policy, and r² with the score, learnability and clean accuracy."""
+    if case.compared is not None:
+        one = case.compared["conditions"][condition]
+        return [
+            one["preserving"],
+            one["mean"],
+            one["breaking"],
+            *(one["r_squared"][name] for name in ("score", "learnability", "clean")),
+        ]
+    answers = case.under_conditions
+    assert answers is not None
+    place = list(answers.names).index(condition)
+    accuracies, clean = answers.accuracies(place), answers.accuracies(0)
+    known = r_squared(answers.scores, accuracies), None, r_squared(clean, accuracies)
+    return [*answers.policies(place).values(), *known]
+
+
+def attack_table(found: Found) -> Table:
+    """Accuracies under attack and their relations."""
+    rows: Rows = []
+    for case in _cases(found):
+        answers = case.under_attack
+        if answers is None:
+            continue
+        for place, name in enumerate(answers.names[1:], start=1):
+            policies, one = answers.policies(place), answers.relations(place)
+            is_over = not answers.is_right[:, place].any()
+            sizes: list[Any] = [len(answers.scores), answers.is_right.shape[2], float(name), *policies.values()]
+            related = [None if is_over else _cell(one[column]) for column in RELATION_COLUMNS]
+            rows.append([case.codebook, case.capacity, *sizes, *related])
+    columns = [Column("codebook"), Column("capacity"), Column("assignments"), Column("samples"), Column("radius", "g")]
+    columns += [Column(title, ".1f") for title in ("preserving", "random", "breaking")]
+    return Table(
+        [*columns, *(Column(title) for title in RELATION_COLUMNS.values())],
+        rows,
+        caption="Accuracy in percent under white-box attacks that may change every pixel by the radius, by tenths of "
+        "the score. Empty: nothing is left to compare.",
+    )
+
+
+def error_table(found: Found) -> Table:
+    """Errors within and beyond the most confusable pairs, by tenths of the score."""
+    rows: Rows = []
+    for case in _cases(found):
+        for condition, one in (case.compared or {"conditions": {}})["conditions"].items():
+            row: list[Any] = [case.codebook, case.capacity, condition_title(condition)]
+            for where in ("within", "beyond"):
+                errors = one["errors"][where]
+                row += [errors["preserving"], errors["breaking"], _cell(errors["difference"])]
+            rows.append(row)
+    pairs: list[tuple[int, int]] = next((case.compared["pairs"] for case in _cases(found) if case.compared), [])
+    columns = [Column("codebook"), Column("capacity"), Column("condition")]
+    for where in ("within", "beyond"):
+        columns += [
+            Column(f"{where}, preserving", ".1f"),
+            Column(f"{where}, breaking", ".1f"),
+            Column(f"{where}, gain"),
+        ]
+    return Table(
+        columns,
+        rows,
+        caption="Errors in percent of all samples, within the pairs of classes that are confused most "
+        f"({', '.join(f'{first}-{second}' for first, second in pairs)}) and beyond them, of the tenths of the "
+        "lowest and the highest scores among the checked assignments. Below 0, preserving makes fewer errors.",
+    )
+
+
+def pairs_table(found: Found) -> Table:
+    """Assignments of equal training loss and different score."""
+    rows: Rows = []
+    for case in _cases(found):
+        one = case.pairs
+        if one and one["n_pairs"]:
+            apart = one["score_difference"]
+            better = [_cell(one["points"]), one["share_better"]]
+            rows.append([case.codebook, case.capacity, one["n_pairs"], apart, *better, one["per_loss_sd"]])
+    columns = [Column("codebook"), Column("capacity"), Column("pairs", ",d"), Column("scores apart, sd", ".2f")]
+    columns += [Column("lower score − higher score"), Column("lower score better, %", ".0f")]
+    return Table(
+        [*columns, Column("per sd of training loss", ".2f")],
+        rows,
+        caption="Equal training loss, better generalisation? Pairs of assignments whose training losses (average hinge "
+        "loss of the bits) are equal within a hundredth of a standard deviation, with scores as different as possible: "
+        "how much more accurate the one with the lower score is on clean test samples, in points. For comparison, what "
+        "a standard deviation of training loss is worth.",
+    )
+
+
+def check_sentences(found: Found) -> list[str]:
+    """What was checked: counts against the decoder, attacks to 0 %, attacks with more steps."""
+    cases = _cases(found)
+    texts = []
+    swept = [case for case in cases if case.swept is not None]
+    if swept:
+        n_sweeps = sum(len(case.swept or {}) for case in swept)
+        texts.append(
+            f"Checked: in each of {n_sweeps} sweeps the counts of assignments of all strata of the score were compared "
+            "with the decoder's, and were equal."
+        )
+    attacked = [case.under_attack for case in cases if case.under_attack is not None]
+    if attacked:
+        n_over = sum(not answers.is_right[:, -1].any() for answers in attacked)
+        texts.append(
+            f"Attacks of the largest radius leave 0 % to every assignment in {n_over} of {len(attacked)} cases."
+        )
+    stronger = [case.stronger for case in cases if case.stronger is not None]
+    if stronger:
+        left = [np.subtract(one["usual"], one["more"])[1:] for one in stronger]
+        texts.append(
+            f"Four times the steps and twice the restarts, on {stronger[0]['n_assignments']} assignments a case at the "
+            f"two smallest radii, lower accuracy by {np.mean(left):.2f} points in the mean, {np.max(left):.2f} at most."
+        )
+    return texts
+
 
 QUESTION = "Similar codewords for similar classes make bits easy to learn. Do dissimilar ones make a code more robust?"
 METHOD = (
@@ -40,28 +227,26 @@ METHOD = (
 )
 
 
-def robustness_page(study: Study, workspace: Workspace) -> Page:
+def robustness_page(report: Report) -> Page:
     """The page of a study of robustness, with everything that is finished."""
-    cases = {data["name"]: found_cases(study, data, workspace) for data in study.option("data")}
-    cases = {name: found for name, found in cases.items() if found}
-    sections = [_data_section(study, name, found, workspace) for name, found in cases.items()]
-    lead = f"{QUESTION} {verdict(*next(iter(cases.items())))}" if cases else "Nothing is finished yet."
-    return Page(study.title, lead, [Section("What was done", [Paragraph(text) for text in METHOD]), *sections])
+    study = report.study
+    every = {data["name"]: found_cases(study, data, report.workspace) for data in study.option("data")}
+    cases = {name: found for name, found in every.items() if found}
+    lead = f"{QUESTION} {verdict(*next(iter(cases.items())))}" if cases else ""
+    return report.page(lead, METHOD, [_data_section(report, name, found) for name, found in cases.items()])
 
 
-def _data_section(study: Study, name: str, found: Mapping[str, list[Case]], workspace: Workspace) -> Section:
-    blocks: list[Block] = [Paragraph(verdict(name, found)), Paragraph(LIMITS), capacity_table(found)]
-    figures = workspace.folder / "figures"
+def _data_section(report: Report, name: str, found: Found) -> Section:
     pictures: list[Picture] = []
 
     def add(stem: str, figure: Any, description: str, caption: str) -> None:
         if figure is not None:
-            pictures.append(Picture(save_figure(figure, figures / f"{name}-{stem}")[0], description, caption))
+            pictures.append(report.picture(figure, f"{name}-{stem}", description, caption, as_pixels=True))
 
     for code, cases in found.items():
         add(
             f"{code}-capacity",
-            capacity_figure(name, code, cases, workspace),
+            capacity_figure(name, code, cases, report.workspace),
             f"Violins of the clean accuracy of all assignments of {code} on {name}, by capacity.",
             "All assignments; dashed lines are medians, dotted ones quartiles, the ends the worst and the best.",
         )
@@ -74,7 +259,7 @@ def _data_section(study: Study, name: str, found: Mapping[str, list[Case]], work
         )
         add(
             f"{code}-clouds",
-            cloud_figure(name, code, cases, workspace),
+            cloud_figure(name, code, cases, report.workspace),
             f"Accuracy under each condition against clean accuracy, for all assignments of {code} on {name}.",
             "Inner and outer contours hold half and nine tenths of the assignments (drawn from one in eleven), lines "
             "are regressions.",
@@ -85,9 +270,80 @@ def _data_section(study: Study, name: str, found: Mapping[str, list[Case]], work
             f"Accuracy under white-box attacks on assignments of {code} on {name}, by radius, capacity and policy.",
             "Pixels are from 0 to 1.",
         )
-    blocks += [Beside(pictures[start : start + 2]) for start in range(0, len(pictures), 2)]
     tables = [condition_table(found), attack_table(found), error_table(found), pairs_table(found)]
-    blocks += [table for table in tables if table.rows]
-    blocks += [Paragraph(text) for text in check_sentences(found)]
-    blocks.append(Command(study_command("run", study.source, workspace.folder, only=name)))
-    return Section(name, blocks)
+    above: list[Block] = [
+        Paragraph(verdict(name, found)),
+        Paragraph(LIMITS),
+        capacity_table(found),
+        *in_pairs(pictures),
+    ]
+    below = [Paragraph(text) for text in check_sentences(found)]
+    return Section(name, [*above, *(table for table in tables if table.rows), *below, report.again(name)])
+
+
+LIMITS = (
+    "Limits: small pictures, one training set and seed, few codebooks, least squares and small networks that were not "
+    "trained against attacks; changes of single pixels up to a radius are the only attacks; random features and "
+    "corruptions are one draw each."
+)
+
+SMALLEST = 1.0
+"""Cases in which all assignments together are below this many percent do not count."""
+
+
+def verdict(data: str, found: Found) -> str:
+    """Whether breaking buys robustness, what clean accuracy says about it, and what capacity changes."""
+    related = [one for case in _cases(found) for one in _robust_relations(case)]
+    better, worse = (_share_beyond([one["difference"] for one in related], sign) for sign in (1, -1))
+    slopes = [one["slope"] for one in related if one["slope"] is not None]
+    more, less = (_share_beyond([one["at_equal_accuracy"] for one in related], sign) for sign in (1, -1))
+    sentences = [
+        f"On {data}, preserving assignments are more accurate than breaking ones in {better} of {len(related)} "
+        f"corrupted or attacked cases and less accurate in {worse}, beyond chance."
+    ]
+    if slopes:
+        median = float(np.median([slope[0] for slope in slopes]))
+        sentences.append(
+            "Assignments that are better on clean samples are better under these conditions, too, in "
+            f"{_share_beyond(slopes, 1)} of {len(slopes)} cases (median slope {median:.2f}); at equal clean accuracy "
+            f"the ones that break similarity are more robust in {more} and less in {less}."
+        )
+    gains = [f"{_clean_gains(of_code)} with {name}" for name, of_code in found.items() if _clean_gains(of_code)]
+    if gains:
+        sentences.append(f"On clean samples, preserving gains over breaking, in points: {'; '.join(gains)}.")
+    return " ".join(sentences)
+
+
+def _clean_gains(cases: Sequence[Case]) -> str:
+    """What preserving gains on clean samples, by capacity; empty if that is not known yet."""
+    clean = {case.capacity: condition_relations(case).get(CLEAN, {}).get("difference") for case in cases}
+    gains = ((f"{value[0]:.1f}".replace("-", "−"), name) for name, value in clean.items() if value is not None)
+    return ", ".join(f"{gain} ({name})" for gain, name in gains)
+
+
+def _robust_relations(case: Case) -> list[Mapping[str, list[float] | None]]:
+    """The relations under all conditions but the clean one, and under attacks, that leave something."""
+    found: list[Mapping[str, list[float] | None]] = [
+        one
+        for name, one in condition_relations(case).items()
+        if name != CLEAN and mean_accuracy(case, name) >= SMALLEST
+    ]
+    answers = case.under_attack
+    if answers is not None:
+        places = range(1, len(answers.names))
+        found += [answers.relations(place) for place in places if answers.accuracies(place).mean() >= SMALLEST]
+    return found
+
+
+def mean_accuracy(case: Case, condition: str) -> float:
+    """The mean accuracy of all assignments under a condition, or of all networks."""
+    if case.compared is not None:
+        return float(case.compared["conditions"][condition]["mean"])
+    answers = case.under_conditions
+    assert answers is not None
+    return float(answers.accuracies(list(answers.names).index(condition)).mean())
+
+
+def _share_beyond(values: Sequence[Sequence[float] | None], sign: int) -> int:
+    """How many values are above zero, or below it, beyond chance."""
+    return sum(value is not None and sign * value[0] > Z * value[1] for value in values)

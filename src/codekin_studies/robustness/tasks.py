@@ -7,45 +7,63 @@ assignments get right; attacks and small networks look at some, one of each stra
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from codekin.coding import IntArray
 from codekin.datasets import load_dataset
+from codekin.decoding import MinimumLossDecoder
 from codekin_studies.configuration import Study, data_among
-from codekin_studies.engine.schema import NUMBER, POSITIVE, TEXT, Entries, ListOf, OneOf, Place, Rule, Table, whole
-from codekin_studies.engine.task import Stage, Task
-from codekin_studies.entries import check_entries
-from codekin_studies.fields import CODEBOOK_NAME, COUNT, HEAD, NUMBERED, SEED, CodebookTable, DataName
-from codekin_studies.robustness.attacking import ATTACK, NETWORK, STRONGER, run_attack, run_network, run_stronger
+from codekin_studies.engine.schema import NUMBER, POSITIVE, TEXT, Entries, Keys, ListOf, OneOf, Place, Rule, whole
+from codekin_studies.engine.workspace import Outcome, Stage, Task, Workspace
+from codekin_studies.entries import (
+    COUNT,
+    SEED,
+    DataName,
+    check_entries,
+    codebook_entries,
+    placed_data,
+    samples_of,
+    study_keys,
+)
+from codekin_studies.robustness.attacks import Attack, Victims, survivors
 from codekin_studies.robustness.comparing import COMPARE, PAIRS, run_compare, run_pairs
-from codekin_studies.robustness.corruptions import CORRUPTIONS
-from codekin_studies.robustness.responses import RESPOND, run_respond
+from codekin_studies.robustness.models import CORRUPTIONS, Floats, flipped_code_bits, train_network
 from codekin_studies.robustness.sweeping import (
-    MAX_BITS,
+    FLIPS,
+    RESPOND,
     SCORE,
     SWEEP,
+    altered_samples,
+    box_of,
+    codebook_of,
     conditions,
+    load_model,
+    run_respond,
     run_score,
     run_sweep,
     score_task,
+    strata_of,
+    swept_problem,
 )
+from codekin_studies.splits.sweeps import MAX_BITS, coding_matrix_of
 
 SHARE = Rule("a number from 0 to 1", lambda value: NUMBER.holds(value) and 0 <= value <= 1)
 
-FUNCTIONS = {
-    RESPOND: run_respond,
-    SCORE: run_score,
-    SWEEP: run_sweep,
-    COMPARE: run_compare,
-    PAIRS: run_pairs,
-    ATTACK: run_attack,
-    STRONGER: run_stronger,
-    NETWORK: run_network,
-}
+ATTACK, STRONGER, NETWORK = "robustness.attack", "robustness.stronger", "robustness.network"
 
-SAMPLES = ("seed", "corruptions", "n_steps")
-"""Options of the study that determine all responses."""
+N_STRONGER = 4
+MORE_STEPS, MORE_RESTARTS = 4, 2
+"""How many assignments are attacked once more at the two smallest radii, and with how many times the steps and
+restarts."""
+
+ATTACKED_PER_TASK, NETWORKS_PER_TASK = 50, 5
+"""How many assignments a task attacks, or trains networks for: a killed run loses no more than these."""
 
 
 def _radii_increase(data: Mapping[str, Any], place: Place) -> None:
@@ -69,19 +87,18 @@ def _codebooks_are_listed(content: Mapping[str, Any], place: Place) -> None:
             names.check(name, place.at("data", number, "codebooks", chosen))
 
 
-CAPACITY = Table({"features": whole(0, 100_000), "n_attacked": COUNT, "n_samples": COUNT, "seconds": POSITIVE})
-NETWORK_TABLE = Table({"n_assignments": COUNT, "n_hidden": COUNT, "n_epochs": COUNT, "n_samples": COUNT})
+CAPACITY = Keys({"features": whole(0, 100_000), "n_attacked": COUNT, "n_samples": COUNT, "seconds": POSITIVE})
+NETWORK_TABLE = Keys({"n_assignments": COUNT, "n_hidden": COUNT, "n_epochs": COUNT, "n_samples": COUNT})
 
-SCHEMA = Table(
+SCHEMA = study_keys(
     {
-        **HEAD,
         "seed": SEED,
         "n_checked": COUNT,
         "n_steps": COUNT,
         "n_restarts": COUNT,
-        "corruptions": Table(dict.fromkeys(CORRUPTIONS, SHARE)),
+        "corruptions": Keys(dict.fromkeys(CORRUPTIONS, SHARE)),
         "data": Entries(
-            Table(
+            Keys(
                 {
                     "name": DataName(most_classes=10),
                     "picture": ListOf(whole(1), length=3),
@@ -96,10 +113,9 @@ SCHEMA = Table(
                 _first_is_plain,
             )
         ),
-        "codebooks": Entries(CodebookTable(CODEBOOK_NAME)),
+        "codebooks": codebook_entries(),
     },
-    NUMBERED,
-    _codebooks_are_listed,
+    dependency=_codebooks_are_listed,
 )
 """The keys of a configuration."""
 
@@ -107,9 +123,8 @@ SCHEMA = Table(
 def check(study: Study, data_names: list[str], data_home: Path | None) -> None:
     """Raise unless the samples are pictures of the given sizes, and the codebooks are available."""
     check_entries(study, data_names, data_home, most_bits=MAX_BITS)
-    for number, data in enumerate(study.option("data")):
-        if data["name"] in data_names:
-            _check_pictures(data, study.place.at("data", number), data_home)
+    for data, place in placed_data(study, data_names):
+        _check_pictures(data, place, data_home)
 
 
 def _check_pictures(data: Mapping[str, Any], place: Place, data_home: Path | None) -> None:
@@ -131,133 +146,184 @@ def _check_pictures(data: Mapping[str, Any], place: Place, data_home: Path | Non
 def stages(study: Study, data_names: list[str]) -> list[Stage]:
     """Fits and corrupted samples, sweeps, comparisons, matched pairs, attacks and networks."""
     chosen = data_among(study, data_names)
-    cases = [(data, capacity) for data in chosen for capacity in data["capacities"]]
-    coded = [(data, capacity, code) for data, capacity in cases for code in codebooks_of(study, data)]
-    scores = [score_task(_coded(study, *case)) for case in coded if not case[1]["features"]]
-    sweeps = [task for case in coded for task in sweep_tasks(study, *case).values()]
-    attacks = [task for case in coded for task in attack_tasks(study, *case)]
-    networks = [
-        task for data in chosen for code in codebooks_of(study, data) for task in network_tasks(study, data, code)
-    ]
+    settings = [one for data in chosen for capacity in data["capacities"] for one in settings_of(study, data, capacity)]
+    fits = {task.key: task for one in settings for task in [one.respond()]}
+    scores = [score_task(one.given()) for one in settings if not one.capacity["features"]]
+    attacks = [task for one in settings for task in one.attacks()]
+    networks = [task for data in chosen for one in settings_of(study, data) for task in one.networks()]
     return [
-        Stage("fitting and corrupting", [respond_task(study, *case) for case in cases]),
+        Stage("fitting and corrupting", list(fits.values())),
         Stage("scoring all assignments", scores),
-        Stage("sweeping all assignments", sweeps),
-        Stage("comparing clean and corrupted", [compare_task(study, *case) for case in coded]),
-        Stage("matching pairs", [pairs_task(study, *case) for case in coded]),
-        Stage("attacking", [*attacks, *(stronger_task(study, *case) for case in coded)]),
+        Stage("sweeping all assignments", [task for one in settings for task in one.sweeps().values()]),
+        Stage("comparing clean and corrupted", [one.compare() for one in settings]),
+        Stage("matching pairs", [one.pairs() for one in settings]),
+        Stage("attacking", [*attacks, *(one.stronger() for one in settings)]),
         Stage("training networks", networks),
     ]
 
 
-def codebooks_of(study: Study, data: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The codebooks of a data set: those it names, or all."""
+@dataclass(frozen=True)
+class Setting:
+    """A data set, a capacity and a codebook, and the tasks that examine them."""
+
+    study: Study
+    data: Mapping[str, Any]
+    capacity: Mapping[str, Any]
+    code: Mapping[str, Any]
+
+    def _label(self, *more: str) -> str:
+        return ", ".join([self.data["name"], f"{self.capacity['features']:,} features", *more])
+
+    def _samples(self) -> dict[str, Any]:
+        """The parameters that determine responses."""
+        given = {key: self.data[key] for key in ("picture", "ridge", "width", "transfer")}
+        more = {"n_swept": self.data.get("n_swept"), "features": self.capacity["features"]}
+        return samples_of(self.study, self.data, "corruptions", "n_steps", **given, **more)
+
+    def given(self, *options: str, **more: Any) -> dict[str, Any]:
+        """The parameters of tasks with this codebook."""
+        named = {name: self.study.option(name) for name in options}
+        return {**self._samples(), "codebook": dict(self.code), **named, **more}
+
+    def respond(self) -> Task:
+        """Fit the capacity and look at the corrupted samples."""
+        return Task(RESPOND, self._samples(), self._label(), self.capacity["seconds"])
+
+    def sweeps(self) -> dict[str, Task]:
+        """Test all assignments under each condition, by its name."""
+        given, name = self.given("n_checked"), self.code["name"]
+        return {
+            condition: Task(SWEEP, {**given, "condition": condition}, self._label(name, condition), 8.0)
+            for condition in conditions(given)
+        }
+
+    def compare(self) -> Task:
+        """Compare accuracies under all conditions with clean ones."""
+        return Task(COMPARE, self.given("n_checked"), self._label(self.code["name"]), 5.0)
+
+    def pairs(self) -> Task:
+        """Compare assignments of equal training loss and different score."""
+        return Task(PAIRS, self.given("n_checked"), self._label(self.code["name"], "pairs"), 5.0)
+
+    def attacks(self) -> list[Task]:
+        """Attack some assignments, stratified by score."""
+        given, tasks = self._attacked(), []
+        for first, last in _ranges(given["n_attacked"], ATTACKED_PER_TASK):
+            label = self._label(self.code["name"], f"attacks on {first} to {last}")
+            tasks.append(Task(ATTACK, {**given, "first": first, "last": last}, label, 10.0))
+        return tasks
+
+    def stronger(self) -> Task:
+        """Attack a few assignments with more steps and restarts."""
+        return Task(STRONGER, self._attacked(), self._label(self.code["name"], "more steps"), 10.0)
+
+    def _attacked(self) -> dict[str, Any]:
+        numbers = {name: self.capacity[name] for name in ("n_attacked", "n_samples")}
+        return self.given("n_restarts", radii=self.data["radii"], **numbers)
+
+    def networks(self) -> list[Task]:
+        """Train networks for some assignments, stratified by score, corrupt and attack them."""
+        network, tasks = dict(self.data["network"]), []
+        given = self.given("n_restarts", radii=self.data["radii"], network=network)
+        for first, last in _ranges(network["n_assignments"], NETWORKS_PER_TASK):
+            label = f"{self.data['name']}, networks, {self.code['name']}, from {first}"
+            tasks.append(Task(NETWORK, {**given, "first": first, "last": last}, label, 20.0))
+        return tasks
+
+
+def settings_of(study: Study, data: Mapping[str, Any], capacity: Mapping[str, Any] | None = None) -> list[Setting]:
+    """A setting for each codebook of a data set: those it names, or all; of the plain features by default."""
     names = data.get("codebooks")
-    return [code for code in study.option("codebooks") if names is None or code["name"] in names]
+    chosen = [code for code in study.option("codebooks") if names is None or code["name"] in names]
+    return [Setting(study, data, capacity or {"features": 0}, code) for code in chosen]
 
 
-def _samples(study: Study, data: Mapping[str, Any], features: int) -> dict[str, Any]:
-    """The parameters that determine responses."""
-    given = {key: data[key] for key in ("picture", "ridge", "width", "transfer")}
-    rest = {"data": data["name"], "n_test": data.get("n_test"), "n_swept": data.get("n_swept"), "features": features}
-    options = {name: study.option(name) for name in SAMPLES}
-    return {**given, **rest, **options, "corruptions": dict(options["corruptions"])}
+def _ranges(n: int, size: int) -> list[tuple[int, int]]:
+    """The first and last of ``n`` things in parts of at most this size."""
+    return [(first, min(first + size, n) - 1) for first in range(0, n, size)]
 
 
-def _title(data: Mapping[str, Any], capacity: Mapping[str, Any], *more: str) -> str:
-    return ", ".join([data["name"], f"{capacity['features']:,} features", *more])
+def run_attack(task: Task, workspace: Workspace) -> Outcome:
+    """Attack some assignments of least-squares bits."""
+    given = task.parameters
+    ranks = strata_of(given, given["n_attacked"], workspace)
+    places = np.arange(len(ranks))[given["first"] : given["last"] + 1]
+    is_right = _survivors(given, workspace, ranks[places])
+    accuracies = 100 * is_right.mean(axis=2)
+    arrays: dict[str, NDArray[Any]] = {"ranks": ranks[places], "is_right": np.packbits(is_right, axis=2)}
+    return Outcome({"n_samples": is_right.shape[2], "mean": accuracies.mean(axis=0).tolist()}, arrays)
 
 
-def respond_task(study: Study, data: Mapping[str, Any], capacity: Mapping[str, Any]) -> Task:
-    """Fit a capacity and look at the corrupted samples."""
-    parameters = _samples(study, data, capacity["features"])
-    return Task(RESPOND, parameters, label=_title(data, capacity), weight=capacity["seconds"])
-
-
-def _coded(
-    study: Study, data: Mapping[str, Any], capacity: Mapping[str, Any], code: Mapping[str, Any], *names: str
-) -> dict[str, Any]:
-    options = {name: study.option(name) for name in names}
-    return {**_samples(study, data, capacity["features"]), "codebook": dict(code), **options}
-
-
-def sweep_tasks(
-    study: Study, data: Mapping[str, Any], capacity: Mapping[str, Any], code: Mapping[str, Any]
-) -> dict[str, Task]:
-    """Test all assignments under each condition, by its name."""
-    given = _coded(study, data, capacity, code, "n_checked")
-    return {
-        condition: Task(
-            SWEEP, {**given, "condition": condition}, label=_title(data, capacity, code["name"], condition), weight=8.0
-        )
-        for condition in conditions(given)
+def run_stronger(task: Task, workspace: Workspace) -> Outcome:
+    """Attack a few assignments with the usual numbers of steps and restarts, and with many more."""
+    given = task.parameters
+    ranks = strata_of(given, min(N_STRONGER, given["n_attacked"]), workspace)
+    radii = given["radii"][:2]
+    found = {
+        "usual": _survivors({**given, "radii": radii}, workspace, ranks),
+        "more": _survivors({**given, "radii": radii}, workspace, ranks, MORE_STEPS, MORE_RESTARTS),
     }
+    accuracies = {name: (100 * is_right.mean(axis=(0, 2))).tolist() for name, is_right in found.items()}
+    return Outcome({"radii": radii, "n_assignments": len(ranks), **accuracies})
 
 
-def compare_task(study: Study, data: Mapping[str, Any], capacity: Mapping[str, Any], code: Mapping[str, Any]) -> Task:
-    """Compare accuracies under all conditions with clean ones."""
-    parameters = _coded(study, data, capacity, code, "n_checked")
-    return Task(COMPARE, parameters, label=_title(data, capacity, code["name"]), weight=5.0)
+def _survivors(
+    given: Mapping[str, Any], workspace: Workspace, ranks: IntArray, more_steps: int = 1, more_restarts: int = 1
+) -> NDArray[np.bool_]:
+    """What survives of the samples of a task, with so many times its steps and restarts."""
+    codebook, problem = codebook_of(given, workspace), swept_problem(given, workspace.data_home)
+    matrices = [coding_matrix_of(codebook, int(rank)) for rank in ranks]
+    victims = Victims.of_outputs(load_model(given, problem, workspace), matrices)
+    numbers = more_steps * given["n_steps"], more_restarts * given["n_restarts"]
+    attack = Attack(*numbers, box_of(problem), given["seed"])
+    n = given["n_samples"]
+    return survivors(victims, problem.X_test[:n], problem.y_test[:n], given["radii"], attack)
 
 
-def pairs_task(study: Study, data: Mapping[str, Any], capacity: Mapping[str, Any], code: Mapping[str, Any]) -> Task:
-    """Compare assignments of equal training loss and different score."""
-    parameters = _coded(study, data, capacity, code, "n_checked")
-    return Task(PAIRS, parameters, label=_title(data, capacity, code["name"], "pairs"), weight=5.0)
+def run_network(task: Task, workspace: Workspace) -> Outcome:
+    """Train a network per assignment; count what it gets right under every condition and radius."""
+    given, network = task.parameters, task.parameters["network"]
+    problem = swept_problem(given, workspace.data_home)
+    codebook = codebook_of(given, workspace)
+    ranks = strata_of(given, network["n_assignments"], workspace)
+    places = np.arange(len(ranks))[given["first"] : given["last"] + 1]
+    shown = altered_samples(given, problem, load_model(given, problem, workspace))
+    n, attack = network["n_samples"], Attack(given["n_steps"], given["n_restarts"], box_of(problem), given["seed"])
+    is_right = np.empty((len(places), len(conditions(given)), len(problem.y_test)), dtype=np.bool_)
+    survived = np.empty((len(places), 1 + len(given["radii"]), n), dtype=np.bool_)
+    for number, place in enumerate(places):
+        matrix = coding_matrix_of(codebook, int(ranks[place]))
+        sizes = {"n_hidden": network["n_hidden"], "n_epochs": network["n_epochs"]}
+        rng = np.random.default_rng([given["seed"], FLIPS, 2])
+        model = train_network(problem.X_train, problem.y_train, matrix, **sizes, rng=rng)
+        for row, condition in enumerate(conditions(given)):
+            margins = _margins_under(condition, model, shown, given)
+            is_right[number, row] = MinimumLossDecoder(matrix, "hinge").decode(margins) == problem.y_test
+        victims = Victims.of_margins(model, matrix)
+        survived[number] = survivors(victims, problem.X_test[:n], problem.y_test[:n], given["radii"], attack)[0]
+    arrays: dict[str, NDArray[Any]] = {"ranks": ranks[places], "is_right": np.packbits(is_right, axis=2)}
+    result = {"clean": (100 * is_right[:, 0].mean(axis=1)).tolist(), "n_test": len(problem.y_test), "n_samples": n}
+    return Outcome(result, {**arrays, "survived": np.packbits(survived, axis=2)})
 
 
-N_PER_TASK = 50
-"""How many assignments a task attacks: a killed run loses no more than these."""
+def _margins_under(condition: str, model: Any, shown: Mapping[str, Floats], given: Mapping[str, Any]) -> Any:
+    rates = given["corruptions"]
+    if condition == "code_bits":
+        rng = np.random.default_rng([given["seed"], FLIPS, 0])
+        return flipped_code_bits(model(shown["clean"]), rates["code_bits"], rng)
+    if condition == "weight_bits":
+        rng = np.random.default_rng([given["seed"], FLIPS, 1])
+        return model.with_failing_memory(rates["weight_bits"], rng)(shown["clean"])
+    return model(shown[condition])
 
 
-def attack_tasks(
-    study: Study, data: Mapping[str, Any], capacity: Mapping[str, Any], code: Mapping[str, Any]
-) -> list[Task]:
-    """Attack some assignments, stratified by score."""
-    given = _attacked(study, data, capacity, code)
-    n = capacity["n_attacked"]
-    return [
-        Task(
-            ATTACK,
-            {**given, "first": first, "last": min(first + N_PER_TASK, n) - 1},
-            label=_title(data, capacity, code["name"], f"attacks on {first} to {min(first + N_PER_TASK, n) - 1}"),
-            weight=10.0,
-        )
-        for first in range(0, n, N_PER_TASK)
-    ]
-
-
-def stronger_task(study: Study, data: Mapping[str, Any], capacity: Mapping[str, Any], code: Mapping[str, Any]) -> Task:
-    """Attack a few assignments with more steps and restarts."""
-    given = _attacked(study, data, capacity, code)
-    return Task(STRONGER, given, label=_title(data, capacity, code["name"], "more steps"), weight=10.0)
-
-
-def _attacked(
-    study: Study, data: Mapping[str, Any], capacity: Mapping[str, Any], code: Mapping[str, Any]
-) -> dict[str, Any]:
-    return {
-        **_coded(study, data, capacity, code, "n_restarts"),
-        "radii": data["radii"],
-        "n_attacked": capacity["n_attacked"],
-        "n_samples": capacity["n_samples"],
-    }
-
-
-NETWORKS_PER_TASK = 5
-
-
-def network_tasks(study: Study, data: Mapping[str, Any], code: Mapping[str, Any]) -> list[Task]:
-    """Train networks for some assignments, stratified by score, corrupt and attack them."""
-    given = {**_coded(study, data, {"features": 0}, code, "n_restarts"), "radii": data["radii"]}
-    network = dict(data["network"])
-    n = network["n_assignments"]
-    return [
-        Task(
-            NETWORK,
-            {**given, "network": network, "first": first, "last": min(first + NETWORKS_PER_TASK, n) - 1},
-            label=f"{data['name']}, networks, {code['name']}, from {first}",
-            weight=20.0,
-        )
-        for first in range(0, n, NETWORKS_PER_TASK)
-    ]
+FUNCTIONS = {
+    RESPOND: run_respond,
+    SCORE: run_score,
+    SWEEP: run_sweep,
+    COMPARE: run_compare,
+    PAIRS: run_pairs,
+    ATTACK: run_attack,
+    STRONGER: run_stronger,
+    NETWORK: run_network,
+}

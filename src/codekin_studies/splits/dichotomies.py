@@ -123,6 +123,17 @@ def split_signs(splits: IntArray, n_classes: int) -> CodingMatrix:
     return np.where(is_positive, 1, -1).astype(np.int8)
 
 
+def splits_of(coding_matrix: CodingMatrix) -> tuple[IntArray, IntArray]:
+    """The number of the split of each column, and +1 or -1 for its side.
+
+    >>> splits_of(split_signs(np.array([1, 2, 3]), 3) * np.array([1, -1, 1]))
+    (array([1, 2, 3]), array([ 1, -1,  1]))
+    """
+    sides = -coding_matrix[-1].astype(np.int64)
+    is_positive = coding_matrix * sides > 0
+    return np.asarray((is_positive << np.arange(len(coding_matrix))[:, None]).sum(axis=0)), sides
+
+
 SplitLearner = Callable[..., tuple[NDArray[np.float32], NDArray[np.float32]]]
 
 

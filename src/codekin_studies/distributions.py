@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from codekin.coding import FloatArray
-from codekin.plots.style import INK, PALETTE, figure_style, new_panel, new_panels, without_frame
-from codekin.plots.ticks import name_columns, name_rows, settle
+from codekin.plots.code_displays import draw_heat_map
+from codekin.plots.style import INK, PALETTE, figure_style, new_panel, new_panels
+from codekin.plots.ticks import settle
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.collections import QuadMesh
     from matplotlib.figure import Figure
 
 N_CELLS = 180
@@ -124,6 +124,12 @@ def regression(x: ArrayLike, y: ArrayLike) -> tuple[float, float, float]:
     return slope, float(b.mean() - slope * a.mean()), r_squared
 
 
+def r_squared(x: ArrayLike, y: ArrayLike) -> float | None:
+    """The coefficient of determination; None if one of the two does not vary."""
+    found = regression(x, y)[2]
+    return None if np.isnan(found) else float(found)
+
+
 @figure_style()
 def draw_variations(variations: Sequence[Variation], *, title: str) -> Figure:
     """Violins with quartiles, below each other."""
@@ -185,21 +191,6 @@ def draw_class_distances(matrices: Mapping[str, FloatArray], class_names: Sequen
         draw_heat_map(axes, matrix, class_names)
         axes.set_title(name, size=9.5)
     return figure
-
-
-def draw_heat_map(axes: Axes, matrix: FloatArray, class_names: Sequence[object]) -> QuadMesh:
-    """Draw distances between classes as a heat map: the darker, the closer.
-
-    The diagonal is left out. Returns what a colour bar needs.
-    """
-    shown: NDArray[np.float64] = np.array(matrix, dtype=np.float64)
-    np.fill_diagonal(shown, np.nan)
-    mesh = axes.pcolormesh(shown, cmap="viridis", rasterized=len(shown) > 40)
-    name_columns(axes, class_names)
-    name_rows(axes, class_names)
-    axes.set_ylim(len(shown), 0)
-    without_frame(axes)
-    return mesh
 
 
 def _padded_range(values: FloatArray) -> tuple[float, float]:
