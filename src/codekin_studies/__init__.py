@@ -8,18 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from codekin_studies.configuration import Study, load_study, paper_studies
-    from codekin_studies.kinds import StudyStatus, run_study, study_status
-    from codekin_studies.report import write_report
+    from codekin_studies.studies import StudyStatus, run_study, study_status, write_report
 
-_HOME = {
-    "Study": "configuration",
-    "StudyStatus": "kinds",
-    "load_study": "configuration",
-    "paper_studies": "configuration",
-    "run_study": "kinds",
-    "study_status": "kinds",
-    "write_report": "report",
-}
+_HOME = {"Study": "configuration", "load_study": "configuration", "paper_studies": "configuration"}
+_HOME |= {"StudyStatus": "studies", "run_study": "studies", "study_status": "studies", "write_report": "studies"}
 
 __all__ = ["Study", "StudyStatus", "load_study", "paper_studies", "run_study", "study_status", "write_report"]
 

@@ -14,44 +14,30 @@ from codekin.coding import FloatArray
 from codekin.decoding import LOSSES, MinimumLossDecoder
 from codekin.decoding.losses import get_loss
 from codekin.model.measuring import binary_losses, multiclass_error_bound
-from codekin.pages import Beside, Cell, Column, Page, Section, Table
+from codekin.pages import Beside, Cell, Page, Section, Table
 from codekin.plots.style import INK, PALETTE, figure_style, new_panel
+from codekin_studies import entries
 from codekin_studies.configuration import Study, data_among
-from codekin_studies.engine.schema import Entries, Keys, ListOf, OneOf
+from codekin_studies.engine.schema import ListOf, OneOf
 from codekin_studies.engine.workspace import Outcome, Stage, Task, Workspace
-from codekin_studies.entries import (
-    COUNT,
-    SCALING,
-    SEED,
-    DataName,
-    check_entries,
-    codebook_entries,
-    learner_table,
-    make_codebook,
-    samples_of,
-    study_keys,
-)
-from codekin_studies.page_parts import Report, Results, Rows, enumerated
+from codekin_studies.page_parts import Report, Results, Rows, enumerated, table
 from codekin_studies.splits.dichotomies import learned, problem_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MEASURE = "bound.measure"
-SCHEMA = study_keys(
+SCHEMA = entries.study_keys(
     {
-        "seed": SEED,
-        "n_assignments": COUNT,
+        "seed": entries.SEED,
+        "n_assignments": entries.COUNT,
         "losses": ListOf(OneOf(LOSSES)),
-        "data": Entries(
-            Keys({"name": DataName(most_classes=10), "learner": learner_table()}, {"n_test": COUNT, **SCALING})
-        ),
-        "codebooks": codebook_entries("means"),
+        "data": entries.data_entries({"learner": entries.learner_table()}, entries.SCALING),
+        "codebooks": entries.codebook_entries("means"),
     }
 )
-"""The keys of a configuration."""
 
-check = check_entries
+check = entries.check_entries
 
 
 def stages(study: Study, data_names: list[str]) -> list[Stage]:
@@ -63,7 +49,7 @@ def stages(study: Study, data_names: list[str]) -> list[Stage]:
 def measure_task(study: Study, data: Mapping[str, Any], code: Mapping[str, Any]) -> Task:
     """Train a codebook with some random assignments; measure losses, bounds and errors."""
     options = "n_assignments", "losses"
-    parameters = samples_of(study, data, *options, learner=dict(data["learner"]), codebook=dict(code))
+    parameters = entries.samples_of(study, data, *options, learner=dict(data["learner"]), codebook=dict(code))
     return Task(MEASURE, parameters, label=f"{data['name']}, {code['name']}")
 
 
@@ -72,7 +58,7 @@ def run_measure(task: Task, workspace: Workspace) -> Outcome:
     given = task.parameters
     problem = problem_of(given, workspace.data_home)
     distances = mean_distances(problem.X_train, problem.y_train)
-    codebook = make_codebook(given["codebook"], problem.n_classes, {"means": distances.matrix()})
+    codebook = entries.make_codebook(given["codebook"], problem.n_classes, {"means": distances.matrix()})
     draws = []
     for draw in range(given["n_assignments"]):
         rng = np.random.default_rng([given["seed"], draw])
@@ -122,13 +108,6 @@ def bound_page(report: Report) -> Page:
     return report.page(lead, _method(report, results, losses), sections)
 
 
-EQUIDISTANCE = (
-    "Equidistant codebooks have codewords that are all equally far apart. Every class-codeword score is then the same "
-    "for all assignments: there is nothing to choose by. The spread of distances is their standard deviation divided "
-    "by their mean; it is zero for these codebooks."
-)
-
-
 def _method(report: Report, data_names: Collection[str], losses: list[str]) -> tuple[str, ...]:
     n_assignments = report.study.option("n_assignments")
     times = "once" if n_assignments == 1 else f"{n_assignments} times"
@@ -138,7 +117,9 @@ def _method(report: Report, data_names: Collection[str], losses: list[str]) -> t
         f"{enumerated(report.learners(data_names))}, and training samples were decoded under the {shown} "
         f"loss{'' if len(losses) == 1 else 'es'}. ε is the average binary loss on the training samples, ρ the smallest "
         "distance between codewords, ℓ the number of bits.",
-        EQUIDISTANCE,
+        "Equidistant codebooks have codewords that are all equally far apart. Every class-codeword score is then the "
+        "same for all assignments: there is nothing to choose by. The spread of distances is their standard deviation "
+        "divided by their mean; it is zero for these codebooks.",
     )
 
 
@@ -183,9 +164,6 @@ def _test_accuracies(found: Mapping[str, Any], loss: str) -> FloatArray:
 
 
 def _table(codes: Results, losses: list[str]) -> Table:
-    columns = [Column("codebook"), Column("loss"), Column("ℓ"), Column("ρ", "g"), Column("ε", ".3f")]
-    columns += [Column("error, %", ".2f"), Column("bound, %", ".0f"), Column("bound / error", ".1f")]
-    columns += [Column("test accuracy, %"), Column("sd of scores", ".4f")]
     rows: Rows = []
     for code, found in codes.items():
         for loss in losses:
@@ -198,8 +176,12 @@ def _table(codes: Results, losses: list[str]) -> Table:
             shown = Cell(f"{accuracies.mean():.1f} ± {accuracies.std():.1f}", float(accuracies.mean()))
             spread = found["spread_of_scores"]
             rows.append([name, loss, found["n_bits"], found["min_distance"], *measured, shown, spread])
-    caption = "Means over random assignments; after ± the standard deviation over assignments."
-    return Table(columns, rows, caption=caption)
+    return table(
+        "codebook | loss | ℓ | ρ :g | ε :.3f | error, % :.2f | bound, % :.0f | bound / error :.1f | test accuracy, % | "
+        "sd of scores :.4f",
+        rows,
+        "Means over random assignments; after ± the standard deviation over assignments.",
+    )
 
 
 @figure_style()

@@ -106,7 +106,7 @@ def load_study(name: str) -> Study:
         content = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{name}: this is not TOML ({error}).") from None
-    from codekin_studies.kinds import STUDY_KINDS  # these import Study
+    from codekin_studies.studies import STUDY_KINDS  # these import Study
 
     kinds = Variants("kind", STUDY_KINDS, lambda kind: STUDY_KINDS[kind].schema)
     kinds.check(content, Place(name, text))

@@ -1,37 +1,38 @@
-"""Every assignment of small codebooks with a decoder that is learned by least squares."""
+r"""Every assignment of small codebooks with a decoder that is learned by least squares.
+
+Least squares is linear in its targets: the margins of bits ``M`` are :math:`M^\top p(x)`, with :math:`p(x)` the outputs
+for one-hot targets ``t``. The least-squares decoder of such margins scores the classes by
+
+.. math:: \pi + C^\top M (M^\top V M)^{-1} M^\top (p(x) - \bar p), \qquad
+    V = \operatorname{Cov} p, \quad C = \operatorname{Cov}(p, t),
+
+and explains the variance :math:`\operatorname{tr} C^\top M (M^\top V M)^{-1} M^\top C` of the targets. It depends only
+on the span of the columns and the constant one. Assignments with the same span give the same classifier, and one of
+them is enough.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import linalg
 
-from codekin.assignments.exhaustive import all_scores, nth_assignment
+from codekin.assignments.exhaustive import all_objectives, all_scores, nth_assignment
+from codekin.assignments.quadratic import QuadraticProblem
 from codekin.class_distances import mean_distances
 from codekin.coding import Codebook, FloatArray, IntArray
-from codekin.pages import Column, Page, Paragraph, Section, Table
+from codekin.pages import Page, Paragraph, Section, Table
+from codekin_studies import entries
 from codekin_studies.configuration import Study, data_among
 from codekin_studies.distributions import draw_joint_densities, draw_variations, joint_density, r_squared, variation
-from codekin_studies.engine.schema import POSITIVE, Entries, Keys
+from codekin_studies.engine.schema import POSITIVE
 from codekin_studies.engine.workspace import Outcome, Stage, Task, Workspace
-from codekin_studies.entries import (
-    COUNT,
-    SCALING,
-    SEED,
-    DataName,
-    check_entries,
-    codebook_entries,
-    make_codebook,
-    samples_of,
-    study_keys,
-)
-from codekin_studies.page_parts import Report, Results, Rows, in_pairs
+from codekin_studies.page_parts import Report, Results, Rows, in_pairs, table
 from codekin_studies.splits.dichotomies import Problem, least_squares, n_splits, problem_of, split_signs, splits_of
-from codekin_studies.splits.spans import RELATIVE_ZERO, Outputs, spans_of_assignments
 from codekin_studies.splits.sweeps import (
     MAX_BITS,
     average_losses,
@@ -44,25 +45,27 @@ from codekin_studies.splits.sweeps import (
 
 SWEEP, TRAIN = "decoding.sweep", "decoding.train"
 
+RELATIVE_ZERO = 1e-10
+"""Variances below this share of the largest are rounding."""
+
 MAX_ROWS = 5_000
 """The most training samples for a multinomial decoder."""
 
-SCHEMA = study_keys(
+SCHEMA = entries.study_keys(
     {
-        "seed": SEED,
-        "n_spans": COUNT,
-        "n_trained": COUNT,
-        "n_multinomial": COUNT,
-        "data": Entries(Keys({"name": DataName(most_classes=10), "ridge": POSITIVE}, {"n_test": COUNT, **SCALING})),
-        "codebooks": codebook_entries("means"),
+        "seed": entries.SEED,
+        "n_spans": entries.COUNT,
+        "n_trained": entries.COUNT,
+        "n_multinomial": entries.COUNT,
+        "data": entries.data_entries({"ridge": POSITIVE}, entries.SCALING),
+        "codebooks": entries.codebook_entries("means"),
     }
 )
-"""The keys of a configuration."""
 
 
 def check(study: Study, data_names: list[str], data_home: Path | None) -> None:
     """Raise unless the samples and the codebooks are available."""
-    check_entries(study, data_names, data_home, most_bits=MAX_BITS)
+    entries.check_entries(study, data_names, data_home, most_bits=MAX_BITS)
 
 
 def stages(study: Study, data_names: list[str]) -> list[Stage]:
@@ -87,7 +90,7 @@ def train_task(study: Study, data: Mapping[str, Any], code: Mapping[str, Any]) -
 
 
 def _parameters(study: Study, data: Mapping[str, Any], code: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    return samples_of(study, data, *names, ridge=data["ridge"], codebook=dict(code))
+    return entries.samples_of(study, data, *names, ridge=data["ridge"], codebook=dict(code))
 
 
 def _made(task: Task, workspace: Workspace) -> tuple[Problem, Codebook, FloatArray]:
@@ -97,14 +100,7 @@ def _made(task: Task, workspace: Workspace) -> tuple[Problem, Codebook, FloatArr
     # Features that hardly vary would be lost to rounding in single precision.
     problem = replace(problem, X_train=problem.X_train.astype(np.float64), X_test=problem.X_test.astype(np.float64))
     distances = mean_distances(problem.X_train, problem.y_train).matrix()
-    return problem, make_codebook(given["codebook"], problem.n_classes, {"means": distances}), distances
-
-
-def _one_hot_outputs(problem: Problem, ridge: float) -> tuple[FloatArray, FloatArray]:
-    """The outputs of least squares for one-hot targets, on training and test samples."""
-    signs = 2 * np.eye(problem.n_classes, dtype=np.int8) - 1
-    train, test = ((1 + m.astype(np.float64)) / 2 for m in least_squares(problem, signs, 0, ridge=ridge))
-    return train, test
+    return problem, entries.make_codebook(given["codebook"], problem.n_classes, {"means": distances}), distances
 
 
 def run_sweep(task: Task, workspace: Workspace) -> Outcome:
@@ -114,7 +110,8 @@ def run_sweep(task: Task, workspace: Workspace) -> Outcome:
     """
     given = task.parameters
     problem, codebook, distances = _made(task, workspace)
-    train, test = _one_hot_outputs(problem, given["ridge"])
+    one_hot = 2 * np.eye(problem.n_classes, dtype=np.int8) - 1
+    train, test = ((1 + m.astype(np.float64)) / 2 for m in least_squares(problem, one_hot, 0, ridge=given["ridge"]))
     outputs = Outputs.of(train, problem.y_train, test)
     every_split = np.arange(n_splits(problem.n_classes) + 1)
     signs = split_signs(every_split, problem.n_classes)
@@ -127,7 +124,8 @@ def run_sweep(task: Task, workspace: Workspace) -> Outcome:
         tested = examined = np.sort(drawn)
         place = np.arange(len(drawn))
     n_right, everything = outputs.judged(np.eye(problem.n_classes), problem.y_test)
-    found = np.array([_judged(outputs, codebook, int(rank), problem.y_test) for rank in tested])
+    matrices = (coding_matrix_of(codebook, int(rank)).astype(np.float64) for rank in tested)
+    found = np.array([outputs.judged(matrix, problem.y_test) for matrix in matrices])
     errors = np.eye(problem.n_classes)[problem.y_train] - train
     split_losses = np.einsum("ks,kc,cs->s", signs, errors.T @ errors / len(errors), signs)
     arrays = {
@@ -149,11 +147,6 @@ def run_sweep(task: Task, workspace: Workspace) -> Outcome:
         **_summary(arrays, len(problem.y_test), codebook.n_codewords),
     }
     return Outcome(result, arrays)
-
-
-def _judged(outputs: Outputs, codebook: Codebook, rank: int, y: IntArray) -> tuple[int, float]:
-    """How many test samples an assignment gets right with its decoder, and the variance it explains."""
-    return outputs.judged(coding_matrix_of(codebook, rank).astype(np.float64), y)
 
 
 def _summary(arrays: Mapping[str, Any], n_test: int, n_classes: int) -> dict[str, Any]:
@@ -277,36 +270,29 @@ def _data_section(report: Report, data: Mapping[str, Any], results: Results) -> 
     )
     checks = _check_table(results, swept, trained, workspace)
     tables = [_spread_table(results), _foreseen_table(results), *([checks] if checks.rows else [])]
-    blocks = [Paragraph(_samples_sentence(results)), variations, *tables, *in_pairs(densities)]
-    return Section(name, [*blocks, report.again(name)])
-
-
-def _samples_sentence(results: Results) -> str:
-    found = next(iter(results.values()))
-    return (
-        f"{found['n_test']:,} test samples. Least squares on one-hot targets, one predictor per class, gets "
-        f"{found['all_outputs']:.2f} % right, as does learned decoding with columns that span everything."
+    first = next(iter(results.values()))
+    samples = (
+        f"{first['n_test']:,} test samples. Least squares on one-hot targets, one predictor per class, gets "
+        f"{first['all_outputs']:.2f} % right, as does learned decoding with columns that span everything."
     )
+    return Section(name, [Paragraph(samples), variations, *tables, *in_pairs(densities), report.again(name)])
 
 
 def _spread_table(results: Results) -> Table:
-    columns = [Column("codebook"), Column("bits"), Column("spans", ",d"), Column("examined", ",d")]
-    columns += [Column(f"{how}, {which}", ".2f") for how in ("loss", "learned") for which in ("worst", "mean", "best")]
     rows: Rows = []
     for code, found in results.items():
         numbers = [found[how][which] for how in ("by_loss", "learned") for which in ("min", "mean", "max")]
-        rows.append([code, found["n_bits"], found["n_spans"], found["n_examined"], *numbers, _left(found)])
-    return Table(
-        [*columns, Column("spread left, %", ".0f")],
+        stds = [found[how]["std"] for how in ("learned", "by_loss")]
+        left = 100 * stds[0] / stds[1] if stds[1] > 0 else None
+        rows.append([code, found["n_bits"], found["n_spans"], found["n_examined"], *numbers, left])
+    return table(
+        "codebook | bits | spans :,d | examined :,d | loss, worst :.2f | loss, mean :.2f | loss, best :.2f | "
+        "learned, worst :.2f | learned, mean :.2f | learned, best :.2f | spread left, % :.0f",
         rows,
-        caption="Test accuracy in percent. Spans: the number of distinct subspaces of all assignments. Examined: all "
+        "Test accuracy in percent. Spans: the number of distinct subspaces of all assignments. Examined: all "
         "assignments, or as many as were drawn. Spread left: the standard deviation of learned decoding, as a share of "
         "that of the loss.",
     )
-
-
-def _left(found: Mapping[str, Any]) -> float | None:
-    return 100 * found["learned"]["std"] / found["by_loss"]["std"] if found["by_loss"]["std"] > 0 else None
 
 
 def _foreseen_table(results: Results) -> Table:
@@ -314,12 +300,13 @@ def _foreseen_table(results: Results) -> Table:
     for code, found in results.items():
         chosen = [found["of_best_by_loss"], *found["chosen"].values()]
         rows.append([code, *(found["r_squared"][name] for name in SHORT), *chosen, found["learned"]["max"]])
-    columns = [Column("codebook"), *(Column(f"r², {title}", ".2f") for title in SHORT.values())]
-    columns += [Column(f"chosen by {title}", ".2f") for title in SHORT.values()]
-    return Table(
-        [*columns, Column("best", ".2f")],
+    predicted, chosen_by = (
+        " | ".join(f"{how} {title} :.2f" for title in SHORT.values()) for how in ("r²,", "chosen by")
+    )
+    return table(
+        f"codebook | {predicted} | {chosen_by} | best :.2f",
         rows,
-        caption="How much of the variation of learned accuracy is predicted (r²), and the accuracy of the assignment "
+        "How much of the variation of learned accuracy is predicted (r²), and the accuracy of the assignment "
         "that would be chosen. Empty: all assignments are the same.",
     )
 
@@ -339,22 +326,14 @@ def _check_table(
         places = np.minimum(np.searchsorted(examined, ranks), len(examined) - 1)
         is_known = examined[places] == ranks
         closed = np.array(workspace.load(swept[code], "learned"))[places] * (100 / found["n_test"])
-        by_logistic = full[:, 1] >= 0
-        rows.append(
-            [
-                code,
-                int(is_known.sum()),
-                float(np.abs(closed - full[:, 0])[is_known].max()) if is_known.any() else None,
-                int(by_logistic.sum()),
-                *_logistic_numbers(full[by_logistic]),
-            ]
-        )
-    columns = [Column("codebook"), Column("compared", ",d"), Column("largest difference", ".2f")]
-    columns += [Column("multinomial", ",d"), Column("worst", ".2f"), Column("mean", ".2f"), Column("best", ".2f")]
-    return Table(
-        [*columns, Column("r² with least squares", ".2f")],
+        difference = float(np.abs(closed - full[:, 0])[is_known].max()) if is_known.any() else None
+        logistic = full[full[:, 1] >= 0]
+        rows.append([code, int(is_known.sum()), difference, len(logistic), *_logistic_numbers(logistic)])
+    return table(
+        "codebook | compared :,d | largest difference :.2f | multinomial :,d | worst :.2f | mean :.2f | best :.2f | "
+        "r² with least squares :.2f",
         rows,
-        caption="Random assignments trained in full: bits on their own targets, decoders on the margins. The "
+        "Random assignments trained in full: bits on their own targets, decoders on the margins. The "
         "difference is between the test accuracies of the closed form and of training, in points. Then multinomial "
         "logistic decoders of the same bits.",
     )
@@ -365,3 +344,50 @@ def _logistic_numbers(full: FloatArray) -> list[float | None]:
         return [None] * 4
     spread = spread_of(full[:, 1])
     return [spread["min"], spread["mean"], spread["max"], r_squared(full[:, 0], full[:, 1])]
+
+
+@dataclass(frozen=True, eq=False)
+class Outputs:
+    """The outputs of least squares for one-hot targets: their moments on training samples, and the test outputs.
+
+    ``targets`` has the covariances of outputs with one-hot targets, ``variances`` those of outputs with each other.
+    """
+
+    frequency: FloatArray
+    mean: FloatArray
+    variances: FloatArray
+    targets: FloatArray
+    test: FloatArray
+
+    @classmethod
+    def of(cls, train: FloatArray, y: IntArray, test: FloatArray) -> Outputs:
+        """The moments of training outputs (n_samples, n_classes)."""
+        one_hot = np.eye(train.shape[1])[y]
+        mean, frequency = train.mean(axis=0), one_hot.mean(axis=0)
+        centred = train - mean
+        return cls(frequency, mean, centred.T @ centred / len(y), centred.T @ (one_hot - frequency) / len(y), test)
+
+    def decoder(self, coding_matrix: FloatArray) -> FloatArray:
+        """The matrix from centred outputs to scores, (n_classes, n_classes)."""
+        precision = linalg.pinvh(coding_matrix.T @ self.variances @ coding_matrix, rtol=RELATIVE_ZERO)
+        return np.asarray(self.targets.T @ coding_matrix @ precision @ coding_matrix.T)
+
+    def judged(self, coding_matrix: FloatArray, y: IntArray) -> tuple[int, float]:
+        """How many test samples of classes ``y`` are right, and the explained variance of the targets."""
+        decoder = self.decoder(coding_matrix)
+        scores = decoder @ self.test.T + (self.frequency - decoder @ self.mean)[:, None]
+        return int(np.count_nonzero(scores.argmax(axis=0) == y)), float(np.sum(decoder * self.targets.T))
+
+
+def spans_of_assignments(codebook: Codebook) -> tuple[IntArray, IntArray]:
+    """The first assignment of each span, in lexicographic order, and for every assignment the number of its span.
+
+    The projection onto the span of an assignment is that of the codebook with rows and columns permuted. An exact sum
+    of random integers, one for each position and value of that matrix, identifies projections.
+    """
+    n = codebook.n_codewords
+    basis = linalg.orth(np.column_stack([codebook.matrix, np.ones(n)]).astype(np.float64))
+    values = np.unique((basis @ basis.T).round(9), return_inverse=True)[1].reshape(n, n)
+    weights = np.tril(np.random.default_rng(0).integers(0, 2**38, (n, n)))
+    marks = all_objectives(QuadraticProblem.of(weights + weights.T, values))
+    return np.unique(marks, return_index=True, return_inverse=True)[1:]

@@ -89,7 +89,9 @@ def joint_density(x: ArrayLike, y: ArrayLike) -> JointDensity:
     (2.0, 1.0, 1.0, 10)
     """
     a, b = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    ranges = [_padded_range(values) for values in (a, b)]
+    ends = [(values.min(), values.max(), _varies(values)) for values in (a, b)]
+    pads = [0.04 * (high - low) if varies else max(abs(high), 1.0) * 1e-3 for low, high, varies in ends]
+    ranges = [(low - pad, high + pad) for (low, high, _), pad in zip(ends, pads, strict=True)]
     counts, x_edges, y_edges = np.histogram2d(a, b, bins=N_CELLS, range=ranges)
     sizes = [edges[1] - edges[0] for edges in (x_edges, y_edges)]
     density = _smoothed(counts, [_bandwidth(v) / size for v, size in zip((a, b), sizes, strict=True)])
@@ -191,12 +193,6 @@ def draw_class_distances(matrices: Mapping[str, FloatArray], class_names: Sequen
         draw_heat_map(axes, matrix, class_names)
         axes.set_title(name, size=9.5)
     return figure
-
-
-def _padded_range(values: FloatArray) -> tuple[float, float]:
-    low, high = float(values.min()), float(values.max())
-    room = 0.04 * (high - low) if _varies(values) else max(abs(high), 1.0) * 1e-3
-    return low - room, high + room
 
 
 def _varies(values: FloatArray) -> bool:

@@ -50,7 +50,6 @@ class DataName:
 
     @property
     def wanted(self) -> str:
-        """The names."""
         return OneOf(self.names).wanted
 
     @property
@@ -60,7 +59,6 @@ class DataName:
         return [name for name, entry in DATASETS.items() if most is None or entry.n_classes <= most]
 
     def check(self, value: Any, place: Place) -> None:
-        """Raise unless there is such a data set, and it has few enough classes."""
         if isinstance(value, str) and value in DATASETS and value not in self.names:
             why = f"with more than {self.most_classes} classes there are too many assignments to see all"
             n_classes = DATASETS[value].n_classes
@@ -117,11 +115,9 @@ class CodebookTable:
 
     @property
     def wanted(self) -> str:
-        """That it must be a table, and how it may look."""
         return Keys(example='{ codebook = "hadamard" }').wanted
 
     def check(self, value: Any, place: Place) -> None:
-        """Raise unless the table has what its codebook needs, and nothing else."""
         Variants("codebook", self.names, self.table).check(value, place)
 
     @property
@@ -176,6 +172,14 @@ def _rule_of_type(hint: Any) -> Rule:
 def codebook_entries(*class_distances: str, may_be_empty: bool = False) -> Entries:
     """A list of codebooks with names; ``class_distances``: which ones a codebook may be made for."""
     return Entries(CodebookTable({"name": NAME}, class_distances=class_distances), may_be_empty=may_be_empty)
+
+
+def data_entries(
+    keys: Mapping[str, Check], optional: Mapping[str, Check] | None = None, dependency: Dependency | None = None
+) -> Entries:
+    """A list of data sets of at most ten classes, some of whose samples may be put aside for testing."""
+    name = {"name": DataName(most_classes=10)}
+    return Entries(Keys({**name, **keys}, {"n_test": COUNT, **(optional or {})}, dependency))
 
 
 def study_keys(

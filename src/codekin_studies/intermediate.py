@@ -8,38 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from codekin import class_distances
 from codekin.assignments import AssignmentResult, assign
-from codekin.class_distances import (
-    confusion_distances,
-    embedding_distances,
-    learnability_distances,
-    mean_distances,
-    taxonomy_distances,
-)
 from codekin.classes import ClassDistances
 from codekin.coding import Codebook, CodingMatrix, FloatArray
 from codekin.datasets import DATASETS, Dataset, load_dataset
 from codekin.decoding import MinimumLossDecoder
-from codekin.pages import Cell, Column, Page, Picture, Section, Table
+from codekin.pages import Cell, Page, Picture, Section, Table
+from codekin.plots import style
 from codekin.plots.comparisons import Mean
-from codekin.plots.style import PALETTE, POLICY_COLOURS, POLICY_MARKERS, figure_style, new_figure, without_frame
+from codekin_studies import entries
 from codekin_studies.configuration import Study, data_among
 from codekin_studies.engine.schema import Entries, Keys, ListOf, OneOf
 from codekin_studies.engine.workspace import Outcome, Stage, Task, Workspace
-from codekin_studies.entries import (
-    COUNT,
-    SCALING,
-    SEED,
-    CodebookTable,
-    DataName,
-    check_codebook,
-    check_samples,
-    learner_table,
-    make_codebook,
-    placed_data,
-    study_keys,
-)
-from codekin_studies.page_parts import Report, Results, Rows, enumerated, in_pairs
+from codekin_studies.page_parts import Report, Results, Rows, enumerated, in_pairs, table
 from codekin_studies.splits.dichotomies import LEARNER_NAMES, Problem, learned, problem_of, scaling_of
 
 if TYPE_CHECKING:
@@ -52,43 +34,44 @@ CODES_AT_ONCE = 10
 POLICIES = ("random", "preserving", "breaking", "portfolio")
 
 METRICS: dict[str, Callable[[Dataset, Problem], ClassDistances]] = {
-    "names": lambda dataset, _: embedding_distances(dataset.extras["glove_100d"]),
-    "taxonomy": lambda dataset, _: taxonomy_distances(dataset.class_tree),
-    "means": lambda _, problem: mean_distances(problem.X_train, problem.y_train),
-    "human": lambda dataset, _: confusion_distances(dataset.extras["human_confusion"]),
-    "learnability": lambda _, problem: learnability_distances(problem.X_train, problem.y_train),
+    "names": lambda dataset, _: class_distances.embedding_distances(dataset.extras["glove_100d"]),
+    "taxonomy": lambda dataset, _: class_distances.taxonomy_distances(dataset.class_tree),
+    "means": lambda _, problem: class_distances.mean_distances(problem.X_train, problem.y_train),
+    "human": lambda dataset, _: class_distances.confusion_distances(dataset.extras["human_confusion"]),
+    "learnability": lambda _, problem: class_distances.learnability_distances(problem.X_train, problem.y_train),
 }
 """Class distances by name."""
 
-NEEDS: dict[str, Callable[[Dataset], bool]] = {
-    "names": lambda dataset: "glove_100d" in dataset.extras,
-    "taxonomy": lambda dataset: dataset.class_tree is not None,
-    "human": lambda dataset: "human_confusion" in dataset.extras,
-}
-"""Which data sets have the input of a class distance, if not all have it."""
+TITLES = {"names": "vectors of the class names", "taxonomy": "superclasses", "means": "class means"}
+TITLES |= {"human": "human confusion", "learnability": "learnability"}
+"""What pages call them."""
 
-SCHEMA = study_keys(
+EXTRAS = {"names": "glove_100d", "human": "human_confusion"}
+"""Which of the extras of a data set they need, if any."""
+
+SCHEMA = entries.study_keys(
     {
-        "seed": SEED,
-        "n_assignments": COUNT,
-        "n_random_scores": COUNT,
+        "seed": entries.SEED,
+        "n_assignments": entries.COUNT,
+        "n_random_scores": entries.COUNT,
         "metrics": ListOf(OneOf(METRICS)),
         "data": Entries(
-            Keys({"name": DataName(), "learner": learner_table()}, SCALING), known_by=(("name",), ("learner", "name"))
+            Keys({"name": entries.DataName(), "learner": entries.learner_table()}, entries.SCALING),
+            known_by=(("name",), ("learner", "name")),
         ),
-        "codebook": CodebookTable(),
+        "codebook": entries.CodebookTable(),
     }
 )
-"""The keys of a configuration."""
 
 
 def check(study: Study, data_names: list[str], data_home: Path | None) -> None:
     """Raise unless the samples, the codebook and all class distances are available."""
-    for data, place in placed_data(study, data_names):
-        dataset = check_samples(data, place, data_home)
-        check_codebook(study.option("codebook"), dataset.n_classes, study.place.at("codebook"))
+    for data, place in entries.placed_data(study, data_names):
+        dataset = entries.check_samples(data, place, data_home)
+        entries.check_codebook(study.option("codebook"), dataset.n_classes, study.place.at("codebook"))
         for number, metric in enumerate(study.option("metrics")):
-            if metric in NEEDS and not NEEDS[metric](dataset):
+            is_missing = metric in EXTRAS and EXTRAS[metric] not in dataset.extras
+            if is_missing or (metric == "taxonomy" and dataset.class_tree is None):
                 here = study.place.at("metrics", number)
                 raise here.error(f"'{here}' is {metric!r}, which the data set {data['name']!r} does not have.")
 
@@ -96,9 +79,8 @@ def check(study: Study, data_names: list[str], data_home: Path | None) -> None:
 def stages(study: Study, data_names: list[str]) -> list[Stage]:
     """One task per data set, learner and class distance."""
     chosen, metrics = data_among(study, data_names), study.option("metrics")
-    return [
-        Stage("searching and learning", [compare_task(study, data, metric) for data in chosen for metric in metrics])
-    ]
+    tasks = [compare_task(study, data, metric) for data in chosen for metric in metrics]
+    return [Stage("searching and learning", tasks)]
 
 
 def compare_task(study: Study, data: Mapping[str, Any], metric: str) -> Task:
@@ -120,7 +102,7 @@ def run_compare(task: Task, workspace: Workspace) -> Outcome:
     given = task.parameters
     dataset = load_dataset(given["data"], workspace.data_home)
     problem = problem_of(given, workspace.data_home)
-    codebook = make_codebook(given["codebook"], problem.n_classes, {})
+    codebook = entries.make_codebook(given["codebook"], problem.n_classes, {})
     distances = METRICS[given["metric"]](dataset, problem)
     found = {policy: _assignments(policy, codebook, distances, given) for policy in POLICIES}
     matrices = [codebook.coding_matrix(one.assignment) for results in found.values() for one in results]
@@ -179,15 +161,6 @@ def random_scores(codebook: Codebook, distances: ClassDistances, n_scores: int, 
     return np.array([float(np.linalg.norm(a - d[np.ix_(order, order)])) for order in orders])
 
 
-METRIC_NAMES = {
-    "names": "vectors of the class names",
-    "taxonomy": "superclasses",
-    "means": "class means",
-    "human": "human confusion",
-    "learnability": "learnability",
-}
-
-
 def intermediate_page(report: Report) -> Page:
     """The page of a study of a hundred classes, with everything that is finished."""
     study, leads, sections, shown = report.study, [], [], []
@@ -213,10 +186,10 @@ def _pictures(report: Report, data: Mapping[str, Any], tasks: Mapping[str, Task]
         }
         pictures.append(
             report.picture(
-                draw_scores(points, scores, title=f"{LEARNER_NAMES[learner]}, {METRIC_NAMES[metric]}"),
+                draw_scores(points, scores, title=f"{LEARNER_NAMES[learner]}, {TITLES[metric]}"),
                 f"{data['name']}-{learner}-{metric}",
-                f"Test accuracy against class-codeword score, {METRIC_NAMES[metric]}.",
-                f"Class distance: {METRIC_NAMES[metric]}. At the top the scores of random assignments: sampling "
+                f"Test accuracy against class-codeword score, {TITLES[metric]}.",
+                f"Class distance: {TITLES[metric]}. At the top the scores of random assignments: sampling "
                 "alone would not reach the others.",
             )
         )
@@ -231,15 +204,8 @@ def _lead(data_name: str, learner: str, found: Results) -> str:
     return (
         f"On {data_name}, learned by {learner}, preserving assignments were on average more accurate than random ones "
         f"under {sum(gain > 0 for gain in gains.values())} of {len(gains)} class distances, by {gains[best]:+.1f} "
-        f"points under {METRIC_NAMES[best]}."
+        f"points under {TITLES[best]}."
     )
-
-
-LIKE_PAPER = (
-    "The features of cifar100 are those of a pretrained network. The paper uses another network and the official "
-    "split, and prints no numbers for this experiment: compare the order of the policies, not the accuracies."
-)
-LEARNABILITY = "Learnability is designed for least squares; for other learners it is an approximation."
 
 
 def _method(report: Report, data_names: Collection[str]) -> Iterator[str]:
@@ -253,9 +219,13 @@ def _method(report: Report, data_names: Collection[str]) -> Iterator[str]:
         f"{enumerated(report.learners(data_names))}, and decoded by the hinge loss."
     )
     if "cifar100" in data_names:
-        yield LIKE_PAPER
+        yield (
+            "The features of cifar100 are those of a pretrained network. The paper uses another network and the "
+            "official split, and prints no numbers for this experiment: compare the order of the policies, not the "
+            "accuracies."
+        )
     if "learnability" in report.study.option("metrics"):
-        yield LEARNABILITY
+        yield "Learnability is designed for least squares; for other learners it is an approximation."
 
 
 def _accuracy(result: Mapping[str, Any], policy: str) -> Mean:
@@ -263,8 +233,6 @@ def _accuracy(result: Mapping[str, Any], policy: str) -> Mean:
 
 
 def _table(found: Results) -> Table:
-    columns = [Column("class distance"), Column("policy"), Column("score", ".4f"), Column("z", ".1f")]
-    columns += [Column("accuracy, %"), Column("gain, points")]
     rows: Rows = []
     for metric, result in found.items():
         by_chance = _accuracy(result, "random").value
@@ -273,37 +241,37 @@ def _table(found: Results) -> Table:
             gain = accuracy.value - by_chance
             score, z = (float(np.mean([one[what] for one in result["policies"][policy]])) for what in ("score", "z"))
             more = None if policy == "random" else Cell(f"{gain:+.1f}".replace("-", "−"), gain, is_strong=gain > 0)
-            rows.append([METRIC_NAMES[metric], policy, score, z, Cell(str(accuracy), accuracy.value), more])
-    return Table(
-        columns,
+            rows.append([TITLES[metric], policy, score, z, Cell(str(accuracy), accuracy.value), more])
+    return table(
+        "class distance | policy | score :.4f | z :.1f | accuracy, % | gain, points",
         rows,
-        caption="Means over the assignments of a policy; after ± the standard error. z: standard deviations below "
+        "Means over the assignments of a policy; after ± the standard error. z: standard deviations below "
         "the mean score of random assignments, exact.",
     )
 
 
-@figure_style()
+@style.figure_style()
 def draw_scores(points: Mapping[str, FloatArray], random_scores: FloatArray, *, title: str) -> Figure:
     """Test accuracies against scores, by policy, below a histogram of the scores of random assignments.
 
     ``points`` holds arrays of shape (n, 2) by policy: scores, and accuracies in percent.
     """
-    figure = new_figure(3.8)
+    figure = style.new_figure(3.8)
     top, axes = figure.subplots(2, 1, sharex=True, height_ratios=[1, 4])
-    top.hist(random_scores, bins=60, color=POLICY_COLOURS["random"], density=True)
+    top.hist(random_scores, bins=60, color=style.POLICY_COLOURS["random"], density=True)
     top.set_yticks([])
-    without_frame(top)
+    style.without_frame(top)
     top.tick_params(labelbottom=False)
     top.set_title(title)
     for policy, values in points.items():
-        colour, marker = POLICY_COLOURS.get(policy, PALETTE["green"]), POLICY_MARKERS.get(policy, "^")
+        colour, marker = style.POLICY_COLOURS.get(policy, style.PALETTE["green"]), style.POLICY_MARKERS.get(policy, "^")
         outlined = {"s": 34, "alpha": 0.85, "linewidths": 0.5, "edgecolors": "white"}
         axes.scatter(values[:, 0], values[:, 1], color=colour, marker=marker, label=policy, **outlined)
     everything = np.concatenate(list(points.values()))
     if np.ptp(everything[:, 0]) > 0:
         slope, intercept = np.polyfit(everything[:, 0], everything[:, 1], 1)
         ends = np.array([everything[:, 0].min(), everything[:, 0].max()])
-        axes.plot(ends, intercept + slope * ends, color=PALETTE["black"], linewidth=1, alpha=0.5, zorder=0)
+        axes.plot(ends, intercept + slope * ends, color=style.PALETTE["black"], linewidth=1, alpha=0.5, zorder=0)
     axes.set(xlabel="class-codeword score", ylabel="test accuracy, %")
     axes.grid()
     figure.legend(loc="outside lower center", ncols=len(points))

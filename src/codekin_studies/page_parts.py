@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from codekin.pages import Beside, Block, Cell, Command, Page, Paragraph, Picture, Section
+from codekin.pages import Beside, Block, Cell, Column, Command, Page, Paragraph, Picture, Section, Table
 from codekin.plots.style import save_figure
 from codekin_studies.configuration import Study
 from codekin_studies.engine.workspace import Task, Workspace
@@ -63,6 +63,15 @@ class Report:
         """The names of the learners of some data sets, each once."""
         used = [data["learner"]["name"] for data in self.study.option("data") if data["name"] in data_names]
         return [LEARNER_NAMES[name] for name in dict.fromkeys(used)]
+
+
+def table(headings: str, rows: Rows, caption: str = "") -> Table:
+    """A table from its headings, divided by bars, each with the format of its numbers after a colon, if any.
+
+    >>> table("codebook | bound, % :.0f", [["dense", 12.3]]).columns[1]
+    Column(title='bound, %', format='.0f')
+    """
+    return Table([Column(*heading.split(" :")) for heading in headings.split(" | ")], rows, caption)
 
 
 def in_pairs(pictures: Sequence[Picture]) -> list[Block]:

@@ -17,22 +17,13 @@ from numpy.typing import ArrayLike
 
 from codekin.assignments.exhaustive import nth_assignment
 from codekin.coding import Codebook, CodingMatrix, FloatArray, IntArray
-from codekin.pages import Beside, Cell, Column, Page, Paragraph, Section, Table
-from codekin.plots.style import (
-    INK,
-    PALETTE,
-    bit_colours,
-    figure_style,
-    new_figure,
-    new_panel,
-    new_panels,
-    without_frame,
-)
+from codekin.pages import Beside, Cell, Page, Paragraph, Section
+from codekin.plots import style
 from codekin_studies.configuration import Study, paper_number
 from codekin_studies.engine.schema import NOT_NEGATIVE, NUMBER, POSITIVE, Check, ListOf, whole
 from codekin_studies.engine.workspace import Outcome, Stage, Task, Workspace
 from codekin_studies.entries import SEED, study_keys
-from codekin_studies.page_parts import Report, Rows
+from codekin_studies.page_parts import Report, Rows, table
 from codekin_studies.splits.dichotomies import n_splits, split_signs, splits_of
 from codekin_studies.splits.svm import fit_svms
 from codekin_studies.splits.sweeps import count_correct, rounded_margins
@@ -53,7 +44,6 @@ OPTIONS: Mapping[str, Check] = {
     "one_vs_rest_C": ListOf(POSITIVE),
 }
 SCHEMA = study_keys(OPTIONS)
-"""The keys of a configuration."""
 
 
 def check(study: Study, _data_names: list[str], _data_home: Path | None) -> None:
@@ -165,10 +155,10 @@ def synthetic_page(report: Report) -> Page:
         [title, Cell(f"{found[name]:.4g}", float(found[name])), paper_number("synthetic", name)]
         for name, title in QUANTITIES.items()
     ]
-    table = Table(
-        [Column("quantity"), Column("ours"), Column("paper", ".4g")],
+    numbers = table(
+        "quantity | ours | paper :.4g",
         rows,
-        caption="The paper's samples are not published; these are our own, with the same property. How low the worst "
+        "The paper's samples are not published; these are our own, with the same property. How low the worst "
         "assignment and one-vs-rest are depends on where the classes lie and on C, so compare only how many fit.",
     )
     intro = (
@@ -204,21 +194,21 @@ def synthetic_page(report: Report) -> Page:
         f"best reaches {found['second_best']:.0f} %, the worst {found['worst']:.0f} %, one-vs-rest "
         f"{found['one_vs_rest']:.0f} %.",
         [
-            Section("The samples and the 720 assignments", [Paragraph(intro), Beside([samples, histogram]), table]),
+            Section("The samples and the 720 assignments", [Paragraph(intro), Beside([samples, histogram]), numbers]),
             Section("Why", [Paragraph(why), Beside(bits), report.again()]),
         ],
     )
 
 
-MARKERS = ("o", "s", "^", "D", "v", "P")
+MARKERS = "os^DvP"
 
 
-@figure_style()
+@style.figure_style()
 def draw_plane_classes(X: FloatArray, y: IntArray, *, title: str) -> Figure:
     """Samples in the plane, a colour and a marker per class, with the numbers of the classes."""
-    figure = new_figure(3.9)
+    figure = style.new_figure(3.9)
     axes = figure.subplots()
-    colours = [PALETTE[name] for name in ("blue", "orange", "green", "purple", "sky", "yellow")]
+    colours = [style.PALETTE[name] for name in ("blue", "orange", "green", "purple", "sky", "yellow")]
     for k in range(int(y.max()) + 1):
         colour, marker = colours[k % len(colours)], MARKERS[k % len(MARKERS)]
         axes.scatter(X[y == k, 0], X[y == k, 1], s=12, alpha=0.75, linewidths=0, color=colour, marker=marker)
@@ -228,7 +218,7 @@ def draw_plane_classes(X: FloatArray, y: IntArray, *, title: str) -> Figure:
     return figure
 
 
-@figure_style()
+@style.figure_style()
 def draw_subproblems(
     X: FloatArray, y: IntArray, coding_matrix: CodingMatrix, lines: FloatArray, *, title: str
 ) -> Figure:
@@ -237,15 +227,15 @@ def draw_subproblems(
     ``lines`` (n_bits, 3) holds two weights and a bias per bit.
     """
     n_classes, n_bits = coding_matrix.shape
-    figure, grid = new_panels(n_bits + 1, 2, 2.3, title=title)
+    figure, grid = style.new_panels(n_bits + 1, 2, 2.3, title=title)
     panels = grid.ravel()
-    colours = bit_colours()
+    colours = style.bit_colours()
     panels[0].pcolormesh(coding_matrix, cmap=colours, vmin=-1, vmax=1, edgecolors="white", linewidth=1.5)
     panels[0].set_yticks(np.arange(n_classes) + 0.5, [str(k + 1) for k in range(n_classes)])
     panels[0].set_xticks(np.arange(n_bits) + 0.5, [str(j + 1) for j in range(n_bits)])
     panels[0].set(xlabel="bit", ylabel="class")
     panels[0].invert_yaxis()
-    without_frame(panels[0])
+    style.without_frame(panels[0])
     for j, axes in enumerate(panels[1 : n_bits + 1]):
         signs = coding_matrix[y, j]
         for sign, marker in ((-1, "o"), (1, "s")):
@@ -259,13 +249,15 @@ def draw_subproblems(
     return figure
 
 
-@figure_style()
+@style.figure_style()
 def draw_histogram(values: ArrayLike, *, title: str, label: str, marks: Sequence[tuple[float, str]] = ()) -> Figure:
     """A histogram over assignments; ``marks`` are vertical lines, each with its place and its text."""
-    figure, axes = new_panel(3.0, title=title, x_label=label, y_label="assignments", grid="y")
-    axes.hist(np.asarray(values, dtype=np.float64), bins=40, color=PALETTE["sky"], edgecolor="white", linewidth=0.4)
+    figure, axes = style.new_panel(3.0, title=title, x_label=label, y_label="assignments", grid="y")
+    axes.hist(
+        np.asarray(values, dtype=np.float64), bins=40, color=style.PALETTE["sky"], edgecolor="white", linewidth=0.4
+    )
     for place, text in marks:
-        axes.axvline(place, color=PALETTE["orange"], linestyle="--", linewidth=1.2)
+        axes.axvline(place, color=style.PALETTE["orange"], linestyle="--", linewidth=1.2)
         axes.annotate(
             text, (place, 0.97), (-4, 0), ("data", "axes fraction"), "offset points", ha="right", va="top", size=8.5
         )
@@ -280,25 +272,17 @@ def _draw_line(axes: Axes, line: FloatArray) -> None:
     middle = -bias * slope / length**2
     along = np.array([-slope[1], slope[0]]) / length
     ends = middle + np.array([[-3.0], [3.0]]) * along
-    axes.plot(ends[:, 0], ends[:, 1], color=PALETTE["orange"])
+    axes.plot(ends[:, 0], ends[:, 1], color=style.PALETTE["orange"])
 
 
 def _number_classes(axes: Axes, X: FloatArray, y: IntArray) -> None:
     for k in range(int(y.max()) + 1):
         across, up = X[y == k].mean(axis=0).tolist()
-        axes.text(
-            across,
-            up,
-            str(k + 1),
-            ha="center",
-            va="center",
-            size=9,
-            weight="bold",
-            color=INK,
-            bbox={"boxstyle": "circle,pad=0.15", "facecolor": "white", "edgecolor": "none", "alpha": 0.85},
-        )
+        box = {"boxstyle": "circle,pad=0.15", "facecolor": "white", "edgecolor": "none", "alpha": 0.85}
+        where: dict[str, Any] = {"ha": "center", "va": "center", "size": 9, "weight": "bold", "color": style.INK}
+        axes.text(across, up, str(k + 1), bbox=box, **where)
 
 
 def _square(axes: Axes) -> None:
     axes.set(aspect="equal", xlim=(-1.08, 1.08), ylim=(-1.08, 1.08), xticks=[], yticks=[])
-    without_frame(axes)
+    style.without_frame(axes)

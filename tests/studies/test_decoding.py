@@ -5,9 +5,8 @@ from codekin.assignments.exhaustive import nth_assignment
 from codekin.codebooks import dense_random, one_vs_rest
 from codekin.coding import Codebook
 from codekin_studies import load_study, run_study, write_report
-from codekin_studies.decoding import sweep_task, train_task
+from codekin_studies.decoding import Outputs, spans_of_assignments, sweep_task, train_task
 from codekin_studies.engine.workspace import Workspace
-from codekin_studies.splits.spans import Outputs, spans_of_assignments
 
 STUDY = """
 kind = "decoding"

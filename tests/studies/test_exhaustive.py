@@ -13,9 +13,9 @@ from codekin.decoding import MinimumLossDecoder
 from codekin_studies import load_study, paper_studies, run_study, study_status, write_report
 from codekin_studies.configuration import data_among
 from codekin_studies.engine.workspace import Workspace
-from codekin_studies.exhaustive.results import PREDICTORS
 from codekin_studies.exhaustive.tasks import (
     CANDIDATES,
+    PREDICTORS,
     choose_task,
     load_splits,
     load_sweep,
@@ -120,11 +120,11 @@ def test_averages_are_the_ends_of_the_line_and_the_means_of_the_extreme_thousand
     values, accuracies = sweep.values("means"), sweep.accuracies
     found = sweep.averages("means")
     slope, intercept = np.polyfit(values, accuracies, 1)
-    assert found.line_low == pytest.approx(intercept + slope * values.min())
-    assert found.line_high == pytest.approx(intercept + slope * values.max())
+    assert found["line_low"] == pytest.approx(intercept + slope * values.min())
+    assert found["line_high"] == pytest.approx(intercept + slope * values.max())
     # Of 120 assignments a thousandth is one.
-    assert found.extreme_low == accuracies[values.argmin()]
-    assert found.extreme_high == accuracies[values.argmax()]
+    assert found["extreme_low"] == accuracies[values.argmin()]
+    assert found["extreme_high"] == accuracies[values.argmax()]
     assert load_sweep(study, "tiny", "hadamard-7", workspace).averages("means") is None
 
 
@@ -136,11 +136,11 @@ def test_a_tenth_and_a_thousandth_of_many_assignments_are_averaged(finished):
     many = replace(small, n_correct=(n - values).astype(int), n_test=n)
     object.__setattr__(many, "values", lambda _: values)
     found = many.averages("loss")
-    assert found.tenth_low == pytest.approx(100 * (n - np.arange(300)).mean() / n)
-    assert found.tenth_high == pytest.approx(100 * (n - np.arange(n - 300, n)).mean() / n)
-    assert found.extreme_low == pytest.approx(100 * (n - np.arange(3)).mean() / n)
-    assert found.extreme_high == pytest.approx(100 * (n - np.arange(n - 3, n)).mean() / n)
-    assert found.line_high == pytest.approx(100 / n)
+    assert found["tenth_low"] == pytest.approx(100 * (n - np.arange(300)).mean() / n)
+    assert found["tenth_high"] == pytest.approx(100 * (n - np.arange(n - 300, n)).mean() / n)
+    assert found["extreme_low"] == pytest.approx(100 * (n - np.arange(3)).mean() / n)
+    assert found["extreme_high"] == pytest.approx(100 * (n - np.arange(n - 3, n)).mean() / n)
+    assert found["line_high"] == pytest.approx(100 / n)
 
 
 @pytest.mark.usefixtures("study_file")

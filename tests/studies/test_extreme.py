@@ -16,7 +16,7 @@ from codekin.samples import Samples
 from codekin_studies import load_study, run_study, write_report
 from codekin_studies.configuration import paper_numbers
 from codekin_studies.engine.workspace import Workspace
-from codekin_studies.extreme.orders import CLUSTERINGS, ORDERS, ManyClasses, orders_of, trees_of
+from codekin_studies.extreme.orders import CLUSTERINGS, ORDERS, encoded_labels, learned_tree, orders_of, trees_of
 from codekin_studies.extreme.page import leaves_section
 from codekin_studies.extreme.results import SearchGain, answer, collect
 from codekin_studies.extreme.tasks import (
@@ -175,16 +175,16 @@ def test_classes_without_training_samples_have_paths_and_come_last_in_learned_tr
     data = make_sparse_topics(30, 600, n_features=200, rng=np.random.default_rng(0))
     is_seen = ~np.isin(data.y, [4, 17])
     train = Split(data.y[is_seen], data.X[is_seen])
-    known = ManyClasses(replace(data, train=train))
-    assert known.n_classes == 30
+    data = replace(data, train=train)
+    assert data.n_classes == 30
     for clustering in CLUSTERINGS:
-        order = known.learned_tree(clustering).class_order()
+        order = learned_tree(data, clustering).class_order()
         assert sorted(order.tolist()) == list(range(30))
         assert set(order[-2:].tolist()) == {4, 17}
     classifier = TrellisClassifier(
         2, assignment=np.arange(30), estimator=AROW(n_epochs=1), loss="exponential", rerank=None
     )
-    classifier.fit(known.data.X, known.encoded_labels)
+    classifier.fit(data.X, encoded_labels(data))
     assert classifier.model_.first.code.n_bits == TrellisGraph(30, 2).n_edges
     assert len(classifier.classes_) == 30
 
@@ -193,7 +193,7 @@ def test_the_authors_clustering_leaves_branches_as_they_come():
     data = make_sparse_topics(30, 600, n_features=200, rng=np.random.default_rng(0))
     means = np.vstack([data.X[data.y == k].mean(axis=0) for k in range(30)])
     leaves = leaves_list(linkage(means, "average", optimal_ordering=False))
-    ordered, average = (ManyClasses(data).learned_tree(how).class_order() for how in ("ordered", "average"))
+    ordered, average = (learned_tree(data, how).class_order() for how in ("ordered", "average"))
     assert average.tolist() in (leaves.tolist(), leaves[::-1].tolist())
     assert ordered.tolist() not in (leaves.tolist(), leaves[::-1].tolist())
 

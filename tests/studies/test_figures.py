@@ -15,7 +15,7 @@ from codekin_studies.distributions import (
 )
 from codekin_studies.exhaustive.page import draw_ranges
 from codekin_studies.extreme.results import Runs, SearchGain, draw_accuracy_by_bits, draw_search_gains
-from codekin_studies.robustness.results import Interval, draw_attacks, draw_clouds, draw_differences
+from codekin_studies.robustness.results import draw_attacks, draw_clouds, draw_differences
 from codekin_studies.synthetic import draw_histogram, draw_plane_classes, draw_subproblems
 
 
@@ -131,10 +131,14 @@ def test_attacks_have_a_line_per_policy_and_every_radius():
 
 
 def test_differences_are_drawn_with_their_intervals_and_missing_ones_left_out():
-    rows = {name: dict.fromkeys(CAPACITIES, Interval(1.0, 0.5, 1.5)) for name in ("clean", "flipped weight bits")}
+    rows = {name: dict.fromkeys(CAPACITIES, (1.0, 0.5 / 1.96)) for name in ("clean", "flipped weight bits")}
     rows["clean"]["plain"] = None
     axes = draw_differences(rows, title="mnist", x_label="points").axes[0]
-    spans = [line.get_xdata() for line in axes.lines if len(line.get_xdata()) == 2 and line.get_xdata()[0] == 0.5]
+    spans = [
+        line.get_xdata()
+        for line in axes.lines
+        if len(line.get_xdata()) == 2 and line.get_xdata()[0] == pytest.approx(0.5)
+    ]
     assert len(spans) == 7
     assert_no_text_lies_on_another(axes.figure)
 

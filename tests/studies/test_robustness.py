@@ -2,7 +2,6 @@ import json
 import shutil
 from math import factorial
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -183,8 +182,8 @@ def test_a_page_of_half_a_run_shows_what_is_there(copied):
 
 
 def test_losses_have_a_minus_sign_and_names_keep_their_hyphens(monkeypatch):
-    monkeypatch.setattr(page, "condition_relations", lambda case: {page.CLEAN: {"difference": [-1.25]}})
-    assert page._clean_gains([SimpleNamespace(capacity="half-wide")]) == "−1.2 (half-wide)"
+    case = Case("half-wide", "dense-6", compared={"conditions": {"clean": {"difference": [-1.25, 0.1]}}})
+    assert page._clean_gains([case]) == "−1.2 (half-wide)"
 
 
 def test_conditions_that_leave_nothing_right_do_not_count_for_the_verdict():

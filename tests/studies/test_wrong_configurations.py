@@ -15,8 +15,8 @@ from codekin_studies import load_study, paper_studies
 from codekin_studies.engine.schema import Entries, Keys, line_of
 from codekin_studies.engine.workspace import Workspace
 from codekin_studies.entries import LEARNER_OPTIONS, CodebookTable
-from codekin_studies.kinds import STUDY_KINDS
 from codekin_studies.splits.dichotomies import LEARNER_NAMES, SPLIT_LEARNERS
+from codekin_studies.studies import STUDY_KINDS
 
 BOUND = """kind = "bound"
 title = "Bounds"

@@ -36,7 +36,7 @@ OUTPUT = Path("out/studies")
 def list_studies(output: Output = OUTPUT, data_home: DataHome = None, as_json: AsJson = False) -> None:
     """List the paper's studies and those in the output folder, with their progress."""
     from codekin_studies import load_study, paper_studies, study_status
-    from codekin_studies.report import studies_with_results
+    from codekin_studies.studies import studies_with_results
 
     found, unknown = studies_with_results(output)
     studies = {name: load_study(name) for name in paper_studies()} | {study.name: study for study in found}
@@ -121,7 +121,7 @@ def report(
 ) -> None:
     """Write the pages and figures of studies, and an index."""
     from codekin_studies import load_study, write_report
-    from codekin_studies.report import studies_with_results
+    from codekin_studies.studies import studies_with_results
 
     unknown: list[Path] = []
     if names:

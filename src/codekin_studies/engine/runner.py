@@ -9,9 +9,10 @@ from contextlib import contextmanager
 
 from joblib import Parallel, delayed
 
+from codekin._system.files import sha256
 from codekin._system.threads import available_threads, limited_threads
 from codekin._system.workers import end_with, n_workers, process_to_end_with, returned_as, with_workers
-from codekin.progress import Progress, listening, tell
+from codekin.progress import listening, tell
 from codekin_studies.engine.workspace import Outcome, Record, Stage, Task, Workspace, software_versions
 
 TASKS_PER_ROUND = 4
@@ -52,11 +53,11 @@ def run_stages(
         n_left, weight_left = _size(left)
         n_done, done, n_run = n_tasks - n_left, total - weight_left, 0
         for stage in left:
-            _tell(stage, n_done, n_tasks, done, total)
+            tell(stage.name, done, total, detail=f"{n_done} of {n_tasks} tasks")
             for task, record in _performed(stage.tasks, functions, workspace, n_jobs):
                 journal.append(record)
                 n_run, n_done, done = n_run + 1, n_done + 1, done + task.weight
-                _tell(stage, n_done, n_tasks, done, total)
+                tell(stage.name, done, total, detail=f"{n_done} of {n_tasks} tasks")
     return n_run
 
 
@@ -76,11 +77,6 @@ def _performed(
                 delayed(_perform)(functions[task.kind], task, workspace, n_threads, parent)
                 for task in tasks[start : start + n_at_once]
             )
-
-
-def _tell(stage: Stage, n_done: int, n_tasks: int, done: float, total: float) -> None:
-    """Report the progress of the study, by the weights of its tasks."""
-    tell(stage.name, done, total, detail=f"{n_done} of {n_tasks} tasks")
 
 
 @contextmanager
@@ -106,13 +102,10 @@ def _perform(
     started, cpu_started = time.perf_counter(), time.process_time()
     # A task that shares the machine with others starts no workers.
     # Stages within a task are not reported: they would hide those of the study.
-    with limited_threads(n_threads), with_workers(n_threads), listening(_ignore):
+    with limited_threads(n_threads), with_workers(n_threads), listening(lambda _: None):
         outcome = function(task, workspace)
     workspace.save(task, outcome.arrays)
     what = task.key, task.kind, dict(task.parameters), dict(outcome.result), tuple(outcome.arrays)
+    checksums = {name: sha256(workspace.array_path(task.key, name)) for name in outcome.arrays}
     seconds = round(time.perf_counter() - started, 3), round(time.process_time() - cpu_started, 3)
-    return task, Record(*what, *seconds, software_versions(), workspace.checksums(task, outcome.arrays))
-
-
-def _ignore(_: Progress) -> None:
-    """Report nothing."""
+    return task, Record(*what, *seconds, software_versions(), checksums)

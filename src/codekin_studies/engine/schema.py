@@ -77,7 +77,6 @@ class Rule:
     holds: Callable[[Any], Any]
 
     def check(self, value: Any, place: Place) -> None:
-        """Raise unless the value is right."""
         if not self.holds(value):
             raise place.wrong(self.wanted, value)
 
@@ -121,12 +120,10 @@ class OneOf:
 
     @property
     def wanted(self) -> str:
-        """The names."""
         quoted = [f"{name!r}" for name in self.names]
         return quoted[0] if len(quoted) == 1 else f"one of {', '.join(quoted)}"
 
     def check(self, value: Any, place: Place) -> None:
-        """Raise unless the value is one of the names."""
         if not isinstance(value, str) or value not in self.names:
             raise place.wrong(self.wanted, value)
 
@@ -143,11 +140,9 @@ class ListOf:
 
     @property
     def wanted(self) -> str:
-        """What the list must hold."""
         return f"a list of {'one or more values' if self.length is None else self.length}, each {self.item.wanted}"
 
     def check(self, value: Any, place: Place) -> None:
-        """Raise unless this is such a list."""
         if not isinstance(value, list) or len(value) != (self.length or len(value) or 1):
             raise place.wrong(self.wanted, value)
         for number, item in enumerate(value):
@@ -175,11 +170,9 @@ class Keys:
 
     @property
     def wanted(self) -> str:
-        """That it must be a table, and how it may look."""
         return f"a table, for example {self.example}" if self.example else "a table"
 
     def check(self, value: Any, place: Place) -> None:
-        """Raise unless the table has all required keys and no unknown ones."""
         if not isinstance(value, Mapping):
             raise place.wrong(self.wanted, value)
         checks = {**self.required, **self.optional}
@@ -210,11 +203,9 @@ class Variants:
 
     @property
     def wanted(self) -> str:
-        """That it must be a table, and how it may look."""
         return Keys(example=self.example).wanted
 
     def check(self, value: Any, place: Place) -> None:
-        """Raise unless this is the right table for its name."""
         if not isinstance(value, Mapping):
             raise place.wrong(self.wanted, value)
         named = OneOf(self.names)
@@ -234,11 +225,9 @@ class Entries:
 
     @property
     def wanted(self) -> str:
-        """What the list must hold."""
         return "a list of tables" if self.may_be_empty else "a list of one or more tables"
 
     def check(self, value: Any, place: Place) -> None:
-        """Raise unless all are right and differ."""
         if not isinstance(value, list) or not (value or self.may_be_empty):
             raise place.wrong(f"{self.wanted}, [[{place}]]", value)
         seen: dict[tuple[Any, ...], int] = {}

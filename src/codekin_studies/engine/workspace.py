@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import platform
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from functools import cache, cached_property
@@ -126,7 +126,9 @@ class Journal:
                     record = Record(**entry | {"arrays": tuple(entry["arrays"])})
                     self.records[record.key] = record
             except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-                raise JournalError(f"{self.path}, line {number}: {self._reason(error)}") from error
+                is_ours = isinstance(error, JournalError)
+                reason = str(error) if is_ours else f"not a record of a finished task ({error})."
+                raise JournalError(f"{self.path}, line {number}: {reason}") from error
 
     def _check_sum(self, entry: Any) -> None:
         checksum = entry.pop("sha256", None)
@@ -139,10 +141,6 @@ class Journal:
         self._version = entry.get("version")
         if self._version not in (1, VERSION):
             raise JournalError(f"the journal has version {self._version}; this codekin reads versions 1 and {VERSION}.")
-
-    @staticmethod
-    def _reason(error: Exception) -> str:
-        return str(error) if isinstance(error, JournalError) else f"not a record of a finished task ({error})."
 
     def append(self, record: Record) -> None:
         """Add a record; it is on disk when this returns."""
@@ -221,10 +219,6 @@ class Workspace:
             raise FileNotFoundError(f"{path} is missing. Run the study first.")
         return read_npy(path, is_mapped=True)
 
-    def checksums(self, task: Task, names: Iterable[str]) -> dict[str, str]:
-        """The checksums of the files of some arrays of a task's result."""
-        return {name: sha256(self.array_path(task.key, name)) for name in names}
-
     def is_finished(self, record: Record | None, *, is_checked: bool = False) -> bool:
         """Whether a task is in the journal and all its arrays exist and, if ``is_checked``, are unchanged."""
         if record is None or not all(self.array_path(record.key, name).exists() for name in record.arrays):
@@ -234,11 +228,8 @@ class Workspace:
     def results(self, tasks: Mapping[str, Task]) -> dict[str, Mapping[str, Any]]:
         """The results of the finished ones among some tasks."""
         journal = self.journal
-        return {
-            name: journal.result(task)
-            for name, task in tasks.items()
-            if self.is_finished(journal.records.get(task.key))
-        }
+        done = {name: task for name, task in tasks.items() if self.is_finished(journal.records.get(task.key))}
+        return {name: journal.result(task) for name, task in done.items()}
 
     def changed_arrays(self, record: Record) -> list[Path]:
         """The files of a finished task that were changed."""

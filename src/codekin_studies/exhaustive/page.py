@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from codekin.coding import Codebook
-from codekin.pages import Block, Cell, Column, Command, Page, Paragraph, Picture, Section, Table
+from codekin.pages import Block, Cell, Command, Page, Paragraph, Picture, Section, Table
 from codekin.plots.style import INK, PALETTE, figure_style, new_panel
 from codekin_studies.configuration import data_among, paper_number
 from codekin_studies.distributions import (
@@ -20,9 +20,8 @@ from codekin_studies.distributions import (
     variation,
 )
 from codekin_studies.entries import BY_VALIDATION
-from codekin_studies.exhaustive.results import PREDICTORS, Sweep
-from codekin_studies.exhaustive.tasks import choose_task, draw_tasks, load_sweep, sweep_task
-from codekin_studies.page_parts import Report, Results, Rows, in_pairs, number_word, study_command
+from codekin_studies.exhaustive.tasks import ENDS, PREDICTORS, Sweep, choose_task, draw_tasks, load_sweep, sweep_task
+from codekin_studies.page_parts import Report, Results, Row, Rows, in_pairs, number_word, study_command, table
 from codekin_studies.splits.dichotomies import LEARNER_NAMES, n_splits
 
 if TYPE_CHECKING:
@@ -136,8 +135,6 @@ def _density_picture(report: Report, data: str, code: str, sweep: Sweep) -> Pict
 
 
 def _variation_table(data: str, results: Results) -> Table:
-    columns = [Column("codebook"), Column("ρ", ".0f"), Column("distinct", ",d")]
-    columns += [Column(title, ".2f") for title in ("worst", "mean", "best")]
     rows: Rows = []
     for code, found in results.items():
         beside = [
@@ -145,10 +142,10 @@ def _variation_table(data: str, results: Results) -> Table:
             for which in ("worst", "mean", "best")
         ]
         rows.append([code, found["min_distance"], found["n_distinct"], *beside])
-    return Table(
-        columns,
+    return table(
+        "codebook | ρ :.0f | distinct :,d | worst :.2f | mean :.2f | best :.2f",
         rows,
-        caption="Test accuracy in percent over all assignments, with the paper's number, if any, in brackets. "
+        "Test accuracy in percent over all assignments, with the paper's number, if any, in brackets. "
         "Distinct: assignments that differ by more than the order and the signs of the bits.",
     )
 
@@ -158,15 +155,15 @@ def _r_squared_table(data: str, results: Results) -> Table:
     for code, found in results.items():
         values = {name: found["predictors"][name]["r_squared"] for name in PREDICTORS}
         largest = max((v for name, v in values.items() if v is not None and name != "loss"), default=None)
-        row: list[Cell | str | float | None] = [code]
+        row: Row = [code]
         for name in PREDICTORS:
             paper = paper_number("exhaustive", f"r_squared:{name}", data=data, codebook=code)
             row.append(_beside_paper(values[name], paper, is_strong=name != "loss" and values[name] == largest))
         rows.append(row)
-    return Table(
-        [Column("codebook"), *(Column(SHORT[name]) for name in PREDICTORS)],
+    return table(
+        " | ".join(["codebook", *(SHORT[name] for name in PREDICTORS)]),
         rows,
-        caption="How much of the variation of accuracy is predicted (r²); the best of those that need no trained bits "
+        "How much of the variation of accuracy is predicted (r²); the best of those that need no trained bits "
         "is bold. Empty: the score is the same for all assignments.",
     )
 
@@ -174,17 +171,17 @@ def _r_squared_table(data: str, results: Results) -> Table:
 def _choice_table(results: Results) -> Table:
     rows: Rows = []
     for code, found in results.items():
-        row: list[Cell | str | float | None] = [code, Cell(f"{found['mean']:.2f}", found["mean"])]
+        row: Row = [code, Cell(f"{found['mean']:.2f}", found["mean"])]
         for name in PREDICTORS:
             chosen = found["predictors"][name]["lowest"]
             row.append(_beside_paper(chosen, None, is_strong=chosen is not None and chosen > found["quartiles"][2]))
         breaking = found["predictors"]["confusion"]["highest"]
         rows.append([*row, _beside_paper(breaking, None), Cell(f"{found['best']:.2f}", found["best"])])
     titles = ["mean", *(f"by {SHORT[name]}" for name in PREDICTORS), "breaking confusion", "best"]
-    return Table(
-        [Column("codebook"), *(Column(title) for title in titles)],
+    return table(
+        " | ".join(["codebook", *titles]),
         rows,
-        caption="Test accuracy of the assignment that would have been chosen: the one with the smallest loss, score or "
+        "Test accuracy of the assignment that would have been chosen: the one with the smallest loss, score or "
         "predicted error. Bold: better than three quarters of all assignments. Breaking: the largest score instead.",
     )
 
@@ -196,19 +193,17 @@ def _averages_table(data: str, results: Results, sweeps: Mapping[str, Sweep]) ->
             averages = sweeps[code].averages(name)
             if averages is None:
                 continue
-            line = [
-                _beside_paper(value, paper_number("exhaustive", f"{end}:{name}", data=data, codebook=code))
-                for end, value in (("line_low", averages.line_low), ("line_high", averages.line_high))
-            ]
-            low, high = (averages.tenth_low, averages.extreme_low), (averages.tenth_high, averages.extreme_high)
-            rows.append([code, SHORT[name], found["mean"], line[0], *low, line[1], *high])
-    columns = [Column("codebook"), Column("by"), Column("mean", ".2f")]
-    for end in ("low end", "high end"):
-        columns += [Column(f"{end}, line"), Column(f"{end}, 10 %", ".2f"), Column(f"{end}, 0.1 %", ".2f")]
-    return Table(
-        columns,
+            row: Row = [code, SHORT[name], found["mean"]]
+            for end in ENDS:
+                paper = paper_number("exhaustive", f"line_{end}:{name}", data=data, codebook=code)
+                row.append(_beside_paper(averages[f"line_{end}"], paper))
+                row += [averages[f"{part}_{end}"] for part in ("tenth", "extreme")]
+            rows.append(row)
+    ends = " | ".join(f"{end} end, line | {end} end, 10 % :.2f | {end} end, 0.1 % :.2f" for end in ENDS)
+    return table(
+        f"codebook | by | mean :.2f | {ends}",
         rows,
-        caption="Average test accuracy of assignments with low (easy, preserving) and with high values, in percent: "
+        "Average test accuracy of assignments with low (easy, preserving) and with high values, in percent: "
         "the regression line at the lowest and the highest value, and the means of the tenth and of the thousandth of "
         "the assignments with the lowest and the highest ones. The paper's averages, if any, are in brackets.",
     )
@@ -264,8 +259,7 @@ def _draws_blocks(report: Report, data: Mapping[str, Any]) -> list[Block]:
     rows: Rows = [
         [DRAWN[name], *np.quantile(of_all, [0, 0.5, 1]).tolist(), paper[name]] for name, of_all in values.items()
     ]
-    columns = [Column("over all assignments"), Column("lowest", ".2f"), Column("median", ".2f")]
-    columns += [Column("highest", ".2f"), Column("the paper's codebook", "g")]
+    headings = "over all assignments | lowest :.2f | median :.2f | highest :.2f | the paper's codebook :g"
     return [
         report.picture(
             figure,
@@ -274,7 +268,7 @@ def _draws_blocks(report: Report, data: Mapping[str, Any]) -> list[Block]:
             "A line per codebook, from its worst to its best assignment, with a dot for the mean. Dashed: the paper's "
             "worst and best.",
         ),
-        Table(columns, rows, f"How {len(found)} codebooks, drawn the same way with different seeds, differ."),
+        table(headings, rows, f"How {len(found)} codebooks, drawn the same way with different seeds, differ."),
     ]
 
 

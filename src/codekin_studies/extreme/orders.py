@@ -13,7 +13,7 @@ import numpy as np
 from codekin.assignments import AssignmentResult, assign
 from codekin.class_distances import clustering_distances, splitting_distances
 from codekin.classes import ClassTree
-from codekin.coding import Codebook, IntArray
+from codekin.coding import Codebook
 from codekin.coding.labels import EncodedLabels
 from codekin.datasets import Dataset, load_dataset
 from codekin.fitting.choices import Classes, learnability_assignment
@@ -24,54 +24,33 @@ CLUSTERINGS = ("ordered", "average")
 """How class trees are learned: with branches in a good order, or as the paper's authors did."""
 
 
-@dataclass(frozen=True, eq=False)
-class ManyClasses:
-    """A data set with test samples; classes need no training samples to have a codeword."""
-
-    data: Dataset
-
-    @property
-    def n_classes(self) -> int:
-        """The number of classes."""
-        return self.data.n_classes
-
-    @property
-    def class_index(self) -> IntArray:
-        """The class of each training sample."""
-        return self.data.y
-
-    @property
-    def encoded_labels(self) -> EncodedLabels:
-        """The classes of the training samples, and that there are classes without any."""
-        return EncodedLabels(np.arange(self.n_classes), self.class_index)
-
-    def given_tree(self) -> ClassTree:
-        """The taxonomy that came with the data."""
-        assert self.data.class_tree is not None
-        return self.data.class_tree
-
-    def learned_tree(self, clustering: str = "ordered") -> ClassTree:
-        """A class tree from the class means.
-
-        "ordered" joins pairs or, beyond 15,000 classes, halves; with few classes it turns branches so that neighbours
-        are near. "average" is average linkage with branches as they come, however many classes there are. Classes
-        without samples come last, and get the paths that are left over.
-        """
-        options: dict[str, Any] = {"n_classes": self.n_classes, "rng": 0}
-        if clustering == "average":
-            made = clustering_distances(self.data.X, self.class_index, **options, optimal_order=False)
-        elif self.n_classes <= MAX_CLUSTERED_CLASSES:
-            made = clustering_distances(self.data.X, self.class_index, **options)
-        else:
-            made = splitting_distances(self.data.X, self.class_index, **options)
-        assert made.tree is not None
-        return made.tree
-
-
 @lru_cache(maxsize=1)  # consecutive tasks of a process mostly use the same data, which may take long to read
-def load_many_classes(name: str, data_home: Path | None) -> ManyClasses:
+def load_many_classes(name: str, data_home: Path | None) -> Dataset:
     """A data set of the extreme study."""
-    return ManyClasses(load_dataset(name, data_home))
+    return load_dataset(name, data_home)
+
+
+def encoded_labels(data: Dataset) -> EncodedLabels:
+    """The classes of the training samples, and that there are classes without any, which get codewords, too."""
+    return EncodedLabels(np.arange(data.n_classes), data.y)
+
+
+def learned_tree(data: Dataset, clustering: str = "ordered") -> ClassTree:
+    """A class tree from the class means.
+
+    "ordered" joins pairs or, beyond 15,000 classes, halves; with few classes it turns branches so that neighbours are
+    near. "average" is average linkage with branches as they come, however many classes there are. Classes without
+    samples come last, and get the paths that are left over.
+    """
+    known: dict[str, Any] = {"n_classes": data.n_classes, "rng": 0}
+    if clustering == "average":
+        made = clustering_distances(data.X, data.y, **known, optimal_order=False)
+    elif data.n_classes <= MAX_CLUSTERED_CLASSES:
+        made = clustering_distances(data.X, data.y, **known)
+    else:
+        made = splitting_distances(data.X, data.y, **known)
+    assert made.tree is not None
+    return made.tree
 
 
 @dataclass(frozen=True)
@@ -93,11 +72,11 @@ class Order:
         return {"none": 0, "search": run % n_searches, "draw": run}[self.chance]
 
     def find(
-        self, codebook: Codebook, tree: ClassTree, known: ManyClasses, rng: np.random.Generator, seconds: float | None
+        self, codebook: Codebook, tree: ClassTree, data: Dataset, rng: np.random.Generator, seconds: float | None
     ) -> AssignmentResult:
         """The assignment found by a search of this many seconds; None for the default of the search."""
         if self.method == "learnability":
-            classes = Classes(lambda: known.data.X, known.class_index, known.n_classes, None, tree, rng)
+            classes = Classes(lambda: data.X, data.y, data.n_classes, None, tree, rng)
             return learnability_assignment(codebook, classes, rng, time_limit=seconds)
         return assign(codebook, tree, self.method, rng=rng, time_limit=seconds)
 

@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from codekin.codebooks.trellis import TrellisGraph
 from codekin.coding import FloatArray
 from codekin.datasets import DATASETS
-from codekin.pages import Block, Cell, Column, Page, Paragraph, Section, Table
+from codekin.pages import Block, Cell, Page, Paragraph, Section, Table
 from codekin_studies.configuration import paper_number
+from codekin_studies.extreme import results
 from codekin_studies.extreme.orders import ORDERS, orders_of, trees_of
-from codekin_studies.extreme.results import (
-    Found,
-    SearchGain,
-    answer,
-    collect,
-    draw_accuracy_by_bits,
-    draw_search_gains,
-    finished,
-    gain_cell,
-    gain_of,
-    search_gains,
-    signed,
-)
 from codekin_studies.extreme.tasks import CHILDREN, leaf_tasks
-from codekin_studies.page_parts import Report, Row, Rows
+from codekin_studies.page_parts import Report, Row, Rows, table
 
 METHOD = (
     "The codewords are the paths of a trellis (W-LTLS). The number of classes and the width determine the codebook; "
@@ -42,26 +30,22 @@ METHOD = (
     "deviation are exact. After ± are two standard deviations of the runs, as in the paper.",
 )
 
-LIKE = {
-    "aloi.bin": "icd10cm_category",
-    "LSHTC1": "wordnet_hypernym",
-    "LSHTC2": "wordnet_hypernym",
-    "ODP": "debian_dirs100k",
-}
+LIKE = {"aloi.bin": "icd10cm_category", "LSHTC1": "wordnet_hypernym", "LSHTC2": "wordnet_hypernym"}
+LIKE |= {"ODP": "debian_dirs100k"}
 """For each of the paper's data sets, ours with the nearest numbers of classes and samples."""
 
 
 def extreme_page(report: Report) -> Page:
     """The page of a study of very many classes, with everything that is finished."""
-    found = collect(report.study, report.workspace)
-    gains = [gain for one in found for gain in search_gains(one)]
+    found = results.collect(report.study, report.workspace)
+    gains = [gain for one in found for gain in results.search_gains(one)]
     question = [_question_section(report, found, gains)] if gains else []
     more = leaves_section(report), _paper_section(report, found)
     sections = [*question, *(_data_section(report, one) for one in found), *(one for one in more if one is not None)]
-    return report.page(_lead(found) + answer(gains), METHOD, sections)
+    return report.page(_lead(found) + results.answer(gains), METHOD, sections)
 
 
-def _lead(found: Sequence[Found]) -> str:
+def _lead(found: Sequence[results.Found]) -> str:
     over_random = [
         gain.value
         for one in found
@@ -72,20 +56,17 @@ def _lead(found: Sequence[Found]) -> str:
         return ""
     return (
         f"Depth-first beat random assignments in {sum(value > 0 for value in over_random)} of {len(over_random)} "
-        f"comparisons, by {signed(min(over_random))} to {signed(max(over_random))} points. "
+        f"comparisons, by {results.signed(min(over_random))} to {results.signed(max(over_random))} points. "
     )
 
 
-def _question_section(report: Report, found: Sequence[Found], gains: Sequence[SearchGain]) -> Section:
+def _question_section(report: Report, found: Sequence[results.Found], gains: Sequence[results.SearchGain]) -> Section:
     picture = report.picture(
-        draw_search_gains(gains, title="A better score than depth-first's"),
+        results.draw_search_gains(gains, title="A better score than depth-first's"),
         "searches",
         "Accuracy of searched orders above that of depth-first orders, against how much lower their score is.",
         "One point per width and class tree; bars of two standard errors.",
     )
-    columns = [Column("data"), Column("width"), Column("class tree"), Column("score, depth-first", ".4f")]
-    columns += [Column("searched", ".4f"), Column("z, depth-first", ".0f"), Column("searched", ".0f")]
-    columns += [Column("gain of the search, points"), Column("gain of learnability, points")]
     rows: Rows = []
     for one in found:
         for width in one.widths:
@@ -95,31 +76,36 @@ def _question_section(report: Report, found: Sequence[Found], gains: Sequence[Se
                     continue
                 start, end = (one.assignments[width, order]["scores"][tree] for order in (tree, f"{tree}-searched"))
                 scores = start["score"], end["score"], start["z"], end["z"]
-                gains_here = gain_cell(gain), gain_cell(one.gain(width, "learnability", tree))
+                gains_here = results.gain_cell(gain), results.gain_cell(one.gain(width, "learnability", tree))
                 rows.append([one.name, width, TREE_NAMES[tree], *scores, *gains_here])
     question = (
         "The paper finds that depth-first orders have far lower scores than random ones and are more accurate. Do "
-        "still lower scores give still better accuracy with very many classes? " + answer(gains)
+        "still lower scores give still better accuracy with very many classes? " + results.answer(gains)
     )
-    caption = (
+    gains_table = table(
+        "data | width | class tree | score, depth-first :.4f | searched :.4f | z, depth-first :.0f | searched :.0f | "
+        "gain of the search, points | gain of learnability, points",
+        rows,
         "Scores and gains over the depth-first order of the same class tree, run by run; after ± the standard error, "
-        "bold if the gain is more than two of them."
+        "bold if the gain is more than two of them.",
     )
-    blocks: list[Block] = [Paragraph(question), picture, Table(columns, rows, caption=caption)]
-    return Section("Does a better score than depth-first's give better accuracy?", blocks)
+    title = "Does a better score than depth-first's give better accuracy?"
+    return Section(title, [Paragraph(question), picture, gains_table])
 
 
 TREE_NAMES = {"given": "taxonomy", "learned": "clustering"}
 
 
-def _data_section(report: Report, found: Found) -> Section:
+def _data_section(report: Report, found: results.Found) -> Section:
     lines = {
         ORDERS[order].title: runs
         for order in orders_of(found.data)
         if (runs := [one for width in found.widths if (one := found.runs(width, order)) is not None])
     }
     n_classes = DATASETS[found.name].n_classes
-    figure = draw_accuracy_by_bits(lines, title=f"{found.name}, {n_classes:,} classes", one_vs_rest=found.one_vs_rest)
+    figure = results.draw_accuracy_by_bits(
+        lines, title=f"{found.name}, {n_classes:,} classes", one_vs_rest=found.one_vs_rest
+    )
     blocks: list[Block] = [
         report.picture(
             figure,
@@ -139,12 +125,8 @@ def _data_section(report: Report, found: Found) -> Section:
     return Section(found.name, [*blocks, report.again(found.name)])
 
 
-def _table(found: Found) -> Table:
+def _table(found: results.Found) -> Table:
     trees = trees_of(found.data)
-    columns = [Column("width"), Column("bits"), Column("order")]
-    for tree in trees:
-        columns += [Column(f"score, {TREE_NAMES[tree]}", ".4f"), Column("z", ".1f")]
-    columns += [Column("runs"), Column("accuracy, %"), Column("over random, points")]
     rows: Rows = []
     for width in found.widths:
         for order in orders_of(found.data):
@@ -158,12 +140,13 @@ def _table(found: Found) -> Table:
             quantity = {"random": "random", trees[0]: "preserving"}.get(order)
             paper = "" if quantity is None else _in_brackets(found.name, runs.n_bits, quantity)
             row += [len(found.accuracies[width, order]), Cell(f"{runs}{paper}", runs.mean)]
-            row.append(None if order == "random" else gain_cell(found.gain(width, order, "random")))
+            row.append(None if order == "random" else results.gain_cell(found.gain(width, order, "random")))
             rows.append(row)
-    return Table(
-        columns,
+    scores_of_trees = " | ".join(f"score, {TREE_NAMES[tree]} :.4f | z :.1f" for tree in trees)
+    return table(
+        f"width | bits | order | {scores_of_trees} | runs | accuracy, % | over random, points",
         rows,
-        caption="Scores and z of random orders are those of the first run. After the accuracies ± two standard "
+        "Scores and z of random orders are those of the first run. After the accuracies ± two standard "
         "deviations of the runs, after the gains ± their standard errors; bold: more than two of these.",
     )
 
@@ -176,12 +159,13 @@ def _in_brackets(data: str, n_bits: int, quantity: str) -> str:
     return f" ({number:g})" if spread is None else f" ({number:.2f} ± {spread:.2f})"
 
 
-def _paper_section(report: Report, found: Sequence[Found]) -> Section | None:
+def _paper_section(report: Report, found: Sequence[results.Found]) -> Section | None:
     """The paper's gains, and ours on the most similar data."""
     ours = {one.name: one for one in found}
-    columns = [Column("the paper's data"), Column("width"), Column("bits"), Column("random", ".2f")]
-    columns += [Column("preserving", ".2f"), Column("gain", "+.2f"), Column("ours"), Column("bits")]
-    columns += [Column("random"), Column("depth-first"), Column("gain", "+.2f")]
+    headings = (
+        "the paper's data | width | bits | random :.2f | preserving :.2f | gain :+.2f | ours | bits | random | "
+        "depth-first | gain :+.2f"
+    )
     rows: Rows = []
     for data in report.study.option("data"):
         like = ours.get(LIKE.get(data["name"], ""))
@@ -210,7 +194,7 @@ def _paper_section(report: Report, found: Sequence[Found]) -> Section | None:
         "shown next to those of our data set with the nearest numbers of classes and samples and the same kind of "
         "class tree. The data differ: compare the direction and the size of the gains, not the accuracies."
     )
-    return Section("Beside the paper", [Paragraph(text), Table(columns, rows)])
+    return Section("Beside the paper", [Paragraph(text), table(headings, rows)])
 
 
 LEAVES_METHOD = (
@@ -228,21 +212,15 @@ def leaves_section(report: Report) -> Section | None:
     for data in report.study.option("data"):
         accuracies: dict[str, FloatArray] = {}
         for policy in data.get("leaves", ()):
-            done = finished(leaf_tasks(report.study, data, policy), report.workspace.journal)
+            done = results.finished(leaf_tasks(report.study, data, policy), report.workspace.journal)
             if done:
                 accuracies[policy] = np.array([one["accuracy"] for one in done])
-        rows += [_row(data["name"], policy, accuracies) for policy in accuracies]
+        for policy, own in accuracies.items():
+            is_compared = policy != "random" and "random" in accuracies
+            gain = results.gain_of(own, accuracies["random"]) if is_compared else None
+            rows.append([data["name"], policy, len(own), float(own.mean()), results.gain_cell(gain)])
     if not rows:
         return None
-    columns = [Column("data"), Column("leaves"), Column("runs"), Column("accuracy, %", ".2f")]
-    columns.append(Column("over random, points"))
+    headings = "data | leaves | runs | accuracy, % :.2f | over random, points"
     caption = "After the gains ± their standard errors; bold: more than two of these."
-    return Section("Leaves of label trees", [Paragraph(LEAVES_METHOD), Table(columns, rows, caption=caption)])
-
-
-def _row(data: str, policy: str, accuracies: Mapping[str, FloatArray]) -> Row:
-    own = accuracies[policy]
-    row: Row = [data, policy, len(own), float(own.mean())]
-    if policy == "random" or "random" not in accuracies:
-        return [*row, None]
-    return [*row, gain_cell(gain_of(own, accuracies["random"]))]
+    return Section("Leaves of label trees", [Paragraph(LEAVES_METHOD), table(headings, rows, caption)])

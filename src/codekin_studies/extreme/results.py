@@ -214,19 +214,10 @@ def draw_accuracy_by_bits(
     figure, axes = new_panel(4.4, title=title, x_label="number of bits", y_label="test accuracy, %")
     middle = (len(lines) - 1) / 2
     for place, ((name, runs), (colour, marker, style)) in enumerate(zip(lines.items(), LINES, strict=False)):
-        axes.errorbar(
-            [one.n_bits * SHIFT ** (place - middle) for one in runs],
-            [one.mean for one in runs],
-            yerr=[0.0 if np.isnan(one.two_deviations) else one.two_deviations for one in runs],
-            color=PALETTE[colour],
-            marker=marker,
-            linestyle=style,
-            markersize=5,
-            markerfacecolor="white" if style == ":" else PALETTE[colour],
-            capsize=2,
-            linewidth=1.2,
-            label=name,
-        )
+        points = [(one.n_bits * SHIFT ** (place - middle), one.mean, one.two_deviations) for one in runs]
+        inside = "white" if style == ":" else PALETTE[colour]
+        looks = {"linestyle": style, "markersize": 5, "markerfacecolor": inside, "linewidth": 1.2}
+        _draw_bars(axes, points, color=PALETTE[colour], marker=marker, label=name, **looks)
     if one_vs_rest is not None:
         label = f"one-vs-rest, {one_vs_rest.n_bits:,} bits"
         axes.axhline(one_vs_rest.mean, color=INK, linestyle="--", linewidth=1, label=label)
@@ -250,18 +241,14 @@ def draw_search_gains(gains: Sequence[SearchGain], *, title: str) -> Figure:
     axes.axhline(0, color=INK, linewidth=1)
     names = list(dict.fromkeys(one.name for one in gains))
     for name, (colour, marker) in zip(names, NAMED_POINTS, strict=False):
-        own = [one for one in gains if one.name == name]
-        axes.errorbar(
-            [one.lowered for one in own],
-            [one.gain for one in own],
-            yerr=[0.0 if np.isnan(one.error) else 2 * one.error for one in own],
-            color=PALETTE[colour],
-            marker=marker,
-            markersize=6,
-            linestyle="none",
-            capsize=2,
-            elinewidth=1,
-            label=name,
-        )
+        points = [(one.lowered, one.gain, 2 * one.error) for one in gains if one.name == name]
+        looks = {"linestyle": "none", "markersize": 6, "elinewidth": 1}
+        _draw_bars(axes, points, color=PALETTE[colour], marker=marker, label=name, **looks)
     figure.legend(loc="outside lower center", ncols=2)
     return figure
+
+
+def _draw_bars(axes: Any, points: Sequence[tuple[float, float, float]], **looks: Any) -> None:
+    """Points with vertical bars; none where their length is NaN."""
+    x, y, lengths = zip(*points, strict=True)
+    axes.errorbar(x, y, yerr=np.nan_to_num(lengths), capsize=2, **looks)

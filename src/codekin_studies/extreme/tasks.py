@@ -27,7 +27,15 @@ from codekin_studies.configuration import Study, data_among
 from codekin_studies.engine.schema import POSITIVE, Entries, Keys, ListOf, OneOf, Place, whole
 from codekin_studies.engine.workspace import Outcome, Stage, Task, Workspace
 from codekin_studies.entries import COUNT, DataName, placed_data, study_keys
-from codekin_studies.extreme.orders import CLUSTERINGS, ORDERS, load_many_classes, orders_of, trees_of
+from codekin_studies.extreme.orders import (
+    CLUSTERINGS,
+    ORDERS,
+    encoded_labels,
+    learned_tree,
+    load_many_classes,
+    orders_of,
+    trees_of,
+)
 
 TREE, ASSIGN, FIT = "extreme.tree", "extreme.assign", "extreme.fit"
 OVERSAMPLE, ONE_VS_REST = "extreme.oversample", "extreme.one_vs_rest"
@@ -77,7 +85,6 @@ SCHEMA = study_keys(
         ),
     }
 )
-"""The keys of a configuration."""
 
 
 def check(study: Study, data_names: list[str], data_home: Path | None) -> None:
@@ -177,8 +184,8 @@ def one_vs_rest_tasks(study: Study, data: Mapping[str, Any]) -> list[Task]:
 
 def run_tree(task: Task, workspace: Workspace) -> Outcome:
     """Learn a class tree from the class means."""
-    known = load_many_classes(task.parameters["data"], workspace.data_home)
-    tree = known.learned_tree(**_clustering(task.parameters))
+    data = load_many_classes(task.parameters["data"], workspace.data_home)
+    tree = learned_tree(data, **_clustering(task.parameters))
     arrays = {part: getattr(tree, part) for part in TREE_PARTS}
     return Outcome({"n_nodes": tree.n_nodes, "n_classes": tree.n_classes}, arrays)
 
@@ -186,14 +193,14 @@ def run_tree(task: Task, workspace: Workspace) -> Outcome:
 def run_assign(task: Task, workspace: Workspace) -> Outcome:
     """Find an assignment, and score it against every class tree of the data set."""
     given = task.parameters
-    known = load_many_classes(given["data"], workspace.data_home)
+    data = load_many_classes(given["data"], workspace.data_home)
     order = ORDERS[given["order"]]
-    trees = {
-        name: known.given_tree() if name == "given" else load_learned_tree(given, workspace) for name in given["trees"]
+    trees: dict[str, Any] = {
+        name: data.class_tree if name == "given" else load_learned_tree(given, workspace) for name in given["trees"]
     }
-    codebook = trellis_codebook(known.n_classes, given["width"])
+    codebook = trellis_codebook(data.n_classes, given["width"])
     rng = np.random.default_rng([given["seed"], given["width"]])
-    found = order.find(codebook, trees[order.tree or given["trees"][0]], known, rng, given.get("search_seconds"))
+    found = order.find(codebook, trees[order.tree or given["trees"][0]], data, rng, given.get("search_seconds"))
     scores = {}
     for name, tree in trees.items():
         score, z = score_and_z(codebook, found.assignment, tree)
@@ -205,14 +212,14 @@ def run_assign(task: Task, workspace: Workspace) -> Outcome:
 def load_learned_tree(given: Mapping[str, Any], workspace: Workspace) -> ClassTree:
     """The class tree that was learned for the data set of a task with these parameters."""
     task = tree_task({"name": given["data"], **_clustering(given)})
-    parent, node_of_class, edge_length = (np.array(workspace.load(task, part)) for part in TREE_PARTS)
-    return ClassTree(parent, node_of_class, edge_length)
+    parts: list[Any] = [np.array(workspace.load(task, part)) for part in TREE_PARTS]
+    return ClassTree(*parts)
 
 
 def run_fit(task: Task, workspace: Workspace) -> Outcome:
     """Learn the bits under an assignment, and test them."""
     given = task.parameters
-    known = load_many_classes(given["data"], workspace.data_home)
+    data = load_many_classes(given["data"], workspace.data_home)
     codeword_of_class = np.array(workspace.load(_assign_task(given), "codeword_of_class"))
     classifier = TrellisClassifier(
         given["width"],
@@ -222,9 +229,8 @@ def run_fit(task: Task, workspace: Workspace) -> Outcome:
         rerank=None,
         random_state=given["run"],
     )
-    data = known.data
     held_out = None if data.validation is None else (data.validation.X, data.validation.y)
-    classifier.fit(data.X, known.encoded_labels, validation=held_out)
+    classifier.fit(data.X, encoded_labels(data), validation=held_out)
     assert data.test is not None
     return Outcome({"accuracy": 100 * float(classifier.score(data.test.X, data.test.y))})
 
@@ -246,7 +252,7 @@ def run_one_vs_rest(task: Task, workspace: Workspace) -> Outcome:
 
 
 def _one_vs_rest(given: Mapping[str, Any], workspace: Workspace, oversample: float, *, run: int, part: str) -> float:
-    data = load_many_classes(given["data"], workspace.data_home).data
+    data = load_many_classes(given["data"], workspace.data_home)
     learner = AROW(n_epochs=given["n_epochs"], oversample=oversample, n_jobs=1)
     wanted = getattr(data, part)
     assert data.validation is not None
@@ -268,14 +274,14 @@ def leaf_tasks(study: Study, data: Mapping[str, Any], policy: str | None = None)
 def run_leaves(task: Task, workspace: Workspace) -> Outcome:
     """Train and test a label tree: how much does it matter which class is at which leaf?"""
     given = task.parameters
-    known = load_many_classes(given["data"], workspace.data_home)
+    data = load_many_classes(given["data"], workspace.data_home)
     leaves: Any = given["policy"]
-    if leaves == "preserving":
-        leaves = np.argsort(known.given_tree().class_order())
+    if leaves == "preserving" and data.class_tree is not None:
+        leaves = np.argsort(data.class_tree.class_order())
     classifier = TrellisClassifier(CHILDREN, code="tree", assignment=leaves, rerank=None, random_state=given["run"])
-    classifier.fit(known.data.X, known.encoded_labels)
-    assert known.data.test is not None
-    return Outcome({"accuracy": 100 * float(classifier.score(known.data.test.X, known.data.test.y))})
+    classifier.fit(data.X, encoded_labels(data))
+    assert data.test is not None
+    return Outcome({"accuracy": 100 * float(classifier.score(data.test.X, data.test.y))})
 
 
 def accuracies_of_passes(
@@ -336,11 +342,5 @@ def _classes_that_fit(n_features: int, n_classes: int) -> int:
     return int(np.clip(available // (BYTES_PER_WEIGHT * n_features), 1, n_classes))
 
 
-FUNCTIONS = {
-    TREE: run_tree,
-    ASSIGN: run_assign,
-    FIT: run_fit,
-    LEAVES: run_leaves,
-    OVERSAMPLE: run_oversample,
-    ONE_VS_REST: run_one_vs_rest,
-}
+FUNCTIONS = {TREE: run_tree, ASSIGN: run_assign, FIT: run_fit, LEAVES: run_leaves}
+FUNCTIONS |= {OVERSAMPLE: run_oversample, ONE_VS_REST: run_one_vs_rest}

@@ -102,10 +102,14 @@ def survivors(victims: Victims, X: Floats, y: IntArray, radii: Sequence[float], 
     """
     n_classifiers, n_samples = len(victims.coding_matrices), len(X)
     targets = _Targets(victims, X, y, attack)
-    n_rows, size = n_classifiers * n_samples, max(1, VALUES_PER_BLOCK // max(X.shape[1], 1) // 4)
-    blocks = [np.arange(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
+    blocks = _blocks(n_classifiers * n_samples, X)
     is_right = np.concatenate([targets.survive(rows, radii) for rows in blocks], axis=1)
     return is_right.reshape(1 + len(radii), n_classifiers, n_samples).swapaxes(0, 1)
+
+
+def _blocks(n_rows: int, X: Floats) -> list[IntArray]:
+    size = max(1, VALUES_PER_BLOCK // max(X.shape[1], 1) // 4)
+    return [np.arange(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,9 +163,7 @@ class _Targets:
 
 def crafted(victims: Victims, X: Floats, y: IntArray, radius: float, attack: Attack) -> Floats:
     """The pictures with the smallest gap of the first classifier on the way from each sample, for transfer attacks."""
-    size = max(1, VALUES_PER_BLOCK // X.shape[1] // 4)
-    blocks = [slice(start, start + size) for start in range(0, len(X), size)]
-    return np.concatenate([_crafted(victims, X[block], y[block], radius, attack) for block in blocks])
+    return np.concatenate([_crafted(victims, X[rows], y[rows], radius, attack) for rows in _blocks(len(X), X)])
 
 
 def _crafted(victims: Victims, X: Floats, y: IntArray, radius: float, attack: Attack) -> Floats:

@@ -15,17 +15,7 @@ from numpy.typing import NDArray
 from codekin.coding import Codebook, FloatArray, IntArray
 from codekin_studies.distributions import r_squared, regression
 from codekin_studies.engine.workspace import Outcome, Task, Workspace
-from codekin_studies.robustness.sweeping import (
-    CLEAN,
-    SWEEP,
-    codebook_of,
-    conditions,
-    decoded,
-    margins_under,
-    plain_confusion,
-    respond_task,
-    scores_of,
-)
+from codekin_studies.robustness import sweeping
 from codekin_studies.splits.sweeps import average_losses, spread_of
 
 COMPARE, PAIRS = "robustness.compare", "robustness.pairs"
@@ -55,18 +45,18 @@ def confusable_pairs(confusion: FloatArray) -> list[tuple[int, int]]:
 def run_compare(task: Task, workspace: Workspace) -> Outcome:
     """Relate accuracies under every condition to clean ones, scores and learnability; divide the errors."""
     given = task.parameters
-    codebook = codebook_of(given, workspace)
-    scores = scores_of(given, workspace)
-    responses = respond_task(given)
+    codebook = sweeping.codebook_of(given, workspace)
+    scores = sweeping.scores_of(given, workspace)
+    responses = sweeping.respond_task(given)
     learnability = average_losses(codebook, np.array(workspace.load(responses, "squares")))
     y = np.array(workspace.load(responses, "y"))
-    pairs = confusable_pairs(plain_confusion(given, workspace))
-    swept = {name: Task(SWEEP, {**given, "condition": name}) for name in conditions(given)}
-    clean = _accuracies(swept[CLEAN], workspace)
-    clean_predicted = np.array(workspace.load(swept[CLEAN], "predicted"))
+    pairs = confusable_pairs(sweeping.plain_confusion(given, workspace))
+    swept = {name: Task(sweeping.SWEEP, {**given, "condition": name}) for name in sweeping.conditions(given)}
+    clean = sweeping.accuracies_of(swept[sweeping.CLEAN], workspace)
+    clean_predicted = np.array(workspace.load(swept[sweeping.CLEAN], "predicted"))
     found: dict[str, Any] = {}
     for name, sweep in swept.items():
-        accuracies, ranks = _accuracies(sweep, workspace), np.array(workspace.load(sweep, "ranks"))
+        accuracies, ranks = sweeping.accuracies_of(sweep, workspace), np.array(workspace.load(sweep, "ranks"))
         predicted = np.array(workspace.load(sweep, "predicted"))
         predictors = {"score": scores, "learnability": learnability, "clean": clean}
         found[name] = {
@@ -75,20 +65,8 @@ def run_compare(task: Task, workspace: Workspace) -> Outcome:
             **with_errors(relations(accuracies, clean, scores), predicted == y, clean_predicted == y, scores[ranks]),
             "errors": divided_errors(predicted, y, pairs),
         }
-    return Outcome(
-        {
-            "n_test": len(y),
-            "n_bits": codebook.n_bits,
-            "min_distance": codebook.min_distance,
-            "pairs": pairs,
-            "conditions": found,
-        }
-    )
-
-
-def _accuracies(sweep: Task, workspace: Workspace) -> FloatArray:
-    n_test = workspace.load(sweep, "predicted").shape[1]
-    return np.asarray(workspace.load(sweep, "n_correct") * (100 / n_test))
+    known = {"n_test": len(y), "n_bits": codebook.n_bits, "min_distance": codebook.min_distance}
+    return Outcome({**known, "pairs": pairs, "conditions": found})
 
 
 def _spread(accuracies: FloatArray, scores: FloatArray) -> dict[str, float]:
@@ -131,10 +109,10 @@ def run_pairs(task: Task, workspace: Workspace) -> Outcome:
     first. Errors are over test samples, on at most ``n_checked`` of the pairs.
     """
     given = task.parameters
-    codebook = codebook_of(given, workspace)
-    scores, responses = scores_of(given, workspace), respond_task(given)
+    codebook = sweeping.codebook_of(given, workspace)
+    scores, responses = sweeping.scores_of(given, workspace), sweeping.respond_task(given)
     losses = average_losses(codebook, np.array(workspace.load(responses, "hinge")))
-    clean = _accuracies(Task(SWEEP, {**given, "condition": CLEAN}), workspace)
+    clean = sweeping.accuracies_of(Task(sweeping.SWEEP, {**given, "condition": sweeping.CLEAN}), workspace)
     pairs, n_bins = matched_pairs(losses, scores)
     if not len(pairs):
         return Outcome({"n_pairs": 0, "n_bins": n_bins})
@@ -171,8 +149,9 @@ def matched_pairs(losses: FloatArray, scores: FloatArray) -> tuple[IntArray, int
 
 def _error_of_pairs(codebook: Codebook, pairs: IntArray, given: Mapping[str, Any], workspace: Workspace) -> float:
     """The standard error of the mean difference of accuracies, in points, over test samples."""
-    margins, y = margins_under(CLEAN, given, workspace), np.array(workspace.load(respond_task(given), "y"))
-    is_right = [decoded(codebook, pairs[:, side], margins) == y for side in range(2)]
+    margins = sweeping.margins_under(sweeping.CLEAN, given, workspace)
+    y = np.array(workspace.load(sweeping.respond_task(given), "y"))
+    is_right = [sweeping.decoded(codebook, pairs[:, side], margins) == y for side in range(2)]
     of_samples = is_right[0].mean(axis=0) - is_right[1].mean(axis=0)
     return 100 * float(of_samples.std() / np.sqrt(len(y)))
 

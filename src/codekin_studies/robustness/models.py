@@ -68,7 +68,6 @@ class RandomFeatures:
         return X if self.is_plain else self._scale * np.cos(X @ self.directions + self.phases)
 
     def with_pullback(self, X: Floats) -> tuple[Floats, Pullback]:
-        """The features of samples, and the way back for gradients."""
         if self.is_plain:
             return X, lambda slopes: slopes
         angles = X @ self.directions + self.phases
@@ -97,7 +96,6 @@ class RidgeOutputs:
         return np.concatenate([self.features(block) @ self.weights + self.intercept for block in _blocks(X)])
 
     def with_pullback(self, X: Floats) -> tuple[Floats, Pullback]:
-        """The outputs, and the way back for gradients."""
         features, pull = self.features.with_pullback(X)
         return features @ self.weights + self.intercept, lambda slopes: pull(slopes @ self.weights.T)
 
@@ -139,7 +137,6 @@ class Network:
         return np.concatenate([self.with_pullback(block)[0] for block in _blocks(X)])
 
     def with_pullback(self, X: Floats) -> tuple[Floats, Pullback]:
-        """The margins, and the way back for gradients."""
         inner = X @ self.hidden + self.hidden_intercept
         is_on = inner > 0
         margins = np.where(is_on, inner, 0) @ self.outer + self.outer_intercept
@@ -210,14 +207,10 @@ def occlusion(pictures: Floats, strength: float, box: Box, rng: np.random.Genera
     """Blacken a square at a random place; its side is a share of the width."""
     _, height, width, _ = pictures.shape
     side = max(1, round(strength * width))
-    top, left = (rng.integers(0, max(1, size - side + 1), len(pictures)) for size in (height, width))
-    rows, columns = np.arange(height)[None, :, None, None], np.arange(width)[None, None, :, None]
-    is_inside = [(at >= first) & (at < first + side) for at, first in _with_first((rows, columns), (top, left))]
-    return np.where(is_inside[0] & is_inside[1], np.float32(box[0]), pictures)
-
-
-def _with_first(axes: tuple[Any, ...], firsts: tuple[Any, ...]) -> list[tuple[Any, Any]]:
-    return [(axis, first[:, None, None, None]) for axis, first in zip(axes, firsts, strict=True)]
+    corners = [rng.integers(0, max(1, size - side + 1), len(pictures))[:, None, None, None] for size in (height, width)]
+    places = np.arange(height)[None, :, None, None], np.arange(width)[None, None, :, None]
+    rows, columns = ((at >= first) & (at < first + side) for at, first in zip(places, corners, strict=True))
+    return np.where(rows & columns, np.float32(box[0]), pictures)
 
 
 def contrast(pictures: Floats, strength: float, _box: Box, _rng: np.random.Generator) -> Floats:
@@ -226,12 +219,7 @@ def contrast(pictures: Floats, strength: float, _box: Box, _rng: np.random.Gener
     return np.asarray(means + np.float32(strength) * (pictures - means), dtype=np.float32)
 
 
-PICTURE_CORRUPTIONS: dict[str, Callable[[Floats, float, Box, np.random.Generator], Floats]] = {
-    "noise": noise,
-    "blur": blur,
-    "occlusion": occlusion,
-    "contrast": contrast,
-}
+PICTURE_CORRUPTIONS = {"noise": noise, "blur": blur, "occlusion": occlusion, "contrast": contrast}
 """Functions of pictures (n_samples, height, width, n_channels), how much, the box, and a random generator."""
 
 CORRUPTIONS = (*PICTURE_CORRUPTIONS, "code_bits", "weight_bits")

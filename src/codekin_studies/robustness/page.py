@@ -7,24 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from codekin.pages import Block, Cell, Column, Page, Paragraph, Picture, Section, Table
-from codekin_studies.distributions import r_squared
-from codekin_studies.page_parts import Report, Rows, in_pairs
-from codekin_studies.robustness.results import (
-    Case,
-    Z,
-    attack_figure,
-    capacity_figure,
-    cloud_figure,
-    condition_relations,
-    condition_title,
-    difference_figure,
-    found_cases,
-)
+from codekin.pages import Block, Cell, Page, Paragraph, Picture, Section, Table
+from codekin_studies.page_parts import Report, Rows, in_pairs, table
+from codekin_studies.robustness import results
 from codekin_studies.robustness.sweeping import CLEAN
-from codekin_studies.splits.sweeps import spread_of
 
-Found = Mapping[str, Sequence[Case]]
+Found = Mapping[str, Sequence[results.Case]]
 
 RELATION_COLUMNS = {
     "difference": "preserving − breaking",
@@ -33,15 +21,20 @@ RELATION_COLUMNS = {
 }
 
 
+RELATED = " | ".join(RELATION_COLUMNS.values())
+MEANS = "preserving :.1f | random :.1f | breaking :.1f"
+PREDICTED = "r², score :.2f | r², learnability :.2f"
+
+
 def _cell(found: Sequence[float] | None) -> Cell | None:
     """A value with its 95 % interval, bold if that does not contain 0."""
     if found is None:
         return None
-    value, half = found[0], Z * found[1]
+    value, half = found[0], results.Z * found[1]
     return Cell(f"{value:+.2f} ± {half:.2f}".replace("-", "−"), value, is_strong=abs(value) > half)
 
 
-def _cases(found: Found) -> list[Case]:
+def _cases(found: Found) -> list[results.Case]:
     return [case for cases in found.values() for case in cases]
 
 
@@ -49,25 +42,17 @@ def capacity_table(found: Found) -> Table:
     """Clean accuracies by capacity, and what predicts them."""
     rows: Rows = []
     for case in _cases(found):
-        difference = condition_relations(case).get(CLEAN, {}).get("difference")
-        if case.compared is not None:
-            clean = case.compared["conditions"][CLEAN]
+        clean = case.conditions.get(CLEAN)
+        if clean is not None:
             spread = [clean[name] for name in ("min", "mean", "max", "std")]
             spread += [clean["r_squared"][name] for name in ("score", "learnability")]
-        elif case.under_conditions is not None:
-            accuracies = case.under_conditions.accuracies(0)
-            spread = [*spread_of(accuracies).values(), r_squared(case.under_conditions.scores, accuracies), None]
-        else:
-            continue
-        one_vs_rest = None if case.one_vs_rest is None else case.one_vs_rest[CLEAN]
-        rows.append([case.codebook, case.capacity, one_vs_rest, *spread, _cell(difference)])
-    columns = [Column("codebook"), Column("capacity"), Column("one-vs-rest", ".1f")]
-    columns += [Column(title, ".1f") for title in ("worst", "mean", "best")]
-    columns += [Column("sd", ".2f"), Column("r², score", ".2f"), Column("r², learnability", ".2f")]
-    return Table(
-        [*columns, Column(RELATION_COLUMNS["difference"])],
+            one_vs_rest = None if case.one_vs_rest is None else case.one_vs_rest[CLEAN]
+            rows.append([case.codebook, case.capacity, one_vs_rest, *spread, _cell(clean["difference"])])
+    return table(
+        "codebook | capacity | one-vs-rest :.1f | worst :.1f | mean :.1f | best :.1f | sd :.2f | "
+        f"{PREDICTED} | {RELATION_COLUMNS['difference']}",
         rows,
-        caption="Clean test accuracy in percent by capacity: of all assignments, and of the trained networks. "
+        "Clean test accuracy in percent by capacity: of all assignments, and of the trained networks. "
         "r²: how much of its variation the score and learnability predict. Bold differences are beyond chance.",
     )
 
@@ -76,39 +61,24 @@ def condition_table(found: Found) -> Table:
     """Accuracies under every condition and their relations."""
     rows: Rows = []
     for case in _cases(found):
-        for condition, one in condition_relations(case).items():
+        for condition, one in case.conditions.items():
             if condition != CLEAN:
-                names = [case.codebook, case.capacity, condition_title(condition)]
-                rows.append([*names, *_levels(case, condition), *(_cell(one[name]) for name in RELATION_COLUMNS)])
-    columns = [Column("codebook"), Column("capacity"), Column("condition")]
-    columns += [Column(title, ".1f") for title in ("preserving", "random", "breaking")]
-    columns += [Column(f"r², {title}", ".2f") for title in ("score", "learnability", "clean")]
-    return Table(
-        [*columns, *(Column(title) for title in RELATION_COLUMNS.values())],
+                names = [case.codebook, case.capacity, results.condition_title(condition)]
+                known = [one["r_squared"][name] for name in ("score", "learnability", "clean")]
+                rows.append([*names, *_means(one), *known, *(_cell(one[name]) for name in RELATION_COLUMNS)])
+    return table(
+        f"codebook | capacity | condition | {MEANS} | {PREDICTED} | r², clean :.2f | {RELATED}",
         rows,
-        caption="Accuracy in percent under every condition, of all assignments or of the networks. The slope is in "
+        "Accuracy in percent under every condition, of all assignments or of the networks. The slope is in "
         "points per point of clean accuracy. The last column is from a regression on both: above 0, of two assignments "
         "with the same clean accuracy the one that breaks similarity is more robust. Intervals are of 95 %; bold ones "
         "are without 0.",
     )
 
 
-def _levels(case: Case, condition: str) -> list[float | None]:
-    """Mean accuracies by policy, and r² with the score, learnability and clean accuracy."""
-    if case.compared is not None:
-        one = case.compared["conditions"][condition]
-        return [
-            one["preserving"],
-            one["mean"],
-            one["breaking"],
-            *(one["r_squared"][name] for name in ("score", "learnability", "clean")),
-        ]
-    answers = case.under_conditions
-    assert answers is not None
-    place = list(answers.names).index(condition)
-    accuracies, clean = answers.accuracies(place), answers.accuracies(0)
-    known = r_squared(answers.scores, accuracies), None, r_squared(clean, accuracies)
-    return [*answers.policies(place).values(), *known]
+def _means(one: Mapping[str, Any]) -> list[float]:
+    """Mean accuracies by policy."""
+    return [one[name] for name in results.POLICIES.values()]
 
 
 def attack_table(found: Found) -> Table:
@@ -118,18 +88,14 @@ def attack_table(found: Found) -> Table:
         answers = case.under_attack
         if answers is None:
             continue
-        for place, name in enumerate(answers.names[1:], start=1):
-            policies, one = answers.policies(place), answers.relations(place)
-            is_over = not answers.is_right[:, place].any()
-            sizes: list[Any] = [len(answers.scores), answers.is_right.shape[2], float(name), *policies.values()]
-            related = [None if is_over else _cell(one[column]) for column in RELATION_COLUMNS]
-            rows.append([case.codebook, case.capacity, *sizes, *related])
-    columns = [Column("codebook"), Column("capacity"), Column("assignments"), Column("samples"), Column("radius", "g")]
-    columns += [Column(title, ".1f") for title in ("preserving", "random", "breaking")]
-    return Table(
-        [*columns, *(Column(title) for title in RELATION_COLUMNS.values())],
+        for name, one in case.attacks.items():
+            sizes: list[Any] = [len(answers.scores), answers.is_right.shape[2], float(name)]
+            related = [_cell(one[column]) if one["max"] else None for column in RELATION_COLUMNS]
+            rows.append([case.codebook, case.capacity, *sizes, *_means(one), *related])
+    return table(
+        f"codebook | capacity | assignments | samples | radius :g | {MEANS} | {RELATED}",
         rows,
-        caption="Accuracy in percent under white-box attacks that may change every pixel by the radius, by tenths of "
+        "Accuracy in percent under white-box attacks that may change every pixel by the radius, by tenths of "
         "the score. Empty: nothing is left to compare.",
     )
 
@@ -139,23 +105,17 @@ def error_table(found: Found) -> Table:
     rows: Rows = []
     for case in _cases(found):
         for condition, one in (case.compared or {"conditions": {}})["conditions"].items():
-            row: list[Any] = [case.codebook, case.capacity, condition_title(condition)]
+            row: list[Any] = [case.codebook, case.capacity, results.condition_title(condition)]
             for where in ("within", "beyond"):
                 errors = one["errors"][where]
                 row += [errors["preserving"], errors["breaking"], _cell(errors["difference"])]
             rows.append(row)
     pairs: list[tuple[int, int]] = next((case.compared["pairs"] for case in _cases(found) if case.compared), [])
-    columns = [Column("codebook"), Column("capacity"), Column("condition")]
-    for where in ("within", "beyond"):
-        columns += [
-            Column(f"{where}, preserving", ".1f"),
-            Column(f"{where}, breaking", ".1f"),
-            Column(f"{where}, gain"),
-        ]
-    return Table(
-        columns,
+    return table(
+        "codebook | capacity | condition | within, preserving :.1f | within, breaking :.1f | within, gain | "
+        "beyond, preserving :.1f | beyond, breaking :.1f | beyond, gain",
         rows,
-        caption="Errors in percent of all samples, within the pairs of classes that are confused most "
+        "Errors in percent of all samples, within the pairs of classes that are confused most "
         f"({', '.join(f'{first}-{second}' for first, second in pairs)}) and beyond them, of the tenths of the "
         "lowest and the highest scores among the checked assignments. Below 0, preserving makes fewer errors.",
     )
@@ -170,12 +130,11 @@ def pairs_table(found: Found) -> Table:
             apart = one["score_difference"]
             better = [_cell(one["points"]), one["share_better"]]
             rows.append([case.codebook, case.capacity, one["n_pairs"], apart, *better, one["per_loss_sd"]])
-    columns = [Column("codebook"), Column("capacity"), Column("pairs", ",d"), Column("scores apart, sd", ".2f")]
-    columns += [Column("lower score − higher score"), Column("lower score better, %", ".0f")]
-    return Table(
-        [*columns, Column("per sd of training loss", ".2f")],
+    return table(
+        "codebook | capacity | pairs :,d | scores apart, sd :.2f | lower score − higher score | "
+        "lower score better, % :.0f | per sd of training loss :.2f",
         rows,
-        caption="Equal training loss, better generalisation? Pairs of assignments whose training losses (average hinge "
+        "Equal training loss, better generalisation? Pairs of assignments whose training losses (average hinge "
         "loss of the bits) are equal within a hundredth of a standard deviation, with scores as different as possible: "
         "how much more accurate the one with the lower score is on clean test samples, in points. For comparison, what "
         "a standard deviation of training loss is worth.",
@@ -230,7 +189,7 @@ METHOD = (
 def robustness_page(report: Report) -> Page:
     """The page of a study of robustness, with everything that is finished."""
     study = report.study
-    every = {data["name"]: found_cases(study, data, report.workspace) for data in study.option("data")}
+    every = {data["name"]: results.found_cases(study, data, report.workspace) for data in study.option("data")}
     cases = {name: found for name, found in every.items() if found}
     lead = f"{QUESTION} {verdict(*next(iter(cases.items())))}" if cases else ""
     return report.page(lead, METHOD, [_data_section(report, name, found) for name, found in cases.items()])
@@ -246,27 +205,27 @@ def _data_section(report: Report, name: str, found: Found) -> Section:
     for code, cases in found.items():
         add(
             f"{code}-capacity",
-            capacity_figure(name, code, cases, report.workspace),
+            results.capacity_figure(name, code, cases, report.workspace),
             f"Violins of the clean accuracy of all assignments of {code} on {name}, by capacity.",
             "All assignments; dashed lines are medians, dotted ones quartiles, the ends the worst and the best.",
         )
         add(
             f"{code}-differences",
-            difference_figure(name, code, cases),
+            results.difference_figure(name, code, cases),
             f"What preserving assignments of {code} gain over breaking ones on {name}, by condition and capacity.",
             "The mean of the tenth with the lowest scores minus that of the tenth with the highest. Right of the line "
             "preserving is better.",
         )
         add(
             f"{code}-clouds",
-            cloud_figure(name, code, cases, report.workspace),
+            results.cloud_figure(name, code, cases, report.workspace),
             f"Accuracy under each condition against clean accuracy, for all assignments of {code} on {name}.",
             "Inner and outer contours hold half and nine tenths of the assignments (drawn from one in eleven), lines "
             "are regressions.",
         )
         add(
             f"{code}-attacks",
-            attack_figure(name, code, cases),
+            results.attack_figure(name, code, cases),
             f"Accuracy under white-box attacks on assignments of {code} on {name}, by radius, capacity and policy.",
             "Pixels are from 0 to 1.",
         )
@@ -278,7 +237,7 @@ def _data_section(report: Report, name: str, found: Found) -> Section:
         *in_pairs(pictures),
     ]
     below = [Paragraph(text) for text in check_sentences(found)]
-    return Section(name, [*above, *(table for table in tables if table.rows), *below, report.again(name)])
+    return Section(name, [*above, *(one for one in tables if one.rows), *below, report.again(name)])
 
 
 LIMITS = (
@@ -293,7 +252,9 @@ SMALLEST = 1.0
 
 def verdict(data: str, found: Found) -> str:
     """Whether breaking buys robustness, what clean accuracy says about it, and what capacity changes."""
-    related = [one for case in _cases(found) for one in _robust_relations(case)]
+    corrupted = [one for case in _cases(found) for name, one in case.conditions.items() if name != CLEAN]
+    attacked = [one for case in _cases(found) for one in case.attacks.values()]
+    related = [one for one in (*corrupted, *attacked) if one["mean"] >= SMALLEST]
     better, worse = (_share_beyond([one["difference"] for one in related], sign) for sign in (1, -1))
     slopes = [one["slope"] for one in related if one["slope"] is not None]
     more, less = (_share_beyond([one["at_equal_accuracy"] for one in related], sign) for sign in (1, -1))
@@ -314,36 +275,13 @@ def verdict(data: str, found: Found) -> str:
     return " ".join(sentences)
 
 
-def _clean_gains(cases: Sequence[Case]) -> str:
+def _clean_gains(cases: Sequence[results.Case]) -> str:
     """What preserving gains on clean samples, by capacity; empty if that is not known yet."""
-    clean = {case.capacity: condition_relations(case).get(CLEAN, {}).get("difference") for case in cases}
+    clean = {case.capacity: case.conditions.get(CLEAN, {}).get("difference") for case in cases}
     gains = ((f"{value[0]:.1f}".replace("-", "−"), name) for name, value in clean.items() if value is not None)
     return ", ".join(f"{gain} ({name})" for gain, name in gains)
 
 
-def _robust_relations(case: Case) -> list[Mapping[str, list[float] | None]]:
-    """The relations under all conditions but the clean one, and under attacks, that leave something."""
-    found: list[Mapping[str, list[float] | None]] = [
-        one
-        for name, one in condition_relations(case).items()
-        if name != CLEAN and mean_accuracy(case, name) >= SMALLEST
-    ]
-    answers = case.under_attack
-    if answers is not None:
-        places = range(1, len(answers.names))
-        found += [answers.relations(place) for place in places if answers.accuracies(place).mean() >= SMALLEST]
-    return found
-
-
-def mean_accuracy(case: Case, condition: str) -> float:
-    """The mean accuracy of all assignments under a condition, or of all networks."""
-    if case.compared is not None:
-        return float(case.compared["conditions"][condition]["mean"])
-    answers = case.under_conditions
-    assert answers is not None
-    return float(answers.accuracies(list(answers.names).index(condition)).mean())
-
-
 def _share_beyond(values: Sequence[Sequence[float] | None], sign: int) -> int:
     """How many values are above zero, or below it, beyond chance."""
-    return sum(value is not None and sign * value[0] > Z * value[1] for value in values)
+    return sum(value is not None and sign * value[0] > results.Z * value[1] for value in values)

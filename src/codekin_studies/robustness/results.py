@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,11 +13,12 @@ from numpy.typing import NDArray
 from codekin.coding import FloatArray
 from codekin.plots.style import INK, PALETTE, POLICY_COLOURS, POLICY_MARKERS, figure_style, new_panel, new_panels
 from codekin_studies.configuration import Study
-from codekin_studies.distributions import JointDensity, draw_variations, joint_density, variation
+from codekin_studies.distributions import JointDensity, draw_variations, joint_density, r_squared, variation
 from codekin_studies.engine.workspace import Task, Workspace
 from codekin_studies.robustness.comparing import relations, with_errors
-from codekin_studies.robustness.sweeping import CLEAN, conditions, scores_of
+from codekin_studies.robustness.sweeping import CLEAN, accuracies_of, conditions, scores_of
 from codekin_studies.robustness.tasks import Setting, settings_of
+from codekin_studies.splits.sweeps import spread_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,6 +28,9 @@ STRIDE = 11
 
 Z = 1.96
 """Half the width of a 95 % interval, in standard errors."""
+
+POLICIES = {"preserving": "preserving", "random": "mean", "breaking": "breaking"}
+"""Where results have the mean accuracy of a policy."""
 
 TITLES = {"code_bits": "flipped bits", "weight_bits": "flipped weight bits"}
 
@@ -48,16 +53,29 @@ class Answers:
         """The accuracy of each assignment, in percent."""
         return np.asarray(100 * self.is_right[:, place].mean(axis=1))
 
-    def policies(self, place: int) -> dict[str, float]:
-        """The mean accuracies of the tenth of the lowest scores, of all, and of the tenth of the highest."""
-        accuracies, tenth = self.accuracies(place), max(1, len(self.scores) // 10)
-        parts = {"preserving": accuracies[:tenth], "random": accuracies, "breaking": accuracies[-tenth:]}
-        return {name: float(part.mean()) for name, part in parts.items()}
+    @cached_property
+    def by_name(self) -> dict[str, dict[str, Any]]:
+        """What was found under every condition or radius, in the form that comparisons of all assignments have.
 
-    def relations(self, place: int) -> dict[str, list[float] | None]:
-        """The relations to the first condition and to the scores, with their standard errors."""
-        values = relations(self.accuracies(place), self.accuracies(0), self.scores)
-        return with_errors(values, self.is_right[:, place], self.is_right[:, 0], self.scores)
+        The ends and means of accuracies, also of the tenths of the lowest and the highest scores; what predicts them;
+        their relations to the first condition and to the scores, with standard errors.
+        """
+        tenth, clean, found = max(1, len(self.scores) // 10), self.accuracies(0), {}
+        for place, name in enumerate(self.names):
+            own = self.accuracies(place)
+            related = relations(own, clean, self.scores)
+            found[name] = {
+                **spread_of(own),
+                "preserving": float(own[:tenth].mean()),
+                "breaking": float(own[-tenth:].mean()),
+                "r_squared": {
+                    "score": r_squared(self.scores, own),
+                    "learnability": None,
+                    "clean": r_squared(clean, own),
+                },
+                **with_errors(related, self.is_right[:, place], self.is_right[:, 0], self.scores),
+            }
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +94,20 @@ class Case:
     swept: Mapping[str, Task] | None = None
     under_attack: Answers | None = None
     under_conditions: Answers | None = None
+
+    @property
+    def conditions(self) -> Mapping[str, Mapping[str, Any]]:
+        """What was found under each condition: of all assignments, or of the networks."""
+        if self.compared is not None:
+            found: Mapping[str, Mapping[str, Any]] = self.compared["conditions"]
+            return found
+        return {} if self.under_conditions is None else self.under_conditions.by_name
+
+    @property
+    def attacks(self) -> Mapping[str, Mapping[str, Any]]:
+        """What was found at each radius of an attack above 0."""
+        found = {} if self.under_attack is None else self.under_attack.by_name
+        return {name: one for name, one in found.items() if name != "0"}
 
 
 def found_cases(study: Study, data: Mapping[str, Any], workspace: Workspace) -> dict[str, list[Case]]:
@@ -137,19 +169,9 @@ def condition_title(condition: str) -> str:
     return TITLES.get(condition, condition)
 
 
-def interval(found: Sequence[float] | None) -> Interval | None:
-    """The 95 % interval of a value and its standard error."""
-    return None if found is None else Interval(found[0], found[0] - Z * found[1], found[0] + Z * found[1])
-
-
 def _title(data: str, code: str, cases: Sequence[Case]) -> str:
     bits = next(((c.compared["n_bits"], c.compared["min_distance"]) for c in cases if c.compared), None)
     return f"{data}, {code}" if bits is None else f"{data}, {bits[0]} bits, ρ = {bits[1]:g}"
-
-
-def _accuracies(task: Task, workspace: Workspace, stride: int = 1) -> FloatArray:
-    n_test = workspace.journal.result(task)["n_test"]
-    return np.asarray(workspace.load(task, "n_correct")[::stride] * (100 / n_test))
 
 
 def capacity_figure(data: str, code: str, cases: Sequence[Case], workspace: Workspace) -> Figure | None:
@@ -157,7 +179,7 @@ def capacity_figure(data: str, code: str, cases: Sequence[Case], workspace: Work
     violins = []
     for case in cases:
         if case.swept is not None:
-            violins.append(variation(case.capacity, _accuracies(case.swept[CLEAN], workspace)))
+            violins.append(variation(case.capacity, accuracies_of(case.swept[CLEAN], workspace)))
         elif case.under_conditions is not None:
             violins.append(variation(case.capacity, case.under_conditions.accuracies(0)))
     return draw_variations(violins, title=_title(data, code, cases)) if violins else None
@@ -165,30 +187,14 @@ def capacity_figure(data: str, code: str, cases: Sequence[Case], workspace: Work
 
 def difference_figure(data: str, code: str, cases: Sequence[Case]) -> Figure | None:
     """What preserving assignments gain over breaking ones, by condition, capacity and radius."""
-    rows: dict[str, dict[str, Interval | None]] = {}
+    rows: dict[str, dict[str, Sequence[float] | None]] = {}
     for case in cases:
-        for condition, found in condition_relations(case).items():
-            rows.setdefault(condition_title(condition), {})[case.capacity] = interval(found["difference"])
-        if case.under_attack is not None:
-            for place, name in enumerate(case.under_attack.names):
-                if place and any(policy > 1 for policy in case.under_attack.policies(place).values()):
-                    found = case.under_attack.relations(place)
-                    rows.setdefault(f"attack {name}", {})[case.capacity] = interval(found["difference"])
-    if not rows:
-        return None
-    names = [case.capacity for case in cases]
-    rows = {row: {name: series.get(name) for name in names} for row, series in rows.items()}
-    return draw_differences(rows, title=_title(data, code, cases), x_label="preserving minus breaking, points")
-
-
-def condition_relations(case: Case) -> dict[str, dict[str, list[float] | None]]:
-    """The relations under each condition: of all assignments, or of the networks."""
-    if case.compared is not None:
-        found: dict[str, dict[str, list[float] | None]] = case.compared["conditions"]
-        return found
-    if case.under_conditions is None:
-        return {}
-    return {name: case.under_conditions.relations(place) for place, name in enumerate(case.under_conditions.names)}
+        found = {condition_title(name): one for name, one in case.conditions.items()}
+        left = {name: one for name, one in case.attacks.items() if any(one[policy] > 1 for policy in POLICIES.values())}
+        for name, one in {**found, **{f"attack {name}": one for name, one in left.items()}}.items():
+            rows.setdefault(name, dict.fromkeys(each.capacity for each in cases))[case.capacity] = one["difference"]
+    title = _title(data, code, cases)
+    return draw_differences(rows, title=title, x_label="preserving minus breaking, points") if rows else None
 
 
 def cloud_figure(data: str, code: str, cases: Sequence[Case], workspace: Workspace) -> Figure | None:
@@ -196,11 +202,11 @@ def cloud_figure(data: str, code: str, cases: Sequence[Case], workspace: Workspa
     swept = {case.capacity: case.swept for case in cases if case.swept is not None}
     if not swept:
         return None
-    clean = {capacity: _accuracies(tasks[CLEAN], workspace, STRIDE) for capacity, tasks in swept.items()}
+    clean = {capacity: accuracies_of(tasks[CLEAN], workspace)[::STRIDE] for capacity, tasks in swept.items()}
     conditions = [name for name in next(iter(swept.values())) if name != CLEAN]
     clouds = {
         condition_title(name): {
-            capacity: joint_density(clean[capacity], _accuracies(tasks[name], workspace, STRIDE))
+            capacity: joint_density(clean[capacity], accuracies_of(tasks[name], workspace)[::STRIDE])
             for capacity, tasks in swept.items()
         }
         for name in conditions
@@ -213,21 +219,12 @@ def attack_figure(data: str, code: str, cases: Sequence[Case]) -> Figure | None:
     attacked = {case.capacity: case.under_attack for case in cases if case.under_attack is not None}
     if not attacked:
         return None
-    first = next(iter(attacked.values()))
-    curves = {}
-    for capacity, answers in attacked.items():
-        policies = [answers.policies(place) for place in range(len(answers.names))]
-        curves[capacity] = {name: [one[name] for one in policies] for name in policies[0]}
-    return draw_attacks(curves, [float(name) for name in first.names], title=_title(data, code, cases))
-
-
-@dataclass(frozen=True)
-class Interval:
-    """A value with the ends of its confidence interval."""
-
-    value: float
-    low: float
-    high: float
+    radii = [float(name) for name in next(iter(attacked.values())).names]
+    curves = {
+        capacity: {policy: [one[key] for one in answers.by_name.values()] for policy, key in POLICIES.items()}
+        for capacity, answers in attacked.items()
+    }
+    return draw_attacks(curves, radii, title=_title(data, code, cases))
 
 
 @figure_style()
@@ -277,8 +274,10 @@ def draw_attacks(curves: Mapping[str, Mapping[str, Sequence[float]]], radii: Seq
 
 
 @figure_style()
-def draw_differences(differences: Mapping[str, Mapping[str, Interval | None]], *, title: str, x_label: str) -> Figure:
-    """Values with their intervals: a row per key, a colour per series, the same in all rows."""
+def draw_differences(
+    differences: Mapping[str, Mapping[str, Sequence[float] | None]], *, title: str, x_label: str
+) -> Figure:
+    """Values and standard errors as 95 % intervals: a row per key, a colour per series, the same in all rows."""
     names = list(next(iter(differences.values())))
     height = 1.3 + len(differences) * (0.16 + 0.085 * len(names))
     figure, axes = new_panel(height, title=title, x_label=x_label, grid="x")
@@ -286,8 +285,9 @@ def draw_differences(differences: Mapping[str, Mapping[str, Interval | None]], *
     for row, series in enumerate(differences.values()):
         for offset, colour, found in zip(offsets, SERIES_COLOURS, series.values(), strict=False):
             if found is not None:
-                axes.plot([found.low, found.high], [row + offset] * 2, color=colour, linewidth=1.6)
-                axes.plot(found.value, row + offset, "o", color=colour, markersize=3.5)
+                ends = [found[0] - Z * found[1], found[0] + Z * found[1]]
+                axes.plot(ends, [row + offset] * 2, color=colour, linewidth=1.6)
+                axes.plot(found[0], row + offset, "o", color=colour, markersize=3.5)
     axes.axvline(0, color=INK, linewidth=0.9)
     axes.set_yticks(range(len(differences)), list(differences))
     axes.set_ylim(len(differences) - 0.5, -0.5)

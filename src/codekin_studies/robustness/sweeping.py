@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from math import factorial
 from pathlib import Path
 from typing import Any
@@ -17,21 +18,10 @@ from codekin.decoding import MinimumLossDecoder
 from codekin.decoding.losses import get_loss
 from codekin_studies.engine.workspace import Outcome, Task, Workspace
 from codekin_studies.entries import make_codebook
+from codekin_studies.robustness import models
 from codekin_studies.robustness.attacks import Attack, Victims, crafted
-from codekin_studies.robustness.models import (
-    PICTURE_CORRUPTIONS,
-    Box,
-    Floats,
-    RandomFeatures,
-    RidgeOutputs,
-    fit_ridge,
-    flipped_code_bits,
-    margins_of_flipped_weights,
-)
 from codekin_studies.splits.dichotomies import Problem, load_problem, n_splits, split_signs, splits_of
 from codekin_studies.splits.sweeps import MAX_BITS, coding_matrix_of, count_correct, rounded_margins, spread_of
-
-RESPOND = "robustness.respond"
 
 SAMPLES = ("data", "n_test", "n_swept", "picture", "ridge", "width", "transfer", "features", "seed")
 OPTIONS = ("corruptions", "n_steps")
@@ -40,7 +30,7 @@ OPTIONS = ("corruptions", "n_steps")
 FEATURES, NOISE, CHOICE, FLIPS = range(4)
 """Streams of random numbers beside the seed, which are the same for all capacities except the first."""
 
-SCORE, SWEEP = "robustness.score", "robustness.sweep"
+RESPOND, SCORE, SWEEP = "robustness.respond", "robustness.score", "robustness.sweep"
 
 CLEAN = "clean"
 
@@ -49,25 +39,20 @@ def swept_problem(given: Mapping[str, Any], data_home: Path | None) -> Problem:
     """The data set with as many of its test samples as sweeps look at, in random order."""
     problem = load_problem(given["data"], given["n_test"], given["seed"], data_home)
     chosen = np.random.default_rng([given["seed"], CHOICE]).permutation(len(problem.y_test))[: given["n_swept"]]
-    return Problem(
-        problem.X_train.astype(np.float32, copy=False),
-        problem.y_train,
-        problem.X_test[chosen].astype(np.float32, copy=False),
-        problem.y_test[chosen],
-        problem.class_names,
-    )
+    X_train, X_test = (X.astype(np.float32, copy=False) for X in (problem.X_train, problem.X_test[chosen]))
+    return replace(problem, X_train=X_train, X_test=X_test, y_test=problem.y_test[chosen])
 
 
-def box_of(problem: Problem) -> Box:
+def box_of(problem: Problem) -> models.Box:
     """The smallest and the largest value of a pixel in training samples."""
     return float(problem.X_train.min()), float(problem.X_train.max())
 
 
-def load_model(given: Mapping[str, Any], problem: Problem, workspace: Workspace) -> RidgeOutputs:
+def load_model(given: Mapping[str, Any], problem: Problem, workspace: Workspace) -> models.RidgeOutputs:
     """The model of a finished task."""
     task = respond_task(given)
     weights, intercept = (np.array(workspace.load(task, name)) for name in ("weights", "intercept"))
-    return RidgeOutputs(_features(given, problem), weights, intercept)
+    return models.RidgeOutputs(_features(given, problem), weights, intercept)
 
 
 def respond_task(given: Mapping[str, Any], *, features: int | None = None) -> Task:
@@ -76,17 +61,17 @@ def respond_task(given: Mapping[str, Any], *, features: int | None = None) -> Ta
     return Task(RESPOND, parameters if features is None else {**parameters, "features": features})
 
 
-def _features(given: Mapping[str, Any], problem: Problem) -> RandomFeatures:
+def _features(given: Mapping[str, Any], problem: Problem) -> models.RandomFeatures:
     rng = np.random.default_rng([given["seed"], FEATURES, given["features"]])
-    return RandomFeatures.drawn(problem.X_train, given["features"], width=given["width"], rng=rng)
+    return models.RandomFeatures.drawn(problem.X_train, given["features"], width=given["width"], rng=rng)
 
 
 def run_respond(task: Task, workspace: Workspace) -> Outcome:
     """Fit the outputs; keep them for clean, corrupted and transferred samples, and the training losses of splits."""
     given = task.parameters
     problem = swept_problem(given, workspace.data_home)
-    n_classes = problem.n_classes
-    model = fit_ridge(_features(given, problem), problem.X_train, problem.y_train, n_classes, ridge=given["ridge"])
+    n_classes, features = problem.n_classes, _features(given, problem)
+    model = models.fit_ridge(features, problem.X_train, problem.y_train, n_classes, ridge=given["ridge"])
     pictures = altered_samples(given, problem, model)
     arrays: dict[str, Any] = {f"outputs-{name}": model(X) for name, X in pictures.items()}
     accuracies = {
@@ -95,7 +80,7 @@ def run_respond(task: Task, workspace: Workspace) -> Outcome:
     }
     signs = split_signs(np.arange(n_splits(n_classes) + 1), n_classes)
     rng = np.random.default_rng([given["seed"], FLIPS, 1])
-    arrays["margins-weight_bits"] = margins_of_flipped_weights(
+    arrays["margins-weight_bits"] = models.margins_of_flipped_weights(
         model, signs, problem.X_test, given["corruptions"]["weight_bits"], rng
     )
     trained = model(problem.X_train)
@@ -107,12 +92,12 @@ def run_respond(task: Task, workspace: Workspace) -> Outcome:
     return Outcome({"n_test": len(problem.y_test), "one_vs_rest": accuracies, "train": trained_accuracy}, arrays)
 
 
-def altered_samples(given: Mapping[str, Any], problem: Problem, model: RidgeOutputs) -> dict[str, Floats]:
+def altered_samples(given: Mapping[str, Any], problem: Problem, model: models.RidgeOutputs) -> dict[str, models.Floats]:
     """The test samples by condition: clean, corrupted, and attacked by way of a one-vs-rest model."""
     X, box = problem.X_test, box_of(problem)
     shown = X.reshape(len(X), *given["picture"])
     found = {"clean": X}
-    for number, (name, corrupt) in enumerate(PICTURE_CORRUPTIONS.items()):
+    for number, (name, corrupt) in enumerate(models.PICTURE_CORRUPTIONS.items()):
         rng = np.random.default_rng([given["seed"], NOISE, number])
         found[name] = np.ascontiguousarray(corrupt(shown, given["corruptions"][name], box, rng).reshape(X.shape))
     reference = Victims.of_outputs(model, [2 * np.eye(problem.n_classes, dtype=np.int8) - 1])
@@ -127,7 +112,7 @@ def transfer_name(radius: float) -> str:
     return f"transfer {radius:g}"
 
 
-def _split_losses(outputs: Floats, y: IntArray, signs: Any) -> dict[str, FloatArray]:
+def _split_losses(outputs: models.Floats, y: IntArray, signs: Any) -> dict[str, FloatArray]:
     """The mean hinge losses and the mean squared errors of all splits on training samples."""
     hinge, total, squares = get_loss("hinge"), np.zeros(signs.shape[1]), np.zeros(signs.shape[1])
     for start in range(0, len(y), 8_192):
@@ -141,7 +126,7 @@ def _split_losses(outputs: Floats, y: IntArray, signs: Any) -> dict[str, FloatAr
 def conditions(given: Mapping[str, Any]) -> list[str]:
     """The names of all conditions that assignments are swept under, the clean one first."""
     transferred = [transfer_name(radius) for radius in given["transfer"]]
-    return [CLEAN, *PICTURE_CORRUPTIONS, "code_bits", "weight_bits", *transferred]
+    return [CLEAN, *models.PICTURE_CORRUPTIONS, "code_bits", "weight_bits", *transferred]
 
 
 def codebook_of(given: Mapping[str, Any], workspace: Workspace) -> Codebook:
@@ -202,7 +187,7 @@ def margins_under(condition: str, given: Mapping[str, Any], workspace: Workspace
     margins = split_signs(np.arange(2 ** (n_classes - 1)), n_classes).T @ outputs.T
     if is_flipped:
         rng = np.random.default_rng([given["seed"], FLIPS, 0])
-        margins = flipped_code_bits(margins, given["corruptions"]["code_bits"], rng)
+        margins = models.flipped_code_bits(margins, given["corruptions"]["code_bits"], rng)
     return rounded_margins(margins, MAX_BITS)
 
 
@@ -243,3 +228,9 @@ def run_sweep(task: Task, workspace: Workspace) -> Outcome:
     }
     arrays = {"n_correct": n_correct.astype(np.uint16 if len(y) < 2**16 else np.int32), "predicted": predicted}
     return Outcome(result, {**arrays, "ranks": ranks})
+
+
+def accuracies_of(sweep: Task, workspace: Workspace) -> FloatArray:
+    """The accuracies of all assignments in a finished sweep, in percent."""
+    n_test = workspace.load(sweep, "predicted").shape[1]
+    return np.asarray(workspace.load(sweep, "n_correct") * (100 / n_test))

@@ -18,39 +18,14 @@ from numpy.typing import NDArray
 from codekin.coding import IntArray
 from codekin.datasets import load_dataset
 from codekin.decoding import MinimumLossDecoder
+from codekin_studies import entries
 from codekin_studies.configuration import Study, data_among
 from codekin_studies.engine.schema import NUMBER, POSITIVE, TEXT, Entries, Keys, ListOf, OneOf, Place, Rule, whole
 from codekin_studies.engine.workspace import Outcome, Stage, Task, Workspace
-from codekin_studies.entries import (
-    COUNT,
-    SEED,
-    DataName,
-    check_entries,
-    codebook_entries,
-    placed_data,
-    samples_of,
-    study_keys,
-)
+from codekin_studies.robustness import sweeping
 from codekin_studies.robustness.attacks import Attack, Victims, survivors
 from codekin_studies.robustness.comparing import COMPARE, PAIRS, run_compare, run_pairs
 from codekin_studies.robustness.models import CORRUPTIONS, Floats, flipped_code_bits, train_network
-from codekin_studies.robustness.sweeping import (
-    FLIPS,
-    RESPOND,
-    SCORE,
-    SWEEP,
-    altered_samples,
-    box_of,
-    codebook_of,
-    conditions,
-    load_model,
-    run_respond,
-    run_score,
-    run_sweep,
-    score_task,
-    strata_of,
-    swept_problem,
-)
 from codekin_studies.splits.sweeps import MAX_BITS, coding_matrix_of
 
 SHARE = Rule("a number from 0 to 1", lambda value: NUMBER.holds(value) and 0 <= value <= 1)
@@ -66,14 +41,9 @@ ATTACKED_PER_TASK, NETWORKS_PER_TASK = 50, 5
 """How many assignments a task attacks, or trains networks for: a killed run loses no more than these."""
 
 
-def _radii_increase(data: Mapping[str, Any], place: Place) -> None:
-    radii = data["radii"]
-    if sorted(radii) != radii:
-        raise place.at("radii").error(f"'{place.at('radii')}' must increase. Got {radii} instead.")
-
-
-def _first_is_plain(data: Mapping[str, Any], place: Place) -> None:
-    _radii_increase(data, place)
+def _radii_increase_and_the_first_is_plain(data: Mapping[str, Any], place: Place) -> None:
+    if sorted(data["radii"]) != data["radii"]:
+        raise place.at("radii").error(f"'{place.at('radii')}' must increase. Got {data['radii']} instead.")
     first = place.at("capacities", 0, "features")
     if data["capacities"][0]["features"]:
         rule = "must be 0, the plain features: their confusion is what scores are measured by"
@@ -87,43 +57,40 @@ def _codebooks_are_listed(content: Mapping[str, Any], place: Place) -> None:
             names.check(name, place.at("data", number, "codebooks", chosen))
 
 
-CAPACITY = Keys({"features": whole(0, 100_000), "n_attacked": COUNT, "n_samples": COUNT, "seconds": POSITIVE})
-NETWORK_TABLE = Keys({"n_assignments": COUNT, "n_hidden": COUNT, "n_epochs": COUNT, "n_samples": COUNT})
+CAPACITY = Keys(
+    {"features": whole(0, 100_000), "n_attacked": entries.COUNT, "n_samples": entries.COUNT, "seconds": POSITIVE}
+)
 
-SCHEMA = study_keys(
+SCHEMA = entries.study_keys(
     {
-        "seed": SEED,
-        "n_checked": COUNT,
-        "n_steps": COUNT,
-        "n_restarts": COUNT,
+        "seed": entries.SEED,
+        "n_checked": entries.COUNT,
+        "n_steps": entries.COUNT,
+        "n_restarts": entries.COUNT,
         "corruptions": Keys(dict.fromkeys(CORRUPTIONS, SHARE)),
-        "data": Entries(
-            Keys(
-                {
-                    "name": DataName(most_classes=10),
-                    "picture": ListOf(whole(1), length=3),
-                    "ridge": POSITIVE,
-                    "width": POSITIVE,
-                    "transfer": ListOf(POSITIVE),
-                    "radii": ListOf(POSITIVE),
-                    "network": NETWORK_TABLE,
-                    "capacities": Entries(CAPACITY, known_by=(("features",),)),
-                },
-                {"n_test": COUNT, "n_swept": COUNT, "codebooks": ListOf(TEXT)},
-                _first_is_plain,
-            )
+        "data": entries.data_entries(
+            {
+                "picture": ListOf(whole(1), length=3),
+                "ridge": POSITIVE,
+                "width": POSITIVE,
+                "transfer": ListOf(POSITIVE),
+                "radii": ListOf(POSITIVE),
+                "network": Keys(dict.fromkeys(("n_assignments", "n_hidden", "n_epochs", "n_samples"), entries.COUNT)),
+                "capacities": Entries(CAPACITY, known_by=(("features",),)),
+            },
+            {"n_swept": entries.COUNT, "codebooks": ListOf(TEXT)},
+            _radii_increase_and_the_first_is_plain,
         ),
-        "codebooks": codebook_entries(),
+        "codebooks": entries.codebook_entries(),
     },
     dependency=_codebooks_are_listed,
 )
-"""The keys of a configuration."""
 
 
 def check(study: Study, data_names: list[str], data_home: Path | None) -> None:
     """Raise unless the samples are pictures of the given sizes, and the codebooks are available."""
-    check_entries(study, data_names, data_home, most_bits=MAX_BITS)
-    for data, place in placed_data(study, data_names):
+    entries.check_entries(study, data_names, data_home, most_bits=MAX_BITS)
+    for data, place in entries.placed_data(study, data_names):
         _check_pictures(data, place, data_home)
 
 
@@ -148,7 +115,7 @@ def stages(study: Study, data_names: list[str]) -> list[Stage]:
     chosen = data_among(study, data_names)
     settings = [one for data in chosen for capacity in data["capacities"] for one in settings_of(study, data, capacity)]
     fits = {task.key: task for one in settings for task in [one.respond()]}
-    scores = [score_task(one.given()) for one in settings if not one.capacity["features"]]
+    scores = [sweeping.score_task(one.given()) for one in settings if not one.capacity["features"]]
     attacks = [task for one in settings for task in one.attacks()]
     networks = [task for data in chosen for one in settings_of(study, data) for task in one.networks()]
     return [
@@ -178,7 +145,7 @@ class Setting:
         """The parameters that determine responses."""
         given = {key: self.data[key] for key in ("picture", "ridge", "width", "transfer")}
         more = {"n_swept": self.data.get("n_swept"), "features": self.capacity["features"]}
-        return samples_of(self.study, self.data, "corruptions", "n_steps", **given, **more)
+        return entries.samples_of(self.study, self.data, "corruptions", "n_steps", **given, **more)
 
     def given(self, *options: str, **more: Any) -> dict[str, Any]:
         """The parameters of tasks with this codebook."""
@@ -187,14 +154,14 @@ class Setting:
 
     def respond(self) -> Task:
         """Fit the capacity and look at the corrupted samples."""
-        return Task(RESPOND, self._samples(), self._label(), self.capacity["seconds"])
+        return Task(sweeping.RESPOND, self._samples(), self._label(), self.capacity["seconds"])
 
     def sweeps(self) -> dict[str, Task]:
         """Test all assignments under each condition, by its name."""
         given, name = self.given("n_checked"), self.code["name"]
         return {
-            condition: Task(SWEEP, {**given, "condition": condition}, self._label(name, condition), 8.0)
-            for condition in conditions(given)
+            condition: Task(sweeping.SWEEP, {**given, "condition": condition}, self._label(name, condition), 8.0)
+            for condition in sweeping.conditions(given)
         }
 
     def compare(self) -> Task:
@@ -246,7 +213,7 @@ def _ranges(n: int, size: int) -> list[tuple[int, int]]:
 def run_attack(task: Task, workspace: Workspace) -> Outcome:
     """Attack some assignments of least-squares bits."""
     given = task.parameters
-    ranks = strata_of(given, given["n_attacked"], workspace)
+    ranks = sweeping.strata_of(given, given["n_attacked"], workspace)
     places = np.arange(len(ranks))[given["first"] : given["last"] + 1]
     is_right = _survivors(given, workspace, ranks[places])
     accuracies = 100 * is_right.mean(axis=2)
@@ -257,7 +224,7 @@ def run_attack(task: Task, workspace: Workspace) -> Outcome:
 def run_stronger(task: Task, workspace: Workspace) -> Outcome:
     """Attack a few assignments with the usual numbers of steps and restarts, and with many more."""
     given = task.parameters
-    ranks = strata_of(given, min(N_STRONGER, given["n_attacked"]), workspace)
+    ranks = sweeping.strata_of(given, min(N_STRONGER, given["n_attacked"]), workspace)
     radii = given["radii"][:2]
     found = {
         "usual": _survivors({**given, "radii": radii}, workspace, ranks),
@@ -271,11 +238,11 @@ def _survivors(
     given: Mapping[str, Any], workspace: Workspace, ranks: IntArray, more_steps: int = 1, more_restarts: int = 1
 ) -> NDArray[np.bool_]:
     """What survives of the samples of a task, with so many times its steps and restarts."""
-    codebook, problem = codebook_of(given, workspace), swept_problem(given, workspace.data_home)
+    codebook, problem = sweeping.codebook_of(given, workspace), sweeping.swept_problem(given, workspace.data_home)
     matrices = [coding_matrix_of(codebook, int(rank)) for rank in ranks]
-    victims = Victims.of_outputs(load_model(given, problem, workspace), matrices)
+    victims = Victims.of_outputs(sweeping.load_model(given, problem, workspace), matrices)
     numbers = more_steps * given["n_steps"], more_restarts * given["n_restarts"]
-    attack = Attack(*numbers, box_of(problem), given["seed"])
+    attack = Attack(*numbers, sweeping.box_of(problem), given["seed"])
     n = given["n_samples"]
     return survivors(victims, problem.X_test[:n], problem.y_test[:n], given["radii"], attack)
 
@@ -283,20 +250,23 @@ def _survivors(
 def run_network(task: Task, workspace: Workspace) -> Outcome:
     """Train a network per assignment; count what it gets right under every condition and radius."""
     given, network = task.parameters, task.parameters["network"]
-    problem = swept_problem(given, workspace.data_home)
-    codebook = codebook_of(given, workspace)
-    ranks = strata_of(given, network["n_assignments"], workspace)
+    problem = sweeping.swept_problem(given, workspace.data_home)
+    codebook = sweeping.codebook_of(given, workspace)
+    ranks = sweeping.strata_of(given, network["n_assignments"], workspace)
     places = np.arange(len(ranks))[given["first"] : given["last"] + 1]
-    shown = altered_samples(given, problem, load_model(given, problem, workspace))
-    n, attack = network["n_samples"], Attack(given["n_steps"], given["n_restarts"], box_of(problem), given["seed"])
-    is_right = np.empty((len(places), len(conditions(given)), len(problem.y_test)), dtype=np.bool_)
+    shown = sweeping.altered_samples(given, problem, sweeping.load_model(given, problem, workspace))
+    n, attack = (
+        network["n_samples"],
+        Attack(given["n_steps"], given["n_restarts"], sweeping.box_of(problem), given["seed"]),
+    )
+    is_right = np.empty((len(places), len(sweeping.conditions(given)), len(problem.y_test)), dtype=np.bool_)
     survived = np.empty((len(places), 1 + len(given["radii"]), n), dtype=np.bool_)
     for number, place in enumerate(places):
         matrix = coding_matrix_of(codebook, int(ranks[place]))
         sizes = {"n_hidden": network["n_hidden"], "n_epochs": network["n_epochs"]}
-        rng = np.random.default_rng([given["seed"], FLIPS, 2])
+        rng = np.random.default_rng([given["seed"], sweeping.FLIPS, 2])
         model = train_network(problem.X_train, problem.y_train, matrix, **sizes, rng=rng)
-        for row, condition in enumerate(conditions(given)):
+        for row, condition in enumerate(sweeping.conditions(given)):
             margins = _margins_under(condition, model, shown, given)
             is_right[number, row] = MinimumLossDecoder(matrix, "hinge").decode(margins) == problem.y_test
         victims = Victims.of_margins(model, matrix)
@@ -309,21 +279,14 @@ def run_network(task: Task, workspace: Workspace) -> Outcome:
 def _margins_under(condition: str, model: Any, shown: Mapping[str, Floats], given: Mapping[str, Any]) -> Any:
     rates = given["corruptions"]
     if condition == "code_bits":
-        rng = np.random.default_rng([given["seed"], FLIPS, 0])
+        rng = np.random.default_rng([given["seed"], sweeping.FLIPS, 0])
         return flipped_code_bits(model(shown["clean"]), rates["code_bits"], rng)
     if condition == "weight_bits":
-        rng = np.random.default_rng([given["seed"], FLIPS, 1])
+        rng = np.random.default_rng([given["seed"], sweeping.FLIPS, 1])
         return model.with_failing_memory(rates["weight_bits"], rng)(shown["clean"])
     return model(shown[condition])
 
 
-FUNCTIONS = {
-    RESPOND: run_respond,
-    SCORE: run_score,
-    SWEEP: run_sweep,
-    COMPARE: run_compare,
-    PAIRS: run_pairs,
-    ATTACK: run_attack,
-    STRONGER: run_stronger,
-    NETWORK: run_network,
-}
+FUNCTIONS = {ATTACK: run_attack, STRONGER: run_stronger, NETWORK: run_network, COMPARE: run_compare, PAIRS: run_pairs}
+FUNCTIONS |= {sweeping.RESPOND: sweeping.run_respond, sweeping.SCORE: sweeping.run_score}
+FUNCTIONS |= {sweeping.SWEEP: sweeping.run_sweep}
