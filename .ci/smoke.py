@@ -49,6 +49,8 @@ def main() -> None:
     command = Path(sysconfig.get_path("scripts")) / f"codekin{suffix}"
     version = subprocess.run([command, "--version"], check=True, capture_output=True, text=True).stdout
     assert codekin.__version__ in version, version
+    listed = subprocess.run([command, "study", "list"], check=True, capture_output=True, text=True).stdout
+    assert "exhaustive" in listed, listed
     print(f"codekin {codekin.__version__}: imported, fitted (accuracy {accuracy:.3f}), saved, command line answers")
 
 

@@ -31,9 +31,9 @@ from codekin.classes.trials import ColumnTrials
 from codekin.codebooks import CODEBOOKS, dense_random
 from codekin.datasets import load_dataset
 from codekin.samples import stratified_folds
-from codekin.studies.splits.dichotomies import load_problem, n_splits, split_signs
-from codekin.studies.splits.svm import fit_svms
-from codekin.studies.splits.sweeps import count_correct
+from codekin_studies.splits.dichotomies import load_problem, n_splits, split_signs
+from codekin_studies.splits.svm import fit_svms
+from codekin_studies.splits.sweeps import count_correct
 
 N_TEST = {"digits": 500, "yeast": 400, "mnist": None}
 RIDGE, SPARSE_RIDGE = 0.01, 0.6

@@ -16,9 +16,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from codekin.datasets import DATASETS
-from codekin.studies import load_study, run_study
-from codekin.studies.engine.workspace import Workspace
-from codekin.studies.extreme.results import collect
+from codekin_studies import load_study, run_study
+from codekin_studies.engine.workspace import Workspace
+from codekin_studies.extreme.results import collect
 
 WIDTHS = {
     "clinc150": [2, 5, 10],

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from joblib import parallel_config
 
-from codekin import studies
+import codekin_studies as studies
 from codekin._system.workers import with_workers
 from codekin.assignments import assign
 from codekin.classes.tree_distances import TreeDistances
@@ -90,7 +90,7 @@ ROWS = (trellis_model, trellis_model_with_validation, estimators_of_bits, restar
 def arm(folder, n_deaths):
     """In a worker: kill it after it has finished its first part, before it returns it."""
     from codekin._system import workers
-    from codekin.studies.engine import runner
+    from codekin_studies.engine import runner
 
     def fatal(function):
         def work(*arguments):

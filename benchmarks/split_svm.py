@@ -17,8 +17,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 from codekin.datasets import DATASETS
-from codekin.studies.splits.dichotomies import load_problem, n_splits, split_signs
-from codekin.studies.splits.svm import STAGES, LinearSVMs, fit_svms, svm_objectives
+from codekin_studies.splits.dichotomies import load_problem, n_splits, split_signs
+from codekin_studies.splits.svm import STAGES, LinearSVMs, fit_svms, svm_objectives
 
 N_COLUMNS = 5
 INTERCEPT_SCALING = 10.0

@@ -21,12 +21,11 @@ from codekin.codebooks import dense_random
 from codekin.datasets.home import data_home
 from codekin.decoding import MinimumLossDecoder
 from codekin.decoding.losses import get_loss
-from codekin.studies.configuration import load_study
-from codekin.studies.engine.workspace import Workspace
-from codekin.studies.exhaustive.tasks import load_splits, sweep_task
-from codekin.studies.splits.dichotomies import load_problem
-from codekin.studies.splits.sample_blocks import rounded_margins
-from codekin.studies.splits.sweeps import count_correct
+from codekin_studies.configuration import load_study
+from codekin_studies.engine.workspace import Workspace
+from codekin_studies.exhaustive.tasks import load_splits, sweep_task
+from codekin_studies.splits.dichotomies import load_problem
+from codekin_studies.splits.sweeps import count_correct, rounded_margins
 
 N_SAMPLES, N_BITS, N_CHECKED, N_TIMED = 10_000, 8, 1_000, 100
 

@@ -8,15 +8,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-import numpy as np
-
-from codekin.studies import load_study
-from codekin.studies.engine.workspace import Workspace
-from codekin.studies.robustness.pictures import Z, condition_relations, condition_title
-from codekin.studies.robustness.results import Case, found_cases
-from codekin.studies.robustness.sweeping import CLEAN
-from codekin.studies.robustness.tables import check_sentences
-from codekin.studies.robustness.verdict import SMALLEST, mean_accuracy, verdict
+from codekin_studies import load_study
+from codekin_studies.engine.workspace import Workspace
+from codekin_studies.robustness.page import SMALLEST, check_sentences, verdict
+from codekin_studies.robustness.results import Case, Z, condition_title, found_cases
+from codekin_studies.robustness.sweeping import CLEAN
 
 
 def capacity(case: Case) -> str:
@@ -44,23 +40,19 @@ def table(headings: list[str], rows: list[list[str]]) -> None:
 def clean_rows(code: str, cases: list[Case]) -> list[list[str]]:
     rows = []
     for case in cases:
-        if case.compared is not None:
-            clean = case.compared["conditions"][CLEAN]
-            levels = [clean[name] for name in ("min", "mean", "max")]
-            r_squared = [f"{clean['r_squared'][name]:.2f}" for name in ("score", "learnability")]
-        elif case.under_conditions is not None:
-            accuracies = case.under_conditions.accuracies(0)
-            levels = [float(getattr(accuracies, name)()) for name in ("min", "mean", "max")]
-            r_squared = [f"{np.corrcoef(case.under_conditions.scores, accuracies)[0, 1] ** 2:.2f}", ""]
-        else:
+        clean = case.conditions.get(CLEAN)
+        if clean is None:
             continue
-        difference = interval(condition_relations(case)[CLEAN]["difference"], 2)
+        levels = [clean[name] for name in ("min", "mean", "max")]
+        known = [clean["r_squared"][name] for name in ("score", "learnability")]
+        r_squared = ["" if one is None else f"{one:.2f}" for one in known]
+        difference = interval(clean["difference"], 2)
         rows.append([code if not rows else "", capacity(case), *(f"{x:.1f}" for x in levels), difference, *r_squared])
     return rows
 
 
 def condition_rows(cases: list[Case]) -> list[list[str]]:
-    known = [(case, condition_relations(case)) for case in cases]
+    known = [(case, case.conditions) for case in cases]
     names = [name for name in known[0][1] if name != CLEAN]
     return [[condition_title(name), *(interval(one[name]["difference"]) for _, one in known)] for name in names]
 
@@ -72,13 +64,11 @@ def attack_rows(code: str, cases: list[Case], n_radii: int) -> list[list[str]]:
         if answers is None:
             continue
         cells = []
-        for place in range(1, 1 + n_radii):
-            policies = answers.policies(place)
-            if not answers.is_right[:, place].any():
+        for one in list(case.attacks.values())[:n_radii]:
+            if not one["max"]:
                 cells.append("0")
                 continue
-            difference = interval(answers.relations(place)["difference"])
-            cells.append(f"{policies['preserving']:.1f} / {policies['breaking']:.1f}, {difference}")
+            cells.append(f"{one['preserving']:.1f} / {one['breaking']:.1f}, {interval(one['difference'])}")
         size = f"{len(answers.scores)} × {answers.is_right.shape[2]}"
         rows.append([code if not rows else "", capacity(case), size, *cells])
     return rows
@@ -119,18 +109,13 @@ def counts(found: dict[str, list[Case]]) -> None:
         differences = [
             one["difference"]
             for case in some
-            for name, one in condition_relations(case).items()
-            if name != CLEAN and mean_accuracy(case, name) >= SMALLEST
+            for name, one in case.conditions.items()
+            if name != CLEAN and one["mean"] >= SMALLEST
         ]
         print(_counted(title, differences))
     for title, some in (("least squares under attack", swept), ("networks under attack", networks)):
-        answers = [case.under_attack for case in some if case.under_attack is not None]
-        differences = [
-            one.relations(place)["difference"]
-            for one in answers
-            for place in range(1, len(one.names))
-            if one.accuracies(place).mean() >= SMALLEST
-        ]
+        found_there = [one for case in some for one in case.attacks.values()]
+        differences = [one["difference"] for one in found_there if one["mean"] >= SMALLEST]
         print(_counted(title, differences))
 
 

@@ -28,9 +28,8 @@ from codekin.estimators import ECOCClassifier, TrellisClassifier
 from codekin.learners import AROW
 from codekin.learners.arow_state import AROWBits
 from codekin.storage import load_assignment, load_model, save_model
-from codekin.studies.engine.runner import Outcome, run_stages
-from codekin.studies.engine.task import Stage, Task
-from codekin.studies.engine.workspace import Workspace
+from codekin_studies.engine.runner import run_stages
+from codekin_studies.engine.workspace import Outcome, Stage, Task, Workspace
 
 pytestmark = pytest.mark.xdist_group("cluster")  # one cluster for all of them
 

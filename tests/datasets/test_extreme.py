@@ -8,9 +8,8 @@ import pytest
 from codekin.coding import TrellisGraph
 from codekin.datasets import DATASETS, DataError, load_dataset
 from codekin.datasets.extreme import load_lshtc2
-from codekin.studies import load_study
-from codekin.studies.configuration import data_among
-from codekin.studies.paper_numbers import paper_numbers
+from codekin_studies import load_study
+from codekin_studies.configuration import data_among, paper_numbers
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from codekin.class_distances.learnability import learnability_distances
 from codekin.coding import Assignment
 from codekin.datasets import TextVectorizer, load_dataset
 from codekin.explore.measured import _places_before
-from codekin.studies.splits.sweeps import lexicographic_rank
+from codekin_studies.splits.sweeps import lexicographic_rank
 
 PRESS = """const press = (target, key, more = {}) =>
   target.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true, ...more }));

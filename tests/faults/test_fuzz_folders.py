@@ -21,8 +21,8 @@ from codekin.datasets.caching import CacheError, cached_data, open_cache
 from codekin.estimators import ECOCClassifier
 from codekin.learners import CheckpointError, Checkpoints
 from codekin.storage import ModelFolderError, load_assignment, load_model, save_model
-from codekin.studies import load_study
-from codekin.studies.engine.journal import Journal, JournalError, Record
+from codekin_studies import load_study
+from codekin_studies.engine.workspace import Journal, JournalError, Record
 from tests.faults.mutations import FEW_EXAMPLES, SOUPS, Refusal, mutated_bytes, mutated_json, value_or_refusal
 
 fuzzed = settings(max_examples=FEW_EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

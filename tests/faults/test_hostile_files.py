@@ -20,9 +20,7 @@ from codekin.datasets.caching import CacheError, cached_data, open_cache
 from codekin.estimators import ECOCClassifier
 from codekin.learners import CheckpointError, Checkpoints
 from codekin.storage import ModelFolderError, load_model, save_model
-from codekin.studies.engine.journal import Journal
-from codekin.studies.engine.task import Task
-from codekin.studies.engine.workspace import Workspace
+from codekin_studies.engine.workspace import Journal, Task, Workspace
 
 GOOD = b"0 1:1 2:0.5\n1 2:1\n2 3:1\n"
 

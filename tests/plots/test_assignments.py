@@ -8,7 +8,7 @@ from sklearn.naive_bayes import GaussianNB
 from codekin import ECOCClassifier
 from codekin.coding.geometry import codeword_distances
 from codekin.plots.assignments import assignment_views, draw_coding_matrices, draw_distances, similarity_order
-from codekin.plots.distributions import draw_class_distances
+from codekin_studies.distributions import draw_class_distances
 from tests.plots.looks import assert_no_text_lies_on_another, share_of_bit_colours
 
 UNARY = np.where(np.tri(6, 5, -1, dtype=bool), 1, -1).astype(np.int8)

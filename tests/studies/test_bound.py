@@ -1,10 +1,9 @@
 import numpy as np
 import pytest
 
-from codekin.studies import load_study, run_study, write_report
-from codekin.studies.bound.page import error_and_bound
-from codekin.studies.bound.tasks import measure_task
-from codekin.studies.engine.workspace import Workspace
+from codekin_studies import load_study, run_study, write_report
+from codekin_studies.bound import error_and_bound, measure_task
+from codekin_studies.engine.workspace import Workspace
 
 STUDY = """
 kind = "bound"

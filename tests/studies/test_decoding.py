@@ -4,10 +4,9 @@ import pytest
 from codekin.assignments.exhaustive import nth_assignment
 from codekin.codebooks import dense_random, one_vs_rest
 from codekin.coding import Codebook
-from codekin.studies import load_study, run_study, write_report
-from codekin.studies.decoding.spans import Outputs, spans_of_assignments
-from codekin.studies.decoding.tasks import sweep_task, train_task
-from codekin.studies.engine.workspace import Workspace
+from codekin_studies import load_study, run_study, write_report
+from codekin_studies.decoding import Outputs, spans_of_assignments, sweep_task, train_task
+from codekin_studies.engine.workspace import Workspace
 
 STUDY = """
 kind = "decoding"

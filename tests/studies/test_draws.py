@@ -1,9 +1,8 @@
 import pytest
 
-from codekin.studies import load_study, run_study, write_report
-from codekin.studies.engine.workspace import Workspace
-from codekin.studies.exhaustive.draws import drawn_codebooks
-from codekin.studies.exhaustive.tasks import draw_tasks, sweep_task
+from codekin_studies import load_study, run_study, write_report
+from codekin_studies.engine.workspace import Workspace
+from codekin_studies.exhaustive.tasks import draw_tasks, drawn_codebooks, sweep_task
 
 DRAWS = """
 [draws]

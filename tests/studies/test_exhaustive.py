@@ -10,19 +10,19 @@ from codekin.assignments.exhaustive import nth_assignment
 from codekin.codebooks import CODEBOOKS
 from codekin.coding import Assignment
 from codekin.decoding import MinimumLossDecoder
-from codekin.studies import load_study, paper_studies, run_study, study_status, write_report
-from codekin.studies.configuration import data_among
-from codekin.studies.engine.workspace import Workspace
-from codekin.studies.entries import results_by_data
-from codekin.studies.exhaustive.results import PREDICTORS
-from codekin.studies.exhaustive.tasks import (
+from codekin_studies import load_study, paper_studies, run_study, study_status, write_report
+from codekin_studies.configuration import data_among
+from codekin_studies.engine.workspace import Workspace
+from codekin_studies.exhaustive.tasks import (
     CANDIDATES,
+    PREDICTORS,
     choose_task,
     load_splits,
     load_sweep,
     sweep_task,
 )
-from codekin.studies.splits.dichotomies import load_problem, n_splits, one_vs_rest_confusion, split_signs, train_splits
+from codekin_studies.page_parts import Report
+from codekin_studies.splits.dichotomies import load_problem, n_splits, one_vs_rest_confusion, split_signs, train_splits
 
 TREE = {"name": "decision_tree", "min_samples_split": 3}
 
@@ -78,7 +78,7 @@ def test_learnability_foresees_the_squared_error_of_least_squares(finished):
 
 def test_equidistant_codebooks_have_constant_scores_and_fewer_distinct_assignments(finished):
     study, workspace, _ = finished
-    result = results_by_data(study, workspace, sweep_task)["tiny"]["hadamard-7"]
+    result = Report(study, workspace).by_data(sweep_task)["tiny"]["hadamard-7"]
     assert result["n_distinct"] < 120
     assert result["predictors"]["means"]["r_squared"] is None
     assert result["predictors"]["loss"]["lowest"] is not None
@@ -120,11 +120,11 @@ def test_averages_are_the_ends_of_the_line_and_the_means_of_the_extreme_thousand
     values, accuracies = sweep.values("means"), sweep.accuracies
     found = sweep.averages("means")
     slope, intercept = np.polyfit(values, accuracies, 1)
-    assert found.line_low == pytest.approx(intercept + slope * values.min())
-    assert found.line_high == pytest.approx(intercept + slope * values.max())
+    assert found["line_low"] == pytest.approx(intercept + slope * values.min())
+    assert found["line_high"] == pytest.approx(intercept + slope * values.max())
     # Of 120 assignments a thousandth is one.
-    assert found.extreme_low == accuracies[values.argmin()]
-    assert found.extreme_high == accuracies[values.argmax()]
+    assert found["extreme_low"] == accuracies[values.argmin()]
+    assert found["extreme_high"] == accuracies[values.argmax()]
     assert load_sweep(study, "tiny", "hadamard-7", workspace).averages("means") is None
 
 
@@ -136,11 +136,11 @@ def test_a_tenth_and_a_thousandth_of_many_assignments_are_averaged(finished):
     many = replace(small, n_correct=(n - values).astype(int), n_test=n)
     object.__setattr__(many, "values", lambda _: values)
     found = many.averages("loss")
-    assert found.tenth_low == pytest.approx(100 * (n - np.arange(300)).mean() / n)
-    assert found.tenth_high == pytest.approx(100 * (n - np.arange(n - 300, n)).mean() / n)
-    assert found.extreme_low == pytest.approx(100 * (n - np.arange(3)).mean() / n)
-    assert found.extreme_high == pytest.approx(100 * (n - np.arange(n - 3, n)).mean() / n)
-    assert found.line_high == pytest.approx(100 / n)
+    assert found["tenth_low"] == pytest.approx(100 * (n - np.arange(300)).mean() / n)
+    assert found["tenth_high"] == pytest.approx(100 * (n - np.arange(n - 300, n)).mean() / n)
+    assert found["extreme_low"] == pytest.approx(100 * (n - np.arange(3)).mean() / n)
+    assert found["extreme_high"] == pytest.approx(100 * (n - np.arange(n - 3, n)).mean() / n)
+    assert found["line_high"] == pytest.approx(100 / n)
 
 
 @pytest.mark.usefixtures("study_file")

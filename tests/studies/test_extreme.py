@@ -11,17 +11,25 @@ from codekin.datasets.registry import DatasetEntry
 from codekin.datasets.synthetic import make_sparse_topics
 from codekin.estimators import TrellisClassifier
 from codekin.learners import AROW, Validation
-from codekin.plots.widths import SearchGain
 from codekin.samples import Samples
-from codekin.studies import load_study, run_study, write_report
-from codekin.studies.engine.workspace import Workspace
-from codekin.studies.extreme.leaves import POLICIES, leaf_tasks
-from codekin.studies.extreme.leaves_page import leaves_section
-from codekin.studies.extreme.one_vs_rest import accuracies_of_passes, best_pass
-from codekin.studies.extreme.orders import CLUSTERINGS, ORDERS, ManyClasses, orders_of, trees_of
-from codekin.studies.extreme.results import answer, collect
-from codekin.studies.extreme.tasks import assign_task, fit_tasks, one_vs_rest_tasks, oversample_tasks, stages
-from codekin.studies.paper_numbers import paper_numbers
+from codekin_studies import load_study, run_study, write_report
+from codekin_studies.configuration import paper_numbers
+from codekin_studies.engine.workspace import Workspace
+from codekin_studies.extreme.orders import CLUSTERINGS, ORDERS, encoded_labels, learned_tree, orders_of, trees_of
+from codekin_studies.extreme.page import leaves_section
+from codekin_studies.extreme.results import SearchGain, answer, collect
+from codekin_studies.extreme.tasks import (
+    POLICIES,
+    accuracies_of_passes,
+    assign_task,
+    best_pass,
+    fit_tasks,
+    leaf_tasks,
+    one_vs_rest_tasks,
+    oversample_tasks,
+    stages,
+)
+from codekin_studies.page_parts import Report
 
 STUDY = """
 kind = "extreme"
@@ -79,7 +87,7 @@ def test_leaves_of_label_trees_are_compared_with_random_ones(finished):
         policy: [result(finished, task)["accuracy"] for task in leaf_tasks(study, data, policy)] for policy in POLICIES
     }
     assert all(len(runs) == 2 and min(runs) > 20 for runs in accuracies.values())
-    section = leaves_section(study, Workspace(output / study.name))
+    section = leaves_section(Report(study, Workspace(output / study.name)))
     rows = section.blocks[1].rows
     assert [row[1] for row in rows] == list(POLICIES)
     assert rows[0][-1] is None
@@ -166,16 +174,16 @@ def test_classes_without_training_samples_have_paths_and_come_last_in_learned_tr
     data = make_sparse_topics(30, 600, n_features=200, rng=np.random.default_rng(0))
     is_seen = ~np.isin(data.y, [4, 17])
     train = Split(data.y[is_seen], data.X[is_seen])
-    known = ManyClasses(replace(data, train=train))
-    assert known.n_classes == 30
+    data = replace(data, train=train)
+    assert data.n_classes == 30
     for clustering in CLUSTERINGS:
-        order = known.learned_tree(clustering).class_order()
+        order = learned_tree(data, clustering).class_order()
         assert sorted(order.tolist()) == list(range(30))
         assert set(order[-2:].tolist()) == {4, 17}
     classifier = TrellisClassifier(
         2, assignment=np.arange(30), estimator=AROW(n_epochs=1), loss="exponential", rerank=None
     )
-    classifier.fit(known.data.X, known.encoded_labels)
+    classifier.fit(data.X, encoded_labels(data))
     assert classifier.model_.first.code.n_bits == TrellisGraph(30, 2).n_edges
     assert len(classifier.classes_) == 30
 
@@ -184,7 +192,7 @@ def test_the_authors_clustering_leaves_branches_as_they_come():
     data = make_sparse_topics(30, 600, n_features=200, rng=np.random.default_rng(0))
     means = np.vstack([data.X[data.y == k].mean(axis=0) for k in range(30)])
     leaves = leaves_list(linkage(means, "average", optimal_ordering=False))
-    ordered, average = (ManyClasses(data).learned_tree(how).class_order() for how in ("ordered", "average"))
+    ordered, average = (learned_tree(data, how).class_order() for how in ("ordered", "average"))
     assert average.tolist() in (leaves.tolist(), leaves[::-1].tolist())
     assert ordered.tolist() not in (leaves.tolist(), leaves[::-1].tolist())
 

@@ -5,7 +5,7 @@ Skipped without a browser."""
 import pytest
 from tests.browser import seen_by
 
-from codekin.studies import load_study, run_study, write_report
+from codekin_studies import load_study, run_study, write_report
 
 LOOK = """
 const images = [...document.images];

@@ -7,9 +7,9 @@ from codekin.classes import DenseDistances
 from codekin.codebooks import CODEBOOKS
 from codekin.datasets import DATASETS
 from codekin.datasets.registry import DatasetEntry
-from codekin.studies import load_study, run_study, write_report
-from codekin.studies.engine.workspace import Workspace
-from codekin.studies.intermediate.tasks import compare_task, random_scores
+from codekin_studies import load_study, run_study, write_report
+from codekin_studies.engine.workspace import Workspace
+from codekin_studies.intermediate import compare_task, random_scores
 
 STUDY = """
 kind = "intermediate"

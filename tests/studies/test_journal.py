@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from codekin.studies.engine.journal import Journal, JournalError, Record
+from codekin_studies.engine.workspace import Journal, JournalError, Record
 
 
 def record(key):

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from codekin.studies import load_study, run_study
+from codekin_studies import load_study, run_study
 
 STUDY = """
 kind = "exhaustive"

@@ -2,7 +2,6 @@ import json
 import shutil
 from math import factorial
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,14 +10,13 @@ from codekin.assignments.exhaustive import nth_assignment
 from codekin.datasets import DATASETS, Dataset, Split
 from codekin.datasets.registry import DatasetEntry
 from codekin.decoding import MinimumLossDecoder
-from codekin.studies import load_study, run_study, write_report
-from codekin.studies.engine.workspace import Workspace
-from codekin.studies.robustness import verdict
-from codekin.studies.robustness.responses import swept_problem
-from codekin.studies.robustness.results import Case, found_cases
-from codekin.studies.robustness.sweeping import codebook_of, conditions, margins_under, splits_of
-from codekin.studies.robustness.tasks import compare_task, network_tasks, pairs_task, respond_task, sweep_tasks
-from codekin.studies.splits.dichotomies import least_squares
+from codekin_studies import load_study, run_study, write_report
+from codekin_studies.engine.workspace import Workspace
+from codekin_studies.robustness import page
+from codekin_studies.robustness.results import Case, found_cases
+from codekin_studies.robustness.sweeping import codebook_of, conditions, margins_under, swept_problem
+from codekin_studies.robustness.tasks import settings_of
+from codekin_studies.splits.dichotomies import least_squares, splits_of
 
 STUDY = """
 kind = "robustness"
@@ -81,13 +79,13 @@ def copied(finished, tmp_path):
 
 def cases(study):
     data = study.option("data")[0]
-    return [(study, data, capacity, study.option("codebooks")[0]) for capacity in data["capacities"]]
+    return [one for capacity in data["capacities"] for one in settings_of(study, data, capacity)]
 
 
 def test_swept_accuracies_under_every_condition_are_those_of_the_decoder(finished):
     study, workspace = finished
     for case in cases(study):
-        for condition, task in sweep_tasks(*case).items():
+        for condition, task in case.sweeps().items():
             n_correct, given = workspace.load(task, "n_correct"), task.parameters
             codebook, margins = codebook_of(given, workspace), margins_under(condition, given, workspace)
             y = swept_problem(given, None).y_test
@@ -101,7 +99,7 @@ def test_swept_accuracies_under_every_condition_are_those_of_the_decoder(finishe
 
 def test_bits_trained_for_an_assignment_have_the_accuracy_of_the_sweep(finished):
     study, workspace = finished
-    clean = sweep_tasks(*cases(study)[0])["clean"]
+    clean = cases(study)[0].sweeps()["clean"]
     problem, codebook = swept_problem(clean.parameters, None), codebook_of(clean.parameters, workspace)
     for rank in range(0, factorial(5), 7):
         matrix = codebook.matrix[nth_assignment(rank, 5, 5)]
@@ -125,8 +123,8 @@ def test_attacks_leave_nothing_at_a_large_radius_and_less_at_larger_ones(finishe
 def test_corruption_costs_accuracy_and_the_comparison_says_so(finished):
     study, workspace = finished
     for case in cases(study):
-        found = workspace.journal.result(compare_task(*case))["conditions"]
-        assert list(found) == conditions(respond_task(*case[:3]).parameters)
+        found = workspace.journal.result(case.compare())["conditions"]
+        assert list(found) == conditions(case.respond().parameters)
         assert found["clean"]["slope"] == pytest.approx([1, 0])
         for name in ("occlusion", "code_bits", "transfer 0.1"):
             assert found[name]["mean"] < found["clean"]["mean"]
@@ -139,7 +137,7 @@ def test_corruption_costs_accuracy_and_the_comparison_says_so(finished):
 def test_matched_pairs_are_found_or_their_absence_is_reported(finished):
     study, workspace = finished
     for case in cases(study):
-        task = pairs_task(*case)
+        task = case.pairs()
         found = workspace.journal.result(task)
         assert found["n_pairs"] == 0 or found["score_difference"] > 0
 
@@ -158,7 +156,7 @@ def test_a_run_whose_journal_lost_its_end_continues_to_the_same_results(copied):
 
 def test_networks_are_trained_for_assignments_of_all_strata(finished):
     study, workspace = finished
-    tasks = network_tasks(study, study.option("data")[0], study.option("codebooks")[0])
+    tasks = settings_of(study, study.option("data")[0])[0].networks()
     ranks = np.concatenate([workspace.load(task, "ranks") for task in tasks])
     assert len(set(ranks.tolist())) == 6
 
@@ -184,12 +182,12 @@ def test_a_page_of_half_a_run_shows_what_is_there(copied):
 
 
 def test_losses_have_a_minus_sign_and_names_keep_their_hyphens(monkeypatch):
-    monkeypatch.setattr(verdict, "condition_relations", lambda case: {verdict.CLEAN: {"difference": [-1.25]}})
-    assert verdict._clean_gains([SimpleNamespace(capacity="half-wide")]) == "−1.2 (half-wide)"
+    case = Case("half-wide", "dense-6", compared={"conditions": {"clean": {"difference": [-1.25, 0.1]}}})
+    assert page._clean_gains([case]) == "−1.2 (half-wide)"
 
 
 def test_conditions_that_leave_nothing_right_do_not_count_for_the_verdict():
     relation = {"difference": [1.0, 0.1], "slope": [1.0, 0.1], "at_equal_accuracy": [0.0, 1.0]}
     compared = {name: {**relation, "mean": mean} for name, mean in (("clean", 80.0), ("noise", 60.0), ("blur", 0.2))}
     case = Case("plain", "dense-8", compared={"conditions": compared})
-    assert "in 1 of 1 corrupted or attacked cases" in verdict.verdict("digits", {"dense-8": [case]})
+    assert "in 1 of 1 corrupted or attacked cases" in page.verdict("digits", {"dense-8": [case]})

@@ -6,18 +6,24 @@ import numpy as np
 import pytest
 
 from codekin.codebooks import dense_random
-from codekin.studies.robustness.attacks import Attack, Victims, crafted, survivors
-from codekin.studies.robustness.comparing import MAX_DIFFERENCE, divided_errors, matched_pairs
-from codekin.studies.robustness.corruptions import (
+from codekin_studies.robustness.attacks import Attack, Victims, crafted, survivors
+from codekin_studies.robustness.comparing import (
+    MAX_DIFFERENCE,
+    divided_errors,
+    matched_pairs,
+    relations,
+    standard_errors,
+)
+from codekin_studies.robustness.models import (
     PICTURE_CORRUPTIONS,
+    RandomFeatures,
+    fit_ridge,
     flipped_code_bits,
     margins_of_flipped_weights,
+    train_network,
     with_flipped_bits,
 )
-from codekin.studies.robustness.networks import train_network
-from codekin.studies.robustness.relations import relations, standard_errors
-from codekin.studies.robustness.ridge import RandomFeatures, fit_ridge
-from codekin.studies.robustness.sweeping import strata
+from codekin_studies.robustness.sweeping import strata
 
 N_CLASSES, BOX = 5, (0.0, 1.0)
 
@@ -105,7 +111,7 @@ def test_attacks_do_not_depend_on_how_rows_are_divided(samples, monkeypatch):
     matrices = [dense_random(N_CLASSES, 6, rng=seed).matrix for seed in range(3)]
     victims, attack = Victims.of_outputs(ridge_model(samples, 0), matrices), Attack(4, 3, BOX, 0)
     together = survivors(victims, X, y, [0.02, 0.1], attack)
-    monkeypatch.setattr("codekin.studies.robustness.attacks.VALUES_PER_BLOCK", 12 * 4 * 37)
+    monkeypatch.setattr("codekin_studies.robustness.attacks.VALUES_PER_BLOCK", 12 * 4 * 37)
     np.testing.assert_array_equal(survivors(victims, X, y, [0.02, 0.1], attack), together)
 
 

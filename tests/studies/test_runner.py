@@ -14,9 +14,8 @@ from joblib import parallel_config
 
 from codekin._system.workers import with_workers
 from codekin.progress import listening
-from codekin.studies.engine.runner import Outcome, run_stages, unfinished
-from codekin.studies.engine.task import Stage, Task
-from codekin.studies.engine.workspace import Workspace
+from codekin_studies.engine.runner import run_stages, unfinished
+from codekin_studies.engine.workspace import Outcome, Stage, Task, Workspace
 
 N_TASKS = 30
 
@@ -24,9 +23,10 @@ SCRIPT = """
 import os, sys, time
 from pathlib import Path
 import numpy as np
-from codekin.studies.engine.runner import Outcome, run_stages
-from codekin.studies.engine.task import Stage, Task
-from codekin.studies.engine.workspace import Workspace
+from codekin_studies.engine.workspace import Outcome
+from codekin_studies.engine.runner import run_stages
+from codekin_studies.engine.workspace import Stage, Task
+from codekin_studies.engine.workspace import Workspace
 
 def square(task, workspace):
     time.sleep(0.03)

@@ -6,7 +6,7 @@ import pytest
 
 from codekin.codebooks import CODEBOOKS
 from codekin.decoding.losses import get_loss
-from codekin.studies.splits.sample_blocks import grid_exponent, rounded_margins, sample_blocks
+from codekin_studies.splits.sweeps import grid_exponent, rounded_margins, sample_blocks
 
 
 @pytest.fixture(scope="module")

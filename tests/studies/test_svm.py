@@ -3,7 +3,7 @@ import pytest
 from sklearn.datasets import load_digits
 from sklearn.svm import LinearSVC
 
-from codekin.studies.splits.svm import LinearSVMs, fit_svms, svm_objectives
+from codekin_studies.splits.svm import LinearSVMs, fit_svms, svm_objectives
 
 
 @pytest.fixture(scope="module")

@@ -9,12 +9,12 @@ from codekin.codebooks import CODEBOOKS
 from codekin.coding import Codebook
 from codekin.decoding import MinimumLossDecoder
 from codekin.decoding.losses import get_loss
-from codekin.studies.splits.sample_blocks import rounded_margins
-from codekin.studies.splits.sweeps import (
+from codekin_studies.splits.sweeps import (
     average_losses,
     count_correct,
     distinct_assignments,
     lexicographic_rank,
+    rounded_margins,
 )
 
 N, N_SAMPLES = 5, 150
@@ -49,7 +49,7 @@ def test_a_sweep_agrees_with_decoding_every_assignment(codebook, kind):
 def test_a_sweep_does_not_depend_on_threads_or_on_the_choice_of_assignments(codebook, monkeypatch):
     margins, y = random_margins("ties"), np.arange(N_SAMPLES) % N
     everyone = count_correct(codebook, margins, y, n_threads=1)
-    monkeypatch.setattr("codekin.studies.splits.sweeps.ASSIGNMENTS_PER_BLOCK", 7)
+    monkeypatch.setattr("codekin_studies.splits.sweeps.ASSIGNMENTS_PER_BLOCK", 7)
     ranks = np.array([3, 100, 3, 0])
     np.testing.assert_array_equal(count_correct(codebook, margins, y, n_threads=3), everyone)
     np.testing.assert_array_equal(count_correct(codebook, margins, y, ranks=ranks), everyone[ranks])

@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
-from codekin.studies import load_study, run_study, write_report
-from codekin.studies.engine.workspace import Workspace
-from codekin.studies.splits.dichotomies import split_signs
-from codekin.studies.splits.svm import fit_svms
-from codekin.studies.synthetic.tasks import lines_of_bits, sweep_task, three_line_samples
+from codekin_studies import load_study, run_study, write_report
+from codekin_studies.engine.workspace import Workspace
+from codekin_studies.splits.dichotomies import split_signs
+from codekin_studies.splits.svm import fit_svms
+from codekin_studies.synthetic import lines_of_bits, sweep_task, three_line_samples
 
 LINES = {"angles": [0.0, 20.0, 110.0], "offset": 0.03, "gap": 0.03, "seed": 0}
 

@@ -11,13 +11,12 @@ from codekin.cli.main import main
 from codekin.datasets import DATASETS
 from codekin.datasets.registry import DatasetEntry
 from codekin.datasets.synthetic import make_sparse_topics
-from codekin.studies import load_study, paper_studies
-from codekin.studies.engine.schema import Entries, Table
-from codekin.studies.engine.toml_lines import line_of
-from codekin.studies.engine.workspace import Workspace
-from codekin.studies.fields import LEARNER_OPTIONS, CodebookTable
-from codekin.studies.kinds import STUDY_KINDS
-from codekin.studies.splits.dichotomies import LEARNER_NAMES, SPLIT_LEARNERS
+from codekin_studies import load_study, paper_studies
+from codekin_studies.engine.schema import Entries, Keys, line_of
+from codekin_studies.engine.workspace import Workspace
+from codekin_studies.entries import LEARNER_OPTIONS, CodebookTable
+from codekin_studies.splits.dichotomies import LEARNER_NAMES, SPLIT_LEARNERS
+from codekin_studies.studies import STUDY_KINDS
 
 BOUND = """kind = "bound"
 title = "Bounds"
@@ -428,7 +427,7 @@ def keys_of(check):
             check.seed[0],
             *(["class_distances"] * bool(check.class_distances)),
         )
-    elif isinstance(check, Table):
+    elif isinstance(check, Keys):
         for key, content in {**check.required, **check.optional}.items():
             yield from (key, *keys_of(content))
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import codekin
+import codekin_studies
 from tests.conftest import ROOT
 
 REFERENCE = ROOT / "docs" / "api"
@@ -24,11 +25,13 @@ is_ours = runpy.run_path(str(ROOT / "docs" / "conf.py"))["is_ours"]
 
 
 def all_modules() -> list[str]:
-    """Every importable module of the package whose name has no leading underscore, shortest first."""
-    names = [codekin.__name__]
-    for found in pkgutil.walk_packages(codekin.__path__, prefix="codekin."):
-        if not any(part.startswith("_") for part in found.name.split(".")):
-            names.append(found.name)
+    """Every importable module of the two packages whose name has no leading underscore, shortest first."""
+    names = []
+    for package in (codekin, codekin_studies):
+        names.append(package.__name__)
+        for found in pkgutil.walk_packages(package.__path__, prefix=f"{package.__name__}."):
+            if not any(part.startswith("_") for part in found.name.split(".")):
+                names.append(found.name)
     return sorted(names, key=lambda name: (name.count("."), name))
 
 

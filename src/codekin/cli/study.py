@@ -18,7 +18,7 @@ from codekin.cli.options import App, AsJson, Quiet, Scheduler
 from codekin.progress import tell, within
 
 if TYPE_CHECKING:
-    from codekin.studies import StudyStatus
+    from codekin_studies import StudyStatus
 
 app = App(no_args_is_help=True, help="Rerun the paper's experiments, and show the results.")
 
@@ -35,8 +35,8 @@ OUTPUT = Path("out/studies")
 @app.command("list")
 def list_studies(output: Output = OUTPUT, data_home: DataHome = None, as_json: AsJson = False) -> None:
     """List the paper's studies and those in the output folder, with their progress."""
-    from codekin.studies import load_study, paper_studies, study_status
-    from codekin.studies.report import studies_with_results
+    from codekin_studies import load_study, paper_studies, study_status
+    from codekin_studies.studies import studies_with_results
 
     found, unknown = studies_with_results(output)
     studies = {name: load_study(name) for name in paper_studies()} | {study.name: study for study in found}
@@ -69,7 +69,7 @@ def run(
 ) -> None:
     """Run the unfinished tasks of a study, and write its page."""
     from codekin.plots.style import require_matplotlib
-    from codekin.studies import load_study, run_study, write_report
+    from codekin_studies import load_study, run_study, write_report
 
     if report:
         require_matplotlib()  # before the work, not after it
@@ -98,7 +98,7 @@ def status(
     name: Name, output: Output = OUTPUT, only: Only = None, data_home: DataHome = None, as_json: AsJson = False
 ) -> None:
     """Show the progress of a study."""
-    from codekin.studies import load_study, study_status
+    from codekin_studies import load_study, study_status
 
     study = load_study(name)
     found = study_status(study, output, only=only or (), data_home=data_home)
@@ -120,8 +120,8 @@ def report(
     quiet: Quiet = False,
 ) -> None:
     """Write the pages and figures of studies, and an index."""
-    from codekin.studies import load_study, write_report
-    from codekin.studies.report import studies_with_results
+    from codekin_studies import load_study, write_report
+    from codekin_studies.studies import studies_with_results
 
     unknown: list[Path] = []
     if names:
@@ -157,9 +157,9 @@ def show(
 ) -> None:
     """Look up one of the assignments that a study has tested."""
     from codekin.assignments.exhaustive import nth_assignment
-    from codekin.studies import load_study
-    from codekin.studies.engine.workspace import Workspace
-    from codekin.studies.exhaustive.tasks import load_sweep
+    from codekin_studies import load_study
+    from codekin_studies.engine.workspace import Workspace
+    from codekin_studies.exhaustive.tasks import load_sweep
 
     study = load_study(name)
     if study.kind != "exhaustive":

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from codekin._system.wording import counted
 from codekin.classes import ClassDistances, ClassTree
@@ -27,12 +27,12 @@ from codekin.plots.assignments import (
     write_titles,
 )
 from codekin.plots.displays import Display, code_of, distances_of, names_of
-from codekin.plots.distributions import draw_heat_map
-from codekin.plots.style import COLUMN_WIDTH, POLICY_COLOURS, matrix_height
-from codekin.plots.ticks import name_rows, settle
+from codekin.plots.style import COLUMN_WIDTH, POLICY_COLOURS, matrix_height, without_frame
+from codekin.plots.ticks import name_columns, name_rows, settle
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.collections import QuadMesh
 
 MOST_HANDLES = 5
 """Entries in a row of a legend."""
@@ -272,3 +272,18 @@ class ClassDistanceDisplay(Display):
         bar = self.figure_.colorbar(mesh, ax=self.ax_, label=distance_word(self.class_distances), shrink=0.8, aspect=18)
         bar.ax.ticklabel_format(axis="y", scilimits=(-2, 3), useMathText=True)
         bar.ax.yaxis.get_offset_text().set_horizontalalignment("left")
+
+
+def draw_heat_map(axes: Axes, matrix: FloatArray, class_names: Sequence[object]) -> QuadMesh:
+    """Draw distances between classes as a heat map: the darker, the closer.
+
+    The diagonal is left out. Returns what a colour bar needs.
+    """
+    shown: NDArray[np.float64] = np.array(matrix, dtype=np.float64)
+    np.fill_diagonal(shown, np.nan)
+    mesh = axes.pcolormesh(shown, cmap="viridis", rasterized=len(shown) > 40)
+    name_columns(axes, class_names)
+    name_rows(axes, class_names)
+    axes.set_ylim(len(shown), 0)
+    without_frame(axes)
+    return mesh

@@ -1,1 +1,0 @@
-"""The bound on the training error against that error (Sec. 2, 4.1.1)."""

@@ -1,1 +1,0 @@
-"""Every assignment with a decoder that is learned by least squares."""

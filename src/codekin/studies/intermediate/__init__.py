@@ -1,1 +1,0 @@
-"""A hundred classes (App. E)."""

@@ -1,1 +1,0 @@
-"""Six classes in the plane (App. A and B)."""
