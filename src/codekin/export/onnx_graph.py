@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codekin.coding.graphs import Tree
+from codekin.coding import TreeGraph
 
 OPSET, IR_VERSION = 17, 8
 """Old enough for the runtimes of several years."""
@@ -93,7 +93,7 @@ class OnnxGraph:
         values, places = self("TopK", losses, self.constant([k], np.int64), n=2, axis=1, largest=0, sorted=1)
         return str(values), str(places)
 
-    def leaf_losses(self, tree: Tree, f: str) -> str:
+    def leaf_losses(self, tree: TreeGraph, f: str) -> str:
         """Minus the log-probabilities of all leaves, (n_samples, n_leaves), from margins of double precision.
 
         The margins of each node become a row of a table as wide as the widest node, along which the softmax is taken.
