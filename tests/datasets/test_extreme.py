@@ -5,7 +5,7 @@ import gzip
 import numpy as np
 import pytest
 
-from codekin.coding import TrellisGraph
+from codekin.coding.trellis import TrellisGraph
 from codekin.datasets import DATASETS, DataError, load_dataset
 from codekin.datasets.extreme import load_lshtc2
 from codekin_studies import load_study

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 from tests.reference import label_tree as reference
 
-from codekin.coding import TreeGraph
+from codekin.coding.tree import TreeGraph
 from codekin.kernels import label_tree as kernels
 from codekin.learners.tree_bits import TreeBits
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from tests.reference import compact_product, paths, reranking
 
-from codekin.coding import TrellisGraph
+from codekin.coding.trellis import TrellisGraph
 from codekin.kernels.one_row import rank_row_of_bytes, rank_row_of_gaps
 from codekin.kernels.reranking import score_classes_in, scoring_room
 from codekin.learners.compact import CompactLinearBits, CompactSparseLinearBits

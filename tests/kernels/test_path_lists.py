@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.reference import paths as reference
 
-from codekin.coding import TrellisGraph
+from codekin.coding.trellis import TrellisGraph
 from codekin.kernels.path_lists import k_cheapest_paths, ways_onward
 
 graphs = st.integers(2, 120).flatmap(lambda k: st.builds(TrellisGraph, st.just(k), st.integers(2, min(k, 12))))

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from tests.reference import paths, reranking
 
-from codekin.coding import TrellisGraph
+from codekin.coding.trellis import TrellisGraph
 from codekin.kernels.reranking import rank_candidates, score_classes
 from codekin.kernels.vector_learning import LEAST_GRADIENT, find_entries, learn_vectors, most_entries
 from codekin.model.class_vectors import ClassVectors, listed_by_feature

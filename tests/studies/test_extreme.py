@@ -5,7 +5,8 @@ import pytest
 from scipy.cluster.hierarchy import leaves_list, linkage
 
 from codekin.codebooks import one_vs_rest
-from codekin.coding import Code, TrellisGraph
+from codekin.coding import Code
+from codekin.coding.trellis import TrellisGraph
 from codekin.datasets import DATASETS, Split
 from codekin.datasets.registry import DatasetEntry
 from codekin.datasets.synthetic import make_sparse_topics

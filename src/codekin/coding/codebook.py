@@ -24,8 +24,6 @@ ROWS_AT_ONCE = 256
 """How many codewords are compared with all others at a time if no such array is needed."""
 MAX_SYMBOLS = 127
 """How many symbols a column may have: as many as a signed byte can number from 0."""
-KINDS: dict[str, type[Codebook]] = {}
-"""Maps the name of each kind to its class."""
 
 
 class Codebook:
@@ -85,28 +83,25 @@ class Codebook:
     """What entries are called that ignore a class."""
     width: int | None = None
     """The width of the graph whose paths are the codewords, if there is one."""
-    tree: Any = None
-    trellis: Any = None
     graph: Any = None
-
-    @property
-    def is_real(self) -> bool:
-        return self.kind == "targets"
-
-    def __init_subclass__(cls) -> None:
-        """Know the kind by its name."""
-        if "kind" in cls.__dict__:
-            KINDS[cls.kind] = cls
+    """The trellis or tree whose paths are the codewords, if there is one."""
+    trellis: Any = None
+    """The graph of a trellis."""
+    tree: Any = None
+    """The graph of a tree."""
+    is_real: bool = False
+    """Whether the entries are real-valued targets."""
 
     def __new__(
         cls,
         matrix: ArrayLike | None = None,
         *,
+        name: str = "given",  # noqa: ARG004  (for __init__, as the next one)
+        is_designed: bool = False,  # noqa: ARG004
         trellis: Any = None,
         tree: Any = None,
         n_symbols: int = 2,
         is_real: bool = False,
-        **_: Any,
     ) -> Codebook:
         """A codebook of the kind that the parameters ask for."""
         if cls is not Codebook:
@@ -124,6 +119,8 @@ class Codebook:
             kind = "trellis" if tree is None else "tree"
         else:
             kind = "targets" if is_real else "symbols" if n_symbols > 2 else "signs"
+        from codekin.coding.kinds import KINDS
+
         return super().__new__(KINDS[kind])
 
     def __init__(
@@ -190,7 +187,16 @@ class Codebook:
         return self.indicators_of(self.matrix)
 
     def indicators_of(self, codewords: CodingMatrix) -> CodingMatrix:
-        """The indicators of some codewords of this codebook, given as rows."""
+        """The indicators of some codewords of this codebook.
+
+        Parameters
+        ----------
+        codewords : array of shape (n, n_bits)
+
+        Returns
+        -------
+        ndarray of shape (n, n_margins)
+        """
         return codewords
 
     def indicators_at(self, indices: ArrayLike) -> CodingMatrix:
@@ -413,7 +419,18 @@ class Codebook:
         return self.n_bits * average_loss / (rho * at_zero) if at_zero > 0 else float("inf")
 
     def size_terms(self, size_of_codeword: FloatArray, power: float) -> FloatArray:  # noqa: ARG002
-        """What to add to the margin of each bit to divide probabilities by a power of the class sizes."""
+        """What to add to the margin of each bit to divide probabilities by a power of the class sizes.
+
+        Parameters
+        ----------
+        size_of_codeword : array of shape (n_codewords,)
+        power : float
+
+        Returns
+        -------
+        ndarray of shape (n_bits,)
+            Zeros for kinds that do without.
+        """
         return np.zeros(self.n_bits)
 
     def properties(self) -> dict[str, float | int | bool | str]:
@@ -437,6 +454,16 @@ class Codebook:
 
         Real numbers are written with all their digits.
 
+        Parameters
+        ----------
+        codeword : array-like of shape (n_bits,)
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
         >>> Codebook([[1, -1, 0], [1, 1, 0]]).text([1, -1, 0])
         '+-0'
         >>> Codebook([[12, 0, -1], [1, 1, 0]], n_symbols=20).text([12, 0, -1])
@@ -448,7 +475,16 @@ class Codebook:
 
     @classmethod
     def entries(cls, text: str) -> list[Any]:
-        """The codeword of a text: the inverse of :meth:`text`."""
+        """The codeword of a text: the inverse of :meth:`text`.
+
+        Parameters
+        ----------
+        text : str
+
+        Returns
+        -------
+        list of int or float
+        """
         return [{"-": -1, "0": 0, "+": 1}[sign] for sign in text]
 
     def __repr__(self) -> str:

@@ -23,6 +23,7 @@ class TargetCodebook(MatrixCodebook):
 
     kind = "targets"
     unit = "real bit"
+    is_real = True
 
     def _checked(self, given: NDArray[Any]) -> CodingMatrix:
         targets = np.array(given, dtype=np.float64, order="C")

@@ -31,7 +31,7 @@ class ModelInput:
     >>> from codekin.datasets import TextVectorizer
     >>> texts = ModelInput(TextVectorizer().fit(["a cat purrs", "a dog barks"]))
     >>> [X.shape for X, _ in texts.chunks(io.BytesIO(b"the dog barks\nthe cat\n"))]
-    [(2, 6)]
+    [(2, 9)]
     """
 
     vectorizer: FittedVectorizer | None = None

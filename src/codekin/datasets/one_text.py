@@ -26,7 +26,7 @@ def features_of_one_text(fitted: FittedVectorizer) -> OneText:
     >>> features = features_of_one_text(TextVectorizer(ngram_range=(1, 1)).fit(["a cat purrs", "a dog barks"]))
     >>> columns, values = features("Dog, dog, cat")
     >>> columns.tolist(), values.astype(float).round(3).tolist()
-    ([1, 2], [0.509, 0.861])
+    ([2, 3], [0.509, 0.861])
     """
     if fitted.idf is None:
         return lambda text: _row(fitted, text)

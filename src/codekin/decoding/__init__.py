@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from codekin._system.threads import available_threads
-from codekin.coding import Code, IntArray, Margins, graph_of
+from codekin.coding import Code, IntArray, Margins
+from codekin.coding._graph import graph_of
 from codekin.decoding.beam_search import BeamSearchDecoder
 from codekin.decoding.decoder import Decoder
 from codekin.decoding.decoder_fit import fit_decoder
@@ -18,15 +19,11 @@ from codekin.decoding.nearest_target import NearestTargetDecoder
 from codekin.decoding.shortest_path import ShortestPathDecoder
 
 __all__ = [
-    "DECODERS",
     "LOSSES",
-    "DecodedAccuracy",
-    "Decoder",
     "LearnedDecoder",
     "Loss",
     "MinimumLossDecoder",
     "ShortestPathDecoder",
-    "decoder_of",
     "fit_decoder",
 ]
 

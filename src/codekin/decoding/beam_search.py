@@ -13,7 +13,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from codekin.coding import Assignment, FloatArray, IntArray, TreeGraph
+from codekin.coding import Assignment, FloatArray, IntArray
+from codekin.coding.tree import TreeGraph
 from codekin.decoding.decoder import Decoder
 from codekin.decoding.losses import LOSSES, Loss
 from codekin.decoding.minimum_loss import as_margins, check_k

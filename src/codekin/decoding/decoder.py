@@ -60,21 +60,63 @@ class Decoder(ABC):
         """The loss of every class."""
 
     def losses_of(self, margins: Any, classes: IntArray) -> FloatArray:
-        """The losses of given classes, (n_samples, n), infinite for class -1."""
+        """The losses of given classes.
+
+        Parameters
+        ----------
+        margins : array of shape (n_samples, n_bits)
+            Or whatever the bits of the code give instead.
+        classes : array of shape (n_samples, n)
+            -1 if there is none.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n)
+            Infinite for class -1.
+        """
         every = self.class_losses(margins)
         return np.take_along_axis(np.column_stack([every, np.full(len(every), np.inf)]), classes, axis=1)
 
     def most_probable(self, margins: Any, k: int, temperature: float) -> IntArray:  # noqa: ARG002
-        """The k most probable classes at a temperature, on which their order may depend."""
+        """The k most probable classes at a temperature, on which their order may depend.
+
+        Parameters
+        ----------
+        margins : array of shape (n_samples, n_bits)
+            Or whatever the bits of the code give instead.
+        k : int
+        temperature : float
+
+        Returns
+        -------
+        ndarray of shape (n_samples, k)
+        """
         return self.top_k(margins, k)[0]
 
     def log_proba_of(self, margins: Any, classes: IntArray) -> Callable[[float], FloatArray]:
-        """The logarithms of the probabilities of given classes, (n_samples, n), as a function of the temperature."""
+        """The logarithms of the probabilities of given classes, as a function of the temperature.
+
+        Parameters
+        ----------
+        margins : array of shape (n_samples, n_bits)
+            Or whatever the bits of the code give instead.
+        classes : array of shape (n_samples, n)
+
+        Returns
+        -------
+        callable
+            From a temperature to an array of shape (n_samples, n).
+        """
         losses = self.class_losses(margins)
         return lambda temperature: np.take_along_axis(log_softmax(-losses / temperature, axis=1), classes, axis=1)
 
     def with_narrow_beam(self) -> Self:
-        """The same for lists of candidates of very many samples, in less time if it searches."""
+        """The same for lists of candidates of very many samples, in less time if it searches.
+
+        Returns
+        -------
+        Decoder
+        """
         return self
 
     def slopes(self, class_index: IntArray, moved: FloatArray, offsets: FloatArray) -> Slopes:

@@ -263,7 +263,6 @@ class LearnedDecoder(Decoder):
         return np.asarray(softmax(-self.class_losses(margins), axis=1))
 
     def slopes(self, class_index: IntArray, moved: FloatArray, offsets: FloatArray) -> Slopes:
-        """See :meth:`Decoder.slopes`."""
         agreement, weights = self.loss.agreement, self.weights[class_index]
         by_bit = weights * secants(agreement, moved, offsets)
         bias = weights @ agreement(offsets) + self.biases[class_index]

@@ -264,7 +264,6 @@ class MinimumLossDecoder(Decoder):
         return losses
 
     def slopes(self, class_index: IntArray, moved: FloatArray, offsets: FloatArray) -> Slopes:
-        """See :meth:`Decoder.slopes`."""
         loss, bits = self.loss, self.coding_matrix[class_index].astype(np.float64)
 
         def even(f: FloatArray) -> FloatArray:

@@ -91,7 +91,6 @@ class NearestTargetDecoder(Decoder):
         return losses
 
     def slopes(self, class_index: IntArray, moved: FloatArray, offsets: FloatArray) -> Slopes:
-        """See :meth:`Decoder.slopes`."""
         lengths = np.square(offsets + moved).sum(axis=1)
         return self.linear.slopes(class_index, moved, offsets)._replace(shared=-lengths)
 

@@ -20,7 +20,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
 from codekin._system.threads import run_blocks
-from codekin.coding import Assignment, FloatArray, IntArray, Margins, TrellisGraph
+from codekin.coding import Assignment, FloatArray, IntArray, Margins
+from codekin.coding.trellis import TrellisGraph
 from codekin.decoding.decoder import Decoder, Slopes, secants
 from codekin.decoding.losses import STABLE_UNITS, get_loss
 from codekin.decoding.minimum_loss import as_margins, check_k, set_apart
@@ -265,18 +266,15 @@ class ShortestPathDecoder(Decoder):
         return losses
 
     def losses_of(self, margins: Margins, classes: IntArray) -> FloatArray:
-        """The losses of given classes, (n_samples, n), infinite for class -1."""
         return np.where(classes >= 0, self.class_losses(margins, np.maximum(classes, 0)), np.inf)
 
     def log_proba_of(self, margins: Margins, classes: IntArray) -> Callable[[float], FloatArray]:
-        """The logarithms of the probabilities of given classes, exact by the sum over all paths."""
         # What an edge adds to minus the loss of a path, up to a constant: L(-f) - L(f).
         scores = np.asarray(2 * self.loss.agreement(margins.astype(np.float64)))
         own = self.path_scores(scores, np.maximum(classes, 0))
         return lambda temperature: own / temperature - self.log_partition(scores / temperature)[:, None]
 
     def slopes(self, class_index: IntArray, moved: FloatArray, offsets: FloatArray) -> Slopes:
-        """See :meth:`Decoder.slopes`."""
         paths = class_index if self.assignment is None else self.assignment.codeword_of_class[class_index]
         on_path = (self.trellis.codewords(paths) > 0).astype(np.float64)
         agreement = self.loss.agreement

@@ -12,7 +12,8 @@ from scipy.special import log_softmax, softmax
 from sklearn.utils.validation import _num_samples
 
 from codekin.coding import CodingMatrix, FloatArray, IntArray
-from codekin.decoding import Decoder, MinimumLossDecoder
+from codekin.decoding import MinimumLossDecoder
+from codekin.decoding.decoder import Decoder
 from codekin.decoding.minimum_loss import check_k
 from codekin.estimators.coded import CodedClassifier
 from codekin.learners import learner_of

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codekin.coding import TreeGraph
+from codekin.coding.tree import TreeGraph
 
 OPSET, IR_VERSION = 17, 8
 """Old enough for the runtimes of several years."""

@@ -13,7 +13,8 @@ import numpy as np
 from codekin._system.memory import give_back
 from codekin.codebooks.label_tree import label_tree
 from codekin.coding import Assignment, Code, IntArray
-from codekin.decoding import DecodedAccuracy, Decoder, Loss, decoder_of
+from codekin.decoding import DecodedAccuracy, Loss, decoder_of
+from codekin.decoding.decoder import Decoder
 from codekin.decoding.decoder_fit import DecoderFit
 from codekin.fitting.at_once import all_at_once, codes_at_once, shared_threads
 from codekin.fitting.decoders import learned_decoder, with_decoder

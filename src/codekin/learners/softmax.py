@@ -114,7 +114,16 @@ class Softmax:
         check_setting(self, "damping", self.damping is None or self.damping > 0, "greater than 0")
 
     def damping_on(self, codebook: Codebook) -> float:
-        """The damping that was given, or the one that suits a codebook."""
+        """The damping that was given, or the one that suits a codebook.
+
+        Parameters
+        ----------
+        codebook : Codebook
+
+        Returns
+        -------
+        float
+        """
         return codebook.softmax_damping if self.damping is None else self.damping
 
     def decoding_loss(self, codebook: Codebook) -> str:

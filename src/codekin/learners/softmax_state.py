@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codekin.coding import Code, CodingMatrix, graph_of
+from codekin.coding import Code, CodingMatrix
+from codekin.coding._graph import graph_of
 from codekin.learners.learning import LearningBits
 from codekin.learners.linear import Float32Array
 from codekin.learners.training_rows import TrainingRows

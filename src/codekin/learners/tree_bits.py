@@ -18,7 +18,8 @@ from scipy import sparse
 from codekin._system.arrays import as_narrow, writeable
 from codekin._system.sparse_rows import SparseRows
 from codekin._system.threads import run_blocks
-from codekin.coding import FloatArray, IntArray, TreeGraph
+from codekin.coding import FloatArray, IntArray
+from codekin.coding.tree import TreeGraph
 from codekin.learners.compact import PRECISIONS, Precision
 from codekin.learners.linear import KEPT_SHARES, QUANTILE_SAMPLE, Float32Array, Validation, score_of
 

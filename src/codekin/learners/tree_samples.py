@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 
 from codekin._system.sparse_rows import SparseRows
 from codekin._system.stored_rows import BYTES_PER_ROW, BYTES_PER_VALUE, StoredRows
-from codekin.coding import Code, FloatArray, IntArray, TreeGraph, graph_of
+from codekin.coding import Code, FloatArray, IntArray
+from codekin.coding._graph import graph_of
+from codekin.coding.tree import TreeGraph
 from codekin.learners.streamed_rows import StreamedRows, training_rows
 from codekin.learners.training_rows import TrainingRows, compressed_rows
 from codekin.samples import Samples

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from codekin.coding import Assignment, Code, Codebook, CodingMatrix, FloatArray, IntArray, Margins
-from codekin.decoding import Decoder, decoder_of
+from codekin.decoding import decoder_of
+from codekin.decoding.decoder import Decoder
 from codekin.decoding.losses import LossLike
 from codekin.decoding.minimum_loss import check_k
 from codekin.learners import FittedBits

@@ -19,8 +19,9 @@ from scipy import sparse
 
 from codekin._system.sparse_rows import SparseRows
 from codekin._system.threads import available_threads, run_blocks
-from codekin.coding import Code, FloatArray, IntArray, Margins, graph_of
-from codekin.decoding import Decoder
+from codekin.coding import Code, FloatArray, IntArray, Margins
+from codekin.coding._graph import graph_of
+from codekin.decoding.decoder import Decoder
 from codekin.decoding.minimum_loss import set_apart
 from codekin.model.class_vectors import ClassVectors
 from codekin.model.reranking import Reranking

@@ -15,7 +15,8 @@ from scipy import sparse
 
 from codekin._system.memory import give_back
 from codekin._system.stored_rows import StoredRows
-from codekin.coding import FloatArray, GraphCodebook, IntArray, RankingConstants
+from codekin.coding import FloatArray, IntArray
+from codekin.coding._graph import GraphCodebook, RankingConstants
 from codekin.model import Candidates, Member, Model
 from codekin.model.class_index import ClassIndex, index_entries
 from codekin.model.class_vectors import ClassVectors, centroid_vectors, centroids

@@ -32,8 +32,9 @@ class ClassPrior:
         if lengths is None:
             return None
         weights = np.ones(len(samples)) if samples.weights is None else np.asarray(samples.weights, dtype=np.float64)
-        sizes = np.bincount(samples.class_index, weights, n_classes)
-        if (is_empty := lengths == 0).any():
+        is_known = samples.class_index >= 0
+        sizes = np.bincount(samples.class_index[is_known], weights[is_known], n_classes)
+        if (is_empty := (lengths == 0) & is_known).any():
             own = np.bincount(samples.class_index[is_empty], weights[is_empty], n_classes)
             sizes = own + sizes * (n_classes / sizes.sum())
         is_whole = (sizes == np.rint(sizes)).all()

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import log_softmax, logsumexp
 
 from codekin.coding import FloatArray, IntArray
-from codekin.decoding import Decoder
+from codekin.decoding.decoder import Decoder
 from codekin.model import Candidates, Model
 
 

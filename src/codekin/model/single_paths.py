@@ -7,7 +7,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from codekin.coding import FloatArray, IntArray, Margins, graph_of
+from codekin.coding import FloatArray, IntArray, Margins
+from codekin.coding._graph import graph_of
 from codekin.decoding import LOSSES, Loss
 from codekin.learners.compact import CompactForm, CompactLinearBits, CompactSparseLinearBits
 from codekin.model import Model

@@ -18,7 +18,8 @@ from codekin._system.files import output_stream
 from codekin.assignments import AssignmentResult
 from codekin.codebooks import trellis_codebook
 from codekin.codebooks.trellis import check_spare_codewords
-from codekin.coding import KINDS, Assignment, Codebook
+from codekin.coding import Assignment, Codebook
+from codekin.coding.kinds import KINDS
 
 FORMAT = "codekin-assignment"
 FORMAT_VERSION = 1

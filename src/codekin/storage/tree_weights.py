@@ -8,7 +8,7 @@ import numpy as np
 
 from codekin._system.arrays import Arrays
 from codekin._system.index_arrays import check_counts, check_indices
-from codekin.coding import TreeGraph
+from codekin.coding.tree import TreeGraph
 from codekin.learners.compact import PRECISIONS
 from codekin.learners.tree_bits import TreeBits
 from codekin.storage.files import Json

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from codekin.coding import FloatArray, TrellisGraph
+from codekin.coding import FloatArray
+from codekin.coding.trellis import TrellisGraph
 from codekin.datasets import DATASETS
 from codekin.pages import Block, Cell, Page, Paragraph, Section, Table
 from codekin_studies.configuration import paper_number

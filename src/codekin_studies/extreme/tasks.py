@@ -17,7 +17,8 @@ from codekin._system.memory import available_memory
 from codekin.assignments.scores import score_and_z
 from codekin.classes import ClassTree
 from codekin.codebooks import trellis_codebook
-from codekin.coding import Assignment, Code, FloatArray, TrellisGraph
+from codekin.coding import Assignment, Code, FloatArray
+from codekin.coding.trellis import TrellisGraph
 from codekin.datasets import DATASETS, Dataset, Split, load_dataset
 from codekin.estimators import TrellisClassifier
 from codekin.learners import AROW, EpochReport
