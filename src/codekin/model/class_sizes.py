@@ -24,8 +24,9 @@ N_LISTED = 20
 
 def class_sizes(samples: Samples, n_classes: int) -> FloatArray:
     """The total weight of each class's samples; classes without any count as the smallest of the others."""
-    weights = None if samples.weights is None else np.asarray(samples.weights, dtype=np.float64)
-    sizes = np.bincount(samples.class_index, weights, minlength=n_classes).astype(np.float64)
+    known = samples.class_index >= 0
+    weights = None if samples.weights is None else np.asarray(samples.weights, dtype=np.float64)[known]
+    sizes = np.bincount(samples.class_index[known], weights, minlength=n_classes).astype(np.float64)
     return np.asarray(np.maximum(sizes, sizes[sizes > 0].min(initial=np.inf)))
 
 
