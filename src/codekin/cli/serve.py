@@ -58,24 +58,16 @@ def serve(
     from codekin.serving import Limits, application
     from codekin.serving.server import listener, run_server, url_of
 
-    limits = Limits(
-        max_body_bytes=max_body_bytes,
-        max_seconds=max_seconds,
-        max_samples=max_samples,
-        max_top_k=max_top_k,
-        max_batch=max_batch,
-        max_waiting=max(10 * max_samples, 10_000),
-    )
+    max_waiting = max(10 * max_samples, 10_000)
+    limits = Limits(max_body_bytes, max_seconds, max_samples, max_top_k, max_batch, max_waiting)
     display = Display(quiet)
     with listener(host, port) as bound, limited_threads(n_threads):
         with display.watching(only_if_slow=True):
             tell(f"loading {model}")
             answering = application(model, limits=limits, trusted=trust)
             answering.host_names = [host, *(host_name or ())]
-        url = url_of(bound)
-        run_server(
-            answering, bound, max_connections=max_connections, on_start=lambda _: show(f"{model} answers at {url}")
-        )
+        line = f"{model} answers at {url_of(bound)}"
+        run_server(answering, bound, max_connections=max_connections, on_start=lambda _: show(line))
     if not quiet:
         n_requests = counted(answering.metrics.requests.total(), "request")
         display.note(f"stopped after {n_requests} and {counted(answering.metrics.n_samples, 'sample')}")
