@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from codekin.cli.main import EXIT_INTERRUPTED, EXIT_TERMINATED
 from codekin.cli.main import main as command_line
 from codekin.datasets import read_data
 from codekin.datasets.home import data_home
@@ -45,6 +46,8 @@ def codekin(*arguments):
     """Run a command line in this process, so that kernels are loaded once."""
     with redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as err:
         code = command_line([str(argument) for argument in arguments])
+    if code in (EXIT_INTERRUPTED, EXIT_TERMINATED):
+        raise SystemExit(code)
     return Done(code, out.getvalue(), err.getvalue())
 
 
