@@ -1,6 +1,6 @@
 """Budgets of 2, 3 and 5 MB are met on every set of one label per row, for every seed.
 
-    python benchmarks/budgets_met.py [--data-home FOLDER] [--sets ...] [--budgets 2MB 3MB 5MB] [--seeds 5]
+    python benchmarks/budgets_met.py [--data-home FOLDER] [--sets ...] [--budgets 2MB 3MB 5MB] [--seeds 0 1 2 3 4]
 
 Each row is one ``codekin train --max-model-bytes``, with the validation samples of the set if it has some, and one
 ``codekin evaluate`` on the test samples. The bytes are those of all files in the model's folder:
@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from codekin.cli.main import EXIT_INTERRUPTED, EXIT_TERMINATED
 from codekin.cli.main import main as command_line
 from codekin.datasets import read_data
 from codekin.datasets.home import data_home
@@ -45,6 +46,8 @@ def codekin(*arguments):
     """Run a command line in this process, so that kernels are loaded once."""
     with redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as err:
         code = command_line([str(argument) for argument in arguments])
+    if code in (EXIT_INTERRUPTED, EXIT_TERMINATED):
+        raise SystemExit(code)
     return Done(code, out.getvalue(), err.getvalue())
 
 
@@ -108,7 +111,7 @@ def main():
     parser.add_argument("--data-home", type=Path)
     parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
     parser.add_argument("--budgets", nargs="+", default=["2MB", "3MB", "5MB"])
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seeds", nargs="+", type=int, default=range(5))
     options = parser.parse_args()
     home, rows, n_judges = data_home(options.data_home), {}, {}
     print(
@@ -120,7 +123,7 @@ def main():
             files = splits_of(name, home, Path(workplace))
             n_judges[name] = read_data(files[1]).n_samples if files[1] else read_data(files[0]).n_samples // 10
             for budget in options.budgets:
-                for seed in range(options.seeds):
+                for seed in options.seeds:
                     row = rows[name, seed, budget] = measure(files, budget, seed, workplace)
                     accuracy = "" if row["accuracy"] is None else f"{100 * row['accuracy']:.2f}"
                     n_bytes = "" if row["bytes"] is None else f"{row['bytes']:,}"

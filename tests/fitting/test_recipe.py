@@ -114,6 +114,20 @@ def test_a_budget_that_nothing_fits_in_is_an_error(topics):
         fitted(topics, max_model_bytes=7_000)
 
 
+def test_trees_that_cannot_fit_are_not_learned(topics):
+    X, n_more = topics.train.X.copy(), 20_000  # a tree counts the weights of every feature
+    X.resize(X.shape[0], X.shape[1] + n_more)
+    data, told = (X, topics.train.y), []
+    refused = TrellisClassifier(code="tree", max_model_bytes=20_000, random_state=0)
+    with pytest.raises(ValueError, match="no model within 19.5 KiB: labels and everything else besides the weights"):
+        refused.fit(*data, validation=data, progress=told.append)
+    assert not [report.stage for report in told if "learning" in report.stage]
+    one = TrellisClassifier(code="tree", max_model_bytes=40_000, rerank=None, random_state=0).fit(
+        *data, validation=data
+    )
+    assert [trial.recipe.n_members for trial in one.trials_] == [1]
+
+
 def test_what_is_saved_beside_the_model_is_part_of_the_budget(topics):
     whole, rest = (
         TrellisClassifier(assignment="preserving", width=2, rerank=None, max_model_bytes=40_000, random_state=0).fit(

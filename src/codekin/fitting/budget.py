@@ -64,6 +64,7 @@ class Task:
     - ``settings``: of a :class:`Recipe`, "auto" if open.
     - ``n_fixed_bytes``: what every model with one code takes, regardless of the recipe.
     - ``n_vector_bytes``: what class vectors take at most; None without re-ranking.
+    - ``n_least_bytes``: what a code keeps even if no weight is left.
     - ``default_width``: without a budget.
     - ``max_memory``: how many bytes learning may take, if that is limited.
     """
@@ -75,6 +76,7 @@ class Task:
     n_vector_bytes: int | None
     default_width: int = WIDTHS[0]
     max_memory: int | None = None
+    n_least_bytes: int = 0
 
     def choices(self, name: str, options: tuple[Any, ...]) -> tuple[Any, ...]:
         """The options of an open setting, or its fixed value."""
@@ -189,7 +191,7 @@ def recipes_within(task: Task, limits: Limits) -> Recipes:
     )
     *ranked, plain = task.choices("rerank", ("learned", None) if learns_vectors else (None,))
     tried: list[Trial] = []
-    for kind in [*(kind for kind in ranked if task.room(first, n_members, kind, limits) > 0), plain]:
+    for kind in [*(kind for kind in ranked if task.room(first, n_members, kind, limits) > task.n_least_bytes), plain]:
         tried.append((yield task.recipe(first, n_members, kind, limits)))
         trial = tried[-1]
         is_open = task.settings["candidates"] == "auto" and trial.recipe.candidates != "code"
@@ -209,7 +211,7 @@ def recipes_within(task: Task, limits: Limits) -> Recipes:
         ):
             continue  # the codes that are learned already are kept meanwhile
         recipe = task.recipe(width, n, kind, limits)
-        if task.room(width, n, kind, limits) > 0 and task.is_worthwhile(recipe, tried):
+        if task.room(width, n, kind, limits) > task.n_least_bytes and task.is_worthwhile(recipe, tried):
             found: Trial | None = yield recipe
             tried += [] if found is None else [found]
             best = max(best, tried[-1], key=lambda trial: (trial.fits, trial.accuracy))
@@ -241,18 +243,18 @@ class Search:
 
     def __post_init__(self) -> None:
         """Measure what does not depend on the recipe."""
-        prior = ClassPrior.of(self.samples, self.settings.n_classes)
+        X, n_classes = self.samples.X, self.settings.n_classes
+        prior = ClassPrior.of(self.samples, n_classes)
         n_prior = 0 if prior is None else prior.sizes.nbytes
         n_fixed = self.reserved_bytes + fixed_bytes(self.parts, self.settings) + n_prior
-        if not self.limits.allow(n_fixed):
-            raise ValueError(
-                f"There is no model within {self.limits}: labels and everything else besides the weights take "
-                f"{in_units(n_fixed)}. Allow more."
-            )
-        X, n_classes = self.samples.X, self.settings.n_classes
+        # A tree has a bias for every class, and counts the weights of every feature.
+        n_least = 4 * n_classes + X.shape[1] if self.settings.code == "tree" else 0
+        if not self.limits.allow(n_fixed + n_least):
+            needs = f"labels and everything else besides the weights take {in_units(n_fixed + n_least)}. Allow more."
+            raise NothingFitsError(f"There is no model within {self.limits}: {needs}", ())
         vectors = vector_bytes(X, self.samples.class_index, n_classes)
         default, limit = self.settings.default_recipe(X), memory_limit(self.settings.learner)
-        self.task = Task(self.settings.open, n_classes, X.shape[1], n_fixed, vectors, default.width, limit)
+        self.task = Task(self.settings.open, n_classes, X.shape[1], n_fixed, vectors, default.width, limit, n_least)
         self.shared = SharedWork(self.watch.checkpoints)
         self.records = Records(self.watch.checkpoints, self._identity())
 
@@ -281,8 +283,7 @@ class Search:
             if trial.fits and (best is None or (-trial.accuracy, trial.n_bytes) < (-best.accuracy, best.n_bytes)):
                 best, winner = trial, fit
             longest = max(trial.seconds for trial in trials)
-            seconds = self.limits.seconds
-            is_late = seconds is not None and perf_counter() - started + longest > seconds
+            is_late = perf_counter() - started + longest > (self.limits.seconds or np.inf)
             if best is not None and (len(trials) >= MAX_TRIALS or is_late):
                 break
             try:
