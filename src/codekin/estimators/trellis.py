@@ -29,7 +29,7 @@ from codekin.fitting.plan import Watch
 from codekin.fitting.recipe import Recipe, Trial
 from codekin.fitting.rules import OF_INDEX, RERANK
 from codekin.fitting.trellis_settings import TrellisSettings
-from codekin.learners import LEARNERS, Checkpoints, EpochReport, Learner, learner_name
+from codekin.learners import LEARNERS, Checkpoints, EpochReport, Learner, learner_name, learner_of
 from codekin.learners.compact import PRECISIONS, Precision
 from codekin.model import Model
 from codekin.model.reranking import CANDIDATE_SOURCES, CandidateSource
@@ -295,7 +295,7 @@ class TrellisClassifier(PathProbabilities):
     def _validate_params(self) -> None:
         for name in ("width", "estimator"):
             given = getattr(self, name)
-            if hasattr(given, "fit") and not isinstance(given, Learner):
+            if hasattr(given, "fit") and learner_of(given) is None:
                 raise ValueError(
                     f"TrellisClassifier learns its bits with {sorted(LEARNERS)} or another Learner of codekin. "
                     f"Got {name}={given!r}; use ECOCClassifier({type(given).__name__}(...)) instead."
