@@ -466,9 +466,9 @@ def test_every_bit_of_a_ternary_code_has_an_estimator_that_predicts_its_side(iri
 
 def test_a_bit_without_a_choice_has_an_estimator_as_well(iris):
     X, y = iris
-    weights = np.where(y == 2, 0.0, 1.0)
-    classifier = ECOCClassifier(LogisticRegression(max_iter=500), codebook="one_vs_one", random_state=0)
-    classifier.fit(X, y, sample_weight=weights)
+    codebook = np.array([[1, 1, 1], [1, -1, 1], [1, 1, -1]])
+    with pytest.warns(UserWarning, match="1 of the 3 bits of this given codebook tell no classes apart"):
+        classifier = ECOCClassifier(LogisticRegression(max_iter=500), codebook=codebook, random_state=0).fit(X, y)
     assert [set(estimator.predict(X)) <= {0, 1} for estimator in classifier.estimators_] == [True] * 3
 
 
