@@ -1,11 +1,16 @@
 """Only their own folders distinguish kinds of models, learners and decoders."""
 
 import ast
+import re
 from functools import cache
 from pathlib import Path
 
 import pytest
 
+from codekin.coding.kinds import KINDS
+from codekin.decoding import DECODERS
+from codekin.model.single_rows import SINGLE_ROWS
+from codekin.storage.assignments import CODEBOOKS
 from tests.conftest import ROOT
 
 SOURCES = ROOT / "src"
@@ -74,3 +79,18 @@ def test_a_question_would_be_found(text):
 
 def test_other_questions_are_allowed():
     assert not questions(ast.parse("isinstance(X, StoredRows) or type(X) is dict"))
+
+
+FORMS = re.compile(r"\.(tree|trellis|graph) is (not )?None|has_tree|\bis_real\b|n_symbols (==|!=|>) 2")
+MOST_FORMS = 133
+"""How often the kind of a code is asked for outside its home. The limit only falls, to 0."""
+
+
+def test_the_kind_of_a_code_is_asked_for_less_and_less():
+    files = [path for path in SOURCES.rglob("*.py") if not path.is_relative_to(PACKAGE / "coding")]
+    assert sum(len(FORMS.findall(path.read_text(encoding="utf-8"))) for path in files) <= MOST_FORMS
+
+
+@pytest.mark.parametrize("table", [DECODERS, SINGLE_ROWS, CODEBOOKS], ids=["decoders", "single rows", "files"])
+def test_tables_have_an_entry_for_every_kind_of_code(table):
+    assert table.keys() == KINDS.keys()
