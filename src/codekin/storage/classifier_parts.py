@@ -153,6 +153,8 @@ def restored_params(description: Json) -> Json:
     odd = [name for name, value in params.items() if not isinstance(value, PLAIN)]
     if odd:
         raise ValueError(f"the parameter '{odd[0]}' must be a name or a number. Got {shortened(params[odd[0]])}.")
+    if not isinstance(params.get("estimator"), str | None):
+        raise ValueError(f"the parameter 'estimator' must be a name. Got {params['estimator']}.")
     return params
 
 

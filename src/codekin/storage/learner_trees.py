@@ -26,6 +26,8 @@ TREE_ARRAYS = (*NODE_FIELDS, "n_nodes", "value")
 def arrays_of_trees(learner: Any) -> Arrays:
     """The nodes of a tree, or of the trees of a forest, and how many each has."""
     is_forest = hasattr(learner, "estimators_")
+    if not is_forest and not hasattr(learner, "tree_"):
+        raise ValueError("this learner has no tree.")
     trees = [each.tree_ for each in learner.estimators_] if is_forest else [learner.tree_]
     if NODE_DTYPE.names != NODE_FIELDS or learner.n_outputs_ != 1:
         raise ValueError("these trees have something else than the fields that are checked here.")
