@@ -44,15 +44,15 @@ def few_digits(digits):
 
 
 @pytest.mark.parametrize("codebook", OF_TWO_SYMBOLS)
-def test_every_codebook_learns_digits(codebook, few_digits):
-    X, y = few_digits
+def test_every_codebook_learns_digits(codebook, digits):
+    is_few = digits[1] < 6  # those that try columns on folds take seconds with ten classes
+    X, y = digits[0][is_few][:300], digits[1][is_few][:300]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # equidistant codebooks say so
         learner = Ridge() if codebook in REAL_CODEBOOKS else RidgeClassifier()
         classifier = ECOCClassifier(learner, codebook=codebook, decoding="loss", random_state=0).fit(X[:200], y[:200])
-    floor = 0.3 if codebook in ("unary", "hexj") else 0.6  # digits have no order that unary codes could follow
-    assert classifier.score(X[200:], y[200:]) > floor
-    assert classifier.coding_matrix_.shape == (10, classifier.codebook_.n_bits)
+    assert classifier.score(X[200:], y[200:]) > 0.75
+    assert classifier.coding_matrix_.shape == (6, classifier.codebook_.n_bits)
 
 
 @pytest.mark.parametrize("loss", [*LOSSES, lambda z: np.maximum(0, 2 - z)])

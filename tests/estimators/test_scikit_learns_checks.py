@@ -1,8 +1,8 @@
 """scikit-learn's checks of estimators: all of them on five presets, and a share of them on each of the others.
 
-Running every check on every preset takes minutes and finds nothing more: what the checks ask about (inputs, attributes,
-clones, weights) is decided where the presets are the same. So the others take turns: the presets of a class of
-estimators together run every check at least once.
+Every check on every preset would take two minutes, mostly for answers that the presets share: how inputs, attributes,
+clones and weights are treated. So the others take turns: the presets of a class of estimators together run every check
+at least once.
 """
 
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ EQUIVALENT_WEIGHTS = [f"check_sample_weight_equivalence_on_{kind}_data" for kind
 
 # One preset for each way through the code that the checks can see.
 ALL_CHECKS = [
-    # What users get without a choice: a linear learner of its own for every bit, decoding that is learned.
+    # What users get without a choice: a linear learner of its own for every bit, and the decoding that suits it.
     ECOCClassifier(random_state=0),
     # Learners that have neither weights of features nor magnitudes, and distances that are learned from the samples.
     ECOCClassifier(DecisionTreeClassifier(), loss="hamming", class_distances="learnability", random_state=0),
