@@ -157,8 +157,9 @@ def _answers(folder: Path) -> str:
     if not isinstance(model, Model):
         parts += [model.decision_function(given), str(model.report())]
         parts += [model.predict_proba(given)] if hasattr(model, "predict_proba") else []
-        # Written to by compiled code, as far as the depth of a tree says.
-        trees = [learner for learner in getattr(model, "estimators_", ()) if hasattr(learner, "decision_path")]
+        # Written to by compiled code, as far as the depth of a tree says. A bit that has seen nothing has no tree.
+        fitted = [learner for learner in getattr(model, "estimators_", ()) if hasattr(learner, "n_features_in_")]
+        trees = [learner for learner in fitted if hasattr(learner, "decision_path")]
         parts += [learner.decision_path(given) for learner in trees]
     return "\n".join(str(part.tolist() if isinstance(part, np.ndarray) else part) for part in parts)
 
